@@ -14,6 +14,7 @@ import { LateEvents } from '../src/engine/corrections/late-events.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
 import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
+import { JobRunner, type JobRunnerOptions } from '../src/engine/jobs/job-runner.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
@@ -30,7 +31,7 @@ import { leftOut } from '../src/engine/notifications/left-out.ts';
 import { LiveAudience } from '../src/engine/notifications/live-audience.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
 import { EventPartitionsAhead } from '../src/engine/partitions/event-partitions-ahead.ts';
-import { EventRetention } from '../src/engine/partitions/event-retention.ts';
+import { EventRetention, PartitionDropping } from '../src/engine/partitions/event-retention.ts';
 import { Persister, type PersisterOptions } from '../src/engine/persist/persister.ts';
 import { sayWhatIsSetAside } from '../src/engine/persist/set-aside.ts';
 import { YearCounts } from '../src/engine/achievements/year-counts.ts';
@@ -66,11 +67,9 @@ import { forgetOtherScripts } from '../src/redis/script.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import type { Traces } from '../src/traces/traces.ts';
 import { startDelivery, type DeliveryOptions } from './delivery.ts';
-import { backdateWorker } from './jobs/backdate.ts';
 import { batchWorker } from './jobs/batch.ts';
-import { fillWorker } from './jobs/fill-boards.ts';
 import { persistWorker } from './jobs/persist.ts';
-import { recomputeWorker } from './jobs/recompute.ts';
+import { jobWorker } from './jobs/run-jobs.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
 import type { Rounds } from './rounds.ts';
 import { watchOutbox } from './watch.ts';
@@ -108,6 +107,9 @@ export interface WorkersOptions {
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
   onPublishStep?: PublisherOptions['onStep'];
+  onJobMoment?: JobRunnerOptions['onMoment'];
+  /** See `JobRunnerOptions.leaseMs`. */
+  jobLeaseMs?: number;
 }
 
 export interface Workers {
@@ -232,49 +234,31 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   // What these do has the time of this process.
   const isClockRight = (): boolean => !clockSkew.isRefused;
   // Under the test clock a caller waits for what was switched on.
-  const hurry = testClock === null ? {} : { engine: { settleMs: 500 }, worker: { everyMs: 200 } };
-  const backdating = backdateWorker({
-    engine: new BackdatingEngine({
-      redis,
+  const settle = testClock === null ? {} : { settleMs: 500 };
+  const onWritten = (shard: number): void => void persister.drain(shard, ending.signal).catch(() => undefined);
+  const users = { redis, pool, clock, onWritten, onFailed };
+  const jobs = jobWorker({
+    runner: new JobRunner({
       pool,
-      clock,
-      onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
       onFailed,
-      ...hurry.engine,
+      onMoment: options.onJobMoment,
+      ...(options.jobLeaseMs !== undefined && { leaseMs: options.jobLeaseMs }),
+      works: [
+        new BackdatingEngine({ ...users, ...settle }),
+        new BoardFilling({
+          ...users,
+          onFilled: () => woken.due?.wake(),
+          ...settle,
+        }),
+        new Recomputing(users),
+        new Resends({ pool, clock, onQueued: delivery.queued }),
+        new PartitionDropping({ pool, onDropped: () => woken.due?.wake() }),
+      ],
     }),
     mayStep: isClockRight,
     log,
     ending: ending.signal,
-    ...hurry.worker,
-  });
-  const filling = fillWorker({
-    engine: new BoardFilling({
-      redis,
-      pool,
-      clock,
-      onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
-      onFailed,
-      ...hurry.engine,
-    }),
-    // A board that is filled may have something due.
-    onStepped: () => woken.due?.wake(),
-    mayStep: isClockRight,
-    log,
-    ending: ending.signal,
-    ...hurry.worker,
-  });
-  const recomputing = recomputeWorker({
-    engine: new Recomputing({
-      redis,
-      pool,
-      clock,
-      onWritten: (shard) => void persister.drain(shard, ending.signal).catch(() => undefined),
-      onFailed,
-    }),
-    mayStep: isClockRight,
-    log,
-    ending: ending.signal,
-    ...hurry.worker,
+    ...(testClock !== null && { everyMs: 200 }),
   });
   const batches = batchWorker({
     redis,
@@ -345,9 +329,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     new AchievementEmails({ publisher: announcing, onFailed }),
     new KeyAgeing({ redis, pool, onFailed, hotDays: options.idempotencyHotDays ?? IDEMPOTENCY_HOT_DAYS }),
     new SecretErasure({ pool }),
-    new Resends({ pool, onQueued: delivery.queued }),
     new EventPartitionsAhead({ pool }),
-    new EventRetention({ pool, days: options.eventRetentionDays ?? null }),
+    new EventRetention({ pool, days: options.eventRetentionDays ?? null, onAdded: () => jobs.wake() }),
     new AuditRetention({ pool, days: options.auditRetentionDays ?? AUDIT_RETENTION_DAYS }),
     new MessageLog({ pool, days: options.webhookLogDays ?? WEBHOOK_LOG_DAYS }),
   ];
@@ -377,15 +360,16 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   });
   woken.due = due;
   const wakeAll = (): void => {
-    for (const each of [backdating, filling, recomputing, due]) each.wake();
+    for (const each of [jobs, due]) each.wake();
   };
   changes.listen({
     catalogChanged: wakeAll,
     anyCatalogChanged: wakeAll,
     organisationChanged: wakeAll,
+    jobAdded: () => jobs.wake(),
     listenedTo: () => due.wake(LISTENED_WITHIN_MS),
     written: () => {
-      for (const each of [backdating, filling, recomputing, due]) each.wake(WRITTEN_WITHIN_MS);
+      for (const each of [jobs, due]) each.wake(WRITTEN_WITHIN_MS);
       delivery.lookWithin(WRITTEN_WITHIN_MS);
     },
   });
@@ -402,7 +386,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const finish = async (): Promise<void> => {
     await all([due.close()]);
     // What the last steps of batches write is stored as well.
-    await all([batches.close(), backdating.close(), filling.close(), recomputing.close()]);
+    await all([batches.close(), jobs.close()]);
     await all([worker.close(), stopWatching(), delivery.close()]);
     for (const shard of await shardsWithEntries(redis, SHARD_NUMBERS)) await persister.drain(shard, ending.signal);
   };

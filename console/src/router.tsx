@@ -83,6 +83,10 @@ const tree = root.addChildren([
     lazyRouteComponent(() => import('./screens/recomputation/recomputation.tsx'), 'RecomputationScreen'),
   ),
   at(
+    '/jobs',
+    lazyRouteComponent(() => import('./screens/jobs.tsx'), 'Jobs'),
+  ),
+  at(
     '/audit-log',
     lazyRouteComponent(() => import('./screens/audit-log.tsx'), 'AuditLog'),
   ),

@@ -1,9 +1,12 @@
 import type { Redis } from 'ioredis';
 import { CHANGES_CHANNEL } from '../redis/keys.ts';
 
+/** The message that a job was added, or is to be run again. */
+export const JOB_ADDED = 'jobs';
+
 /**
  * Publishes a change, after its commit: `<tenant no>:<version>` for a catalog, `*` for keys, tenants or the
- * organisation. Never rejects, for the change is stored already: a process that misses it finds it by `Changes`' poll.
+ * organisation, `JOB_ADDED` for a job. Never rejects, for the change is stored already: a process that misses it finds it by `Changes`' poll.
  */
 export async function announce(redis: Redis, message: string): Promise<void> {
   await redis.publish(CHANGES_CHANNEL, message).catch(() => undefined);

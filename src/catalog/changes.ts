@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { Listener } from '../postgres/listener.ts';
 import { readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
 import { CHANGES_CHANNEL, LISTENED_CHANNEL } from '../redis/keys.ts';
+import { JOB_ADDED } from './announce.ts';
 
 export interface ChangeListener {
   /** A tenant's catalog has this version, or a newer one. */
@@ -11,6 +12,8 @@ export interface ChangeListener {
   anyCatalogChanged?(): void;
   /** Keys, tenants or the organisation changed, or may have. */
   organisationChanged?(): void;
+  /** A job was added, or is to be run again. */
+  jobAdded?(): void;
   /** Somebody began to listen to the live streams of a tenant nobody listened to. */
   listenedTo?(): void;
   /**
@@ -108,7 +111,8 @@ export class Changes {
   private notify(message: string): void {
     const separator = message.indexOf(':');
     for (const listener of this.listeners) {
-      if (separator > 0)
+      if (message === JOB_ADDED) listener.jobAdded?.();
+      else if (separator > 0)
         listener.catalogChanged?.(Number(message.slice(0, separator)), Number(message.slice(separator + 1)));
       else {
         listener.organisationChanged?.();

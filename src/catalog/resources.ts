@@ -5,8 +5,8 @@ import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import type { Announce } from '../postgres/revisions.ts';
 import { writeAudit } from '../postgres/audit/write-audit.ts';
-import { requestBackdatings } from '../postgres/backdating/requests.ts';
 import { requestFills } from '../postgres/boards/fills.ts';
+import { replaceJobs } from '../postgres/jobs.ts';
 import { trackBoards } from '../postgres/boards/progress.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
 import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
@@ -113,7 +113,11 @@ export class Resources {
       const entries = await auditEntries({ before, after: draft.catalog, changes, streakChanges, eventChanges });
       await writeAudit(client, { tenantNo, nowMs, by, version, entries });
       const achievements = toBackdate(changes);
-      if (achievements.length > 0) await requestBackdatings(client, { tenantNo, version, achievements });
+      await replaceJobs(client, {
+        kind: 'backdating',
+        tenantNo,
+        jobs: achievements.map(({ id, no }) => ({ subjectId: id, parameters: { achievementNo: no } })),
+      });
       const boards = switchedOn(changes);
       if (boards.length > 0) await trackBoards(client, tenantNo, boardsToTrack(boards, nowMs));
       const toFill = new Set([...boards, ...rescored(draft.catalog, streakChanges)]);

@@ -6,6 +6,7 @@ import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
 import { addEvents } from './events.ts';
 import { addImport } from './import.ts';
+import { addJobs } from './jobs.ts';
 import { addRebuild } from './rebuild.ts';
 import { addRecompute } from './recompute.ts';
 import { addShadow } from './shadow.ts';
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
     addDeadLetters,
     addEvents,
     addImport,
+    addJobs,
     addRebuild,
     addRecompute,
     addShadow,

@@ -2,7 +2,8 @@ import type { SetAside } from '../engine/persist/set-aside.ts';
 import { rebuildServers } from '../engine/availability/accept.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
-import { progressLine, withServers } from './servers.ts';
+import { progressBar } from './progress.ts';
+import { withServers } from './servers.ts';
 
 /** Rebuilds Redis from Postgres, saying how far it is. `acceptLoss`: also from one that came back older. */
 export const runRebuild = ({
@@ -19,7 +20,7 @@ export const runRebuild = ({
         void process.stderr.write(
           `\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`,
         );
-      const onProgress = progressLine();
+      const onProgress = progressBar();
       await rebuildServers({ redis, pool, shards, acceptLoss, onProgress, onSetAside, onUnreadable: nameUnreadable });
       const what =
         shards === SHARD_NUMBERS

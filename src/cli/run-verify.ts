@@ -3,7 +3,8 @@ import { verify } from '../engine/rebuild/verify.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
 import { EXIT } from './command-error.ts';
-import { progressLine, withServers } from './servers.ts';
+import { progressBar } from './progress.ts';
+import { withServers } from './servers.ts';
 
 const MOST_SHOWN = 1_000;
 const short = (text: string): string => (text.length > 120 ? `${text.slice(0, 117)}…` : text);
@@ -20,7 +21,7 @@ export const runVerify = ({ shards = SHARD_NUMBERS }: { shards?: readonly number
         redis,
         pool,
         shards,
-        onProgress: progressLine(),
+        onProgress: progressBar(),
         onUnreadable: nameUnreadable,
         onDifference: ({ key, part, redis: there, postgres: wanted }) => {
           if ((shown += 1) > MOST_SHOWN) return;

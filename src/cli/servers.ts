@@ -41,20 +41,3 @@ export async function withServers<T>(
     await servers.stop();
   }
 }
-
-/** Writes progress to standard error: a line that is overwritten in a terminal, one line a step elsewhere. */
-export function progressLine(): (progress: { step: string; done: number; total: number | null }) => void {
-  const startedMs = performance.now();
-  let last = '';
-  let toldMs = -Infinity;
-  return ({ step, done, total }) => {
-    const nowMs = performance.now();
-    if (step === last && nowMs - toldMs < (process.stderr.isTTY ? 100 : 2_000)) return;
-    last = step;
-    toldMs = nowMs;
-    const of = total === null ? '' : ` of ${total.toLocaleString('en')}`;
-    const seconds = ((nowMs - startedMs) / 1000).toFixed(1);
-    const line = `${step}: ${done.toLocaleString('en')}${of} (${seconds} s)`;
-    process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${line}` : `${line}\n`);
-  };
-}

@@ -36,6 +36,7 @@ import { adminClockPut } from './admin/clock/put.ts';
 import { adminConfigurationDiff } from './admin/configuration/diff.ts';
 import { adminConfigurationGet } from './admin/configuration/get.ts';
 import { adminConfigurationPut } from './admin/configuration/put.ts';
+import { adminJobsCancel, adminJobsGet, adminJobsList, adminJobsRetry } from './admin/jobs.ts';
 import { adminRecomputationsApply } from './admin/recomputations/apply.ts';
 import { adminRecomputationsCancel } from './admin/recomputations/cancel.ts';
 import { adminRecomputationsCreate } from './admin/recomputations/create.ts';
@@ -238,6 +239,10 @@ export const adminOperations: readonly Operation[] = [
   adminEventsReverseOne,
   adminEventsSettingsGet,
   adminEventsSettingsUpdate,
+  adminJobsList,
+  adminJobsGet,
+  adminJobsCancel,
+  adminJobsRetry,
   adminRecomputationsList,
   adminRecomputationsCreate,
   adminRecomputationsGet,

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import { announce } from '../catalog/announce.ts';
+import { announce, JOB_ADDED } from '../catalog/announce.ts';
 import { Catalogs } from '../catalog/catalogs.ts';
 import { Changes } from '../catalog/changes.ts';
 import { ConfigurationStore } from '../catalog/configuration-store.ts';
@@ -25,6 +25,7 @@ import { appliedReplies, persistedReplies } from '../engine/events/persisted-rep
 import { lookUpKeys } from '../engine/events/look-up-keys.ts';
 import { ManyReversals } from '../engine/corrections/many-reversals.ts';
 import { Reversals } from '../engine/corrections/reversals.ts';
+import { Jobs } from '../engine/jobs/jobs.ts';
 import { Recomputations } from '../engine/recomputations/recomputations.ts';
 import { HistoryReads } from '../engine/history/history-reads.ts';
 import { ReadLimits } from '../engine/history/read-limits.ts';
@@ -62,7 +63,7 @@ import type { Services } from '../operations/services.ts';
 import { AdminKeys } from '../postgres/admin-keys.ts';
 import { readAudit } from '../postgres/audit/read-audit.ts';
 import { AuditTrail } from '../postgres/audit/audit-trail.ts';
-import { listBackdatings } from '../postgres/backdating/requests.ts';
+import { latestJobs } from '../postgres/jobs.ts';
 import { listFills } from '../postgres/boards/fills.ts';
 import { ApplicationKeys } from '../postgres/application-keys.ts';
 import { findKeys } from '../postgres/find-key.ts';
@@ -194,6 +195,7 @@ export async function openLaurel({
   const testClock = given === 'test' ? new TestClock({ pool, redis, worker: false }) : null;
   const clock = testClock ?? (given as Clock);
   const publish = (message: string): Promise<void> => announce(redis, message);
+  const wakeJobs = (): Promise<void> => publish(JOB_ADDED);
   const trail = new AuditTrail({ pool, clock, log });
   const { record: recordAudit } = trail;
   const catalogs = new Catalogs({ pool });
@@ -294,7 +296,7 @@ export async function openLaurel({
     clock,
   });
   const applicationKeys = new ApplicationKeys({ pool, announce: publish, clock });
-  const deliveries = { pool, clock, onQueued: () => deliveryHints.queued() };
+  const deliveries = { pool, clock, onQueued: () => deliveryHints.queued(), wake: wakeJobs };
   const persisted = (tenantNo: number): Promise<void> => untilPersisted({ redis, pool }, tenantNo);
   const reversals = new Reversals({
     pool,
@@ -310,7 +312,7 @@ export async function openLaurel({
     services: {
       activity: new ActivityReads({ redis, pool, clock, caughtUp }),
       boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
-      backdatings: { list: (tenantNo) => listBackdatings(pool, tenantNo) },
+      backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
       clock,
       testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
       catalogs,
@@ -383,9 +385,9 @@ export async function openLaurel({
       recomputations: new Recomputations({
         pool,
         clock,
-        // As good as new: workers look for what is to be done whenever a catalog may have changed.
-        wake: (tenantNo, version) => publish(`${tenantNo}:${version}`),
+        wake: wakeJobs,
       }),
+      jobs: new Jobs({ pool, clock, wake: wakeJobs }),
       imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
       history: new HistoryReads({ pool: historyPool, limits: readLimits, users: usersWithHistory }),
       wrapped: new WrappedReads({

@@ -67,6 +67,13 @@ const BEFORE: Record<string, () => Promise<void>> = {
   admin_recomputations_get: () => recomputed('planned'),
   admin_recomputations_revert: () => recomputed('applied'),
   admin_recomputations_cancel: () => recomputed('planned'),
+  // A job that is half done and that no worker takes up.
+  admin_jobs_cancel: async () => {
+    await laurel.pool.query(
+      `UPDATE jobs SET status = 'running', cursor = 'm', done = 2, total = 4, finished = NULL, due = now() + INTERVAL '1 hour'
+        WHERE kind = 'backdating'`,
+    );
+  },
   // Two entries that cannot be stored, as they claim the ID of an event that there is.
   admin_dead_letters_list: async () => {
     const { eventId } = exchangeOf('metrics_event')!.answer as { eventId: string };

@@ -15,10 +15,12 @@ const idOf = (path: string): string =>
     .replace(/^application\//, '')
     .replaceAll(/[/-]/g, '_');
 
-/** The IDs that a file's operations have by its place: its own, or those of the resource that it declares. */
+/** The IDs that a file's operations have by its place: its own, those below it where it holds several, or those of the resource that it declares. */
 function idsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  if (/\boperation\(\{/.test(text)) return [idOf(file)];
+  const declared = [...text.matchAll(/\boperation\(\{\s+id: '(\w+)'/g)].map(([, id]) => id!);
+  if (declared.length > 1) return declared.filter((id) => id.startsWith(`${idOf(file)}_`));
+  if (declared.length === 1 || /\boperation\(\{/.test(text)) return [idOf(file)];
   if (!/\badminResource\(\{/.test(text)) return [];
   return ['list', 'get', 'create', 'update', 'delete'].map((verb) => idOf(`${dirname(file)}/${verb}`));
 }

@@ -82,7 +82,9 @@ describe('TLS', () => {
       const unknown = own.url.replace(/\?.*/, '');
       await expect(acceptServers({ redisUrl: unknown, databaseUrl })).rejects.toThrow(/certificate/);
       const unreadable = `${unknown}?ca=/not/there.pem`;
-      await expect(acceptServers({ redisUrl: unreadable, databaseUrl })).rejects.toThrow('The certificate authority of REDIS_URL (ca) cannot be read');
+      await expect(acceptServers({ redisUrl: unreadable, databaseUrl })).rejects.toThrow(
+        'The certificate authority of REDIS_URL (ca) cannot be read',
+      );
     } finally {
       await laurel.close();
       await own.close();

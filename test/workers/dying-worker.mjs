@@ -18,6 +18,8 @@ const workers = await startWorkers({
   onStep: die,
   onBatchMoment: die,
   onPublishStep: die,
+  onJobMoment: (moment, { kind }) => die(`${kind} ${moment}`),
+  ...(LEASE_MS && { jobLeaseMs: Number(LEASE_MS) }),
   delivery: { allowPrivate: true, onStep: die, ...(LEASE_MS && { leaseMs: Number(LEASE_MS) }) },
 });
 // What the killed ones have left may take a busy machine longer than the 10 s that a worker has otherwise.

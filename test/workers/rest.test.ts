@@ -11,7 +11,7 @@ import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { noteShardsInUse } from '../../src/redis/shards-in-use.ts';
 import { batchWorker } from '../../workers/jobs/batch.ts';
 import { scheduleWorker } from '../../workers/jobs/schedule.ts';
-import { stepwiseWorker } from '../../workers/stepwise.ts';
+import { jobWorker } from '../../workers/jobs/run-jobs.ts';
 import { watchOutbox } from '../../workers/watch.ts';
 import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
@@ -135,33 +135,31 @@ test('at rest a process looks at the marks of all shards with one command, and s
   await guard.close();
 });
 
-test('requests are worked off when somebody says that there are some, and until there are none', async () => {
-  let requests = 0;
+test('jobs are run when somebody says that there are some, and until there are none', async () => {
+  let slices = 0;
   let looks = 0;
-  const engine = {
-    step: async () => requests > 0 && (requests -= 1) >= 0,
-    waits: async () => (looks += 1) > 0 && requests > 0,
+  const runner = {
+    step: async () => slices > 0 && (slices -= 1) >= 0,
+    untilNextMs: async () => ((looks += 1) > 0 && slices > 0 ? 0 : null),
   };
-  let stepped = 0;
-  const onStepped = (): void => void (stepped += 1);
-  const worker = stepwiseWorker('a test', { engine, onStepped, log, ending: ending.signal, backstopMs });
+  const worker = jobWorker({ runner, log, ending: ending.signal, lanes: 1 });
   await expect.poll(() => looks).toBe(1);
-  requests = 3;
+  slices = 3;
   worker.wake();
   await expect.poll(() => looks).toBe(2);
-  expect({ requests, stepped }).toEqual({ requests: 0, stepped: 1 });
+  expect(slices).toBe(0);
   ending.abort();
   await worker.close();
 });
 
-test('a request that cannot be worked on yet is tried again without a wake-up', async () => {
+test('a job that may not be worked on yet is tried again without a wake-up', async () => {
   let tries = 0;
   let waits = true;
-  const engine = {
+  const runner = {
     step: async () => (tries += 1) === 3 && !(waits = false),
-    waits: async () => waits,
+    untilNextMs: async () => (waits ? 10_000 : null),
   };
-  const worker = stepwiseWorker('a test', { engine, log, ending: ending.signal, everyMs: 1, backstopMs });
+  const worker = jobWorker({ runner, log, ending: ending.signal, everyMs: 1, lanes: 1 });
   await expect.poll(() => waits).toBe(false);
   ending.abort();
   await worker.close();

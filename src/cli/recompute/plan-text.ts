@@ -33,7 +33,7 @@ export function planText({ id, status, figures, outcome, samples }: Recomputatio
 }
 
 /** A number of users in words. */
-export const usersText = (users: number): string => `${users} ${users === 1 ? 'user' : 'users'}`;
+const usersText = (users: number): string => `${users} ${users === 1 ? 'user' : 'users'}`;
 
 const scoreText = ({ key, run, from, to, moves }: RecomputedUser['boards'][number]): string =>
   `${key} (${run}) ${from} → ${to}${moves ? ' in another group' : ''}`;

@@ -2,7 +2,8 @@ import type { SetAside } from '../../engine/persist/set-aside.ts';
 import { moveShard } from '../../engine/shards/move-shard.ts';
 import { readEnv } from '../../env.ts';
 import { nameSetAside, nameUnreadable } from '../name-set-aside.ts';
-import { progressLine, withServers } from '../servers.ts';
+import { progressBar } from '../progress.ts';
+import { withServers } from '../servers.ts';
 
 /** Moves shards to the Redis of a name, one after another, saying how far it is. One that fails ends it: those before it are moved. */
 export const runShardMove = (shards: readonly number[], to: string): Promise<void> =>
@@ -13,7 +14,7 @@ export const runShardMove = (shards: readonly number[], to: string): Promise<voi
           `\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`,
         );
       const { acknowledgeMs } = readEnv(process.env);
-      const onProgress = progressLine();
+      const onProgress = progressBar();
       for (const shard of shards) {
         const asked = { redis, pool, shard, to, acknowledgeMs, onProgress, onSetAside, onUnreadable: nameUnreadable };
         const { from, shutMs } = await moveShard(asked);

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { WebhookResend } from '../../domain/webhook-delivery.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from '../admin-api.ts';
 import { CommandError } from '../command-error.ts';
+import { progressBar } from '../progress.ts';
 import { jsonText } from '../table.ts';
 import { webhookPath } from './webhook-path.ts';
 
@@ -54,12 +55,14 @@ async function resendAll(options: Options, path: string): Promise<void> {
   const { status, type: types, from, to, wait, json } = options;
   const asked = await askAdmin(options, { method: 'POST', path: `${path}/resend`, body: { status, types, from, to } });
   let resend = asked as WebhookResend;
+  const report = progressBar();
   while (wait === true && resend.finished === null) {
     await sleep(LOOK_MS);
     const all = (await askAdmin(options, { method: 'GET', path: `${path}/resends` })) as WebhookResend[];
     resend = all.find(({ id }) => id === resend.id) ?? resend;
-    if (json !== true) process.stderr.write(progressOf(resend));
+    report({ step: 'queued', done: resend.resent, total: resend.total });
   }
+  report(null);
   process.stdout.write(json === true ? jsonText(resend) : progressOf(resend));
 }
 

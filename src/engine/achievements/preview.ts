@@ -9,7 +9,7 @@ import { clamped, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
-import { countedUsers } from '../../postgres/backdating/counted-users.ts';
+import { countedUsers } from '../../postgres/counted-users.ts';
 import { within } from '../../postgres/within.ts';
 import { countersKey, userKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';

@@ -8,7 +8,6 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { decodeState } from '../../packed/state.ts';
 import { emptyHistorySum } from '../../packed/packed-arrays.ts';
-import type { BoardFill } from '../../postgres/boards/fills.ts';
 import { historySums } from '../../postgres/boards/history-sums.ts';
 import { callUsers } from '../scripts.ts';
 import { offsetsOf, type BoardHistory } from './board-history.ts';
@@ -34,7 +33,8 @@ export interface Filling {
   compiled: CompiledCatalog;
   board: Leaderboard;
   history: BoardHistory;
-  fill: BoardFill;
+  /** `openRunDay`: first day of the first run that Redis holds; null: all are past. */
+  fill: { tenantNo: number; boardNo: number; openRunDay: number | null };
 }
 
 /**
@@ -80,7 +80,7 @@ export class UserScores {
   }
 
   /** Nobody waits longer for users who never stop to change: they have what they earn from now on. */
-  private leaveOut({ tenantNo, boardNo }: BoardFill, users: readonly { id: string }[]): void {
+  private leaveOut({ tenantNo, boardNo }: Filling['fill'], users: readonly { id: string }[]): void {
     const error = new Error('The user changes all the time: what was earned before is left out.');
     for (const { id: userId } of users) this.options.onLeftOut({ tenantNo, boardNo, userId }, error);
   }

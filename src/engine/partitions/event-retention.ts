@@ -1,35 +1,40 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { dropEvents, moveNextUsers } from '../../postgres/partitions/drop-events.ts';
+import { addJob, openJobs, type Job, type Progress } from '../../postgres/jobs.ts';
+import { dropEvents, eventsLeft, moveNextUsers } from '../../postgres/partitions/drop-events.ts';
 import { readEventPartitions, type EventPartition } from '../../postgres/partitions/event-partitions.ts';
 import { mostLateDays } from '../../postgres/partitions/late-days.ts';
+import type { JobWork, RecordSlice } from '../jobs/job-runner.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
-/** A piece of work takes not much longer than this. */
-const WORK_MS = 1_000;
+const KIND = 'event_retention';
+
+/** A job to drop the partition of events and awards that begins on a day (epoch day). */
+type PartitionDrop = Job<{ firstDay: number; endDay: number }>;
 
 /**
- * Drops events and awards that are older than they are kept, a partition at a time, when all of it is: first they are moved to
- * the sums of their days, in slices. Nothing is dropped on whose days an event may still come late or whose used keys have no index of
- * their own yet. A crash leaves the rest due.
+ * Has events and awards dropped that are older than they are kept, a partition at a time, when all of it is: adds a job for the oldest
+ * one. Nothing is dropped on whose days an event may still come late or whose used keys have no index of their own yet.
  */
 export class EventRetention implements ScheduledWork {
   readonly name = 'retention of events';
   readonly seesItself = true;
   private readonly pool: Pool;
   private readonly days: number | null;
+  private readonly onAdded: () => void;
   /** The day (epoch day) on which nothing is left to be done. */
   private cleanDay: number | null = null;
 
-  /** @param options.days that events are kept; null: for ever */
-  constructor({ pool, days }: { pool: Pool; days: number | null }) {
+  /** @param options.days that events are kept; null: for ever. `onAdded`: called when a job was added */
+  constructor({ pool, days, onAdded = () => undefined }: { pool: Pool; days: number | null; onAdded?: () => void }) {
     this.pool = pool;
     this.days = days;
+    this.onAdded = onAdded;
   }
 
   async due(upToMs: number): Promise<number | null> {
     const today = dayOf(upToMs);
-    if (this.days === null || this.cleanDay === today) return null;
+    if (this.days === null || this.cleanDay === today || (await openJobs(this.pool, { kind: KIND })) > 0) return null;
     if ((await this.oldest(today)) !== null) return today * DAY_MS;
     this.cleanDay = today;
     return null;
@@ -40,15 +45,12 @@ export class EventRetention implements ScheduledWork {
     return this.days === null || this.cleanDay === day ? null : day * DAY_MS;
   }
 
-  async perform(_dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+  async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const old = await this.oldest(dayOf(upToMs));
     if (old === null) return;
-    const endMs = performance.now() + WORK_MS;
-    while (!ending.aborted && performance.now() < endMs)
-      if (!(await moveNextUsers(this.pool, old.firstDay))) {
-        await dropEvents(this.pool, old.firstDay);
-        return;
-      }
+    const { firstDay, endDay } = old;
+    await addJob(this.pool, { kind: KIND, tenantNo: null, parameters: { firstDay, endDay }, nowMs: upToMs });
+    this.onAdded();
   }
 
   /** The oldest stretch that is to be dropped; null: there is none. */
@@ -58,6 +60,33 @@ export class EventRetention implements ScheduledWork {
     if (kept === undefined || !kept.keysIndexed) return null;
     const days = Math.max(this.days, (await mostLateDays(this.pool)) + 1);
     return kept.endDay + days <= today ? kept : null;
+  }
+}
+
+/** Drops partitions of events and awards: first these are moved to the sums of their days, in slices. */
+export class PartitionDropping implements JobWork<PartitionDrop> {
+  readonly kinds = [KIND] as const;
+  readonly title = 'retention of events';
+  private readonly pool: Pool;
+  private readonly onDropped: () => void;
+
+  /** @param options.onDropped called when a partition is dropped: the next one may be due */
+  constructor({ pool, onDropped = () => undefined }: { pool: Pool; onDropped?: () => void }) {
+    this.pool = pool;
+    this.onDropped = onDropped;
+  }
+
+  onRecorded({ end }: Progress): void {
+    if (end !== undefined) this.onDropped();
+  }
+
+  async slice({ total, parameters: { firstDay } }: PartitionDrop, record: RecordSlice): Promise<void> {
+    const left = total === null ? await eventsLeft(this.pool, firstDay) : null;
+    await record(async (client) => {
+      const moved = await moveNextUsers(client, firstDay);
+      if (moved !== null) return { done: moved, ...(left !== null && { total: left }) };
+      return (await dropEvents(client, firstDay)) ? { end: 'done' } : {};
+    });
   }
 }
 

@@ -6,7 +6,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import type { BoardFill } from '../../postgres/boards/fills.ts';
-import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
+import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
 
 /** A run that has begun somewhere and is not final: first and last day (epoch days); without the last: it has no end. */
 export interface OpenRun {
@@ -68,13 +68,15 @@ export interface ScoredBoard extends OpenBoard {
  * that was filled since has gone with its previous scores: only awards move it.
  */
 export function scoredBoards(
-  { request, status, figures }: Pick<RecomputationJob, 'request' | 'status' | 'figures'>,
+  { request, status, figures }: Pick<StoredRecomputation, 'request' | 'status' | 'figures'>,
   boards: readonly OpenBoard[],
-  fills: readonly Pick<BoardFill, 'boardNo' | 'requested'>[],
+  fills: readonly Pick<BoardFill, 'parameters' | 'requested'>[],
 ): ScoredBoard[] | null {
   if (!request.what.includes('boards')) return null;
   const { plannedFromMs = 0, appliedFromMs = 0 } = figures;
   const sinceMs = status === 'reverting' ? appliedFromMs : plannedFromMs;
-  const filled = fills.filter(({ requested }) => requested.getTime() > sinceMs).map(({ boardNo }) => boardNo);
+  const filled = fills
+    .filter(({ requested }) => requested.getTime() > sinceMs)
+    .map(({ parameters }) => parameters.boardNo);
   return boards.map((each) => ({ ...each, filled: filled.includes(each.board.no) }));
 }

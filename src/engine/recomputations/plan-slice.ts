@@ -6,7 +6,7 @@ import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { decodeState, type UserState, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
-import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
+import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
 import type { PlannedRow } from '../../postgres/recomputations/planned-users.ts';
 import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
 import {
@@ -60,7 +60,12 @@ const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_
  */
 export function planSlice(
   pool: Pool,
-  { job, compiled, nowMs, limit }: { job: RecomputationJob; compiled: CompiledCatalog; nowMs: number; limit: number },
+  {
+    job,
+    compiled,
+    nowMs,
+    limit,
+  }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
 ): Promise<PlannedSlice | string> {
   return transaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
@@ -99,7 +104,7 @@ export function planSlice(
 
 async function planRules(
   client: PoolClient,
-  { job, compiled, nowMs }: { job: RecomputationJob; compiled: CompiledCatalog; nowMs: number },
+  { job, compiled, nowMs }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number },
 ): Promise<PlanRules> {
   const { what, since, mayRevoke } = job.request;
   const points = what.includes('points');

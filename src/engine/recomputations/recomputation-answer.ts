@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { Recomputation, RecomputationDetails, RecomputedUser } from '../../domain/recomputation.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
+import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
 import type { RecomputedUserRow } from '../../postgres/recomputations/planned-users.ts';
 import { shownFigures } from './figures.ts';
 import type { UserPlan } from './planned-user.ts';
@@ -10,7 +10,7 @@ import type { UserPlan } from './planned-user.ts';
 const timeOf = (date: Date | null): string | null => date?.toISOString() ?? null;
 
 /** A recomputation as it is answered. */
-export function recomputationAnswer(compiled: CompiledCatalog, job: RecomputationJob): Recomputation {
+export function recomputationAnswer(compiled: CompiledCatalog, job: StoredRecomputation): Recomputation {
   const { id, status, request, error, usersDone, usersTotal, figures, requestedBy } = job;
   const { applied = 0, reverted = 0, skipped = 0 } = figures;
   return {

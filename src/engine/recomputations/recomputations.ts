@@ -16,15 +16,15 @@ import { writeAudit, type AuditAction } from '../../postgres/audit/write-audit.t
 import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
 import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
 import {
-  activeJob,
+  activeRecomputation,
   beginStep,
-  cancelJob,
-  insertJob,
+  cancelRecomputation,
+  insertRecomputation,
   laterStep,
-  listJobs,
-  readJob,
-  type RecomputationJob,
-} from '../../postgres/recomputations/jobs.ts';
+  listRecomputations,
+  readRecomputation,
+  type StoredRecomputation,
+} from '../../postgres/recomputations/recomputations.ts';
 import { samplesOf } from '../../postgres/recomputations/planned-users.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
@@ -35,8 +35,8 @@ import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 export interface RecomputationsOptions {
   pool: Pool;
   clock: Clock;
-  /** Has workers look for what is to be done. */
-  wake: (tenantNo: number, catalogVersion: number) => Promise<void>;
+  /** Has workers look for jobs. */
+  wake: () => Promise<void>;
 }
 
 /** Most users that an answer names of each sort. */
@@ -69,8 +69,9 @@ export class Recomputations {
     if (missing !== null) throw new AppError('unprocessable', missing);
     const job = await this.unlessActive(tenantNo, () =>
       transaction(pool, async (client) => {
-        const inserted = await insertJob(client, {
-          id: uuid(),
+        const id = uuid();
+        await insertRecomputation(client, {
+          id,
           tenantNo,
           request: asked,
           cohort: Object.fromEntries(cohort.map(({ attribute, value }) => [attribute.no, value])),
@@ -78,24 +79,25 @@ export class Recomputations {
           requestedBy: by.who,
           nowMs: clock.now(),
         });
+        const inserted = (await readRecomputation(client, { tenantNo, id }))!;
         await this.audit(client, { job: inserted, action: 'create', by });
         return inserted;
       }),
     );
-    await this.options.wake(tenantNo, version);
+    await this.options.wake();
     return recomputationAnswer(compiled, job);
   }
 
   /** The tenant's, newest first, a hundred at most. */
   async list(compiled: CompiledCatalog): Promise<Recomputation[]> {
-    const jobs = await listJobs(this.options.pool, compiled.catalog.tenantNo);
+    const jobs = await listRecomputations(this.options.pool, compiled.catalog.tenantNo);
     return jobs.map((job) => recomputationAnswer(compiled, job));
   }
 
   /** One, with some of its users. 404. */
   async get(compiled: CompiledCatalog, id: string): Promise<RecomputationDetails> {
     const { pool } = this.options;
-    const job = await readJob(pool, { tenantNo: compiled.catalog.tenantNo, id });
+    const job = await readRecomputation(pool, { tenantNo: compiled.catalog.tenantNo, id });
     if (job === null) throw unknown(id);
     const samples = await samplesOf<UserPlan>(pool, job, MOST_SAMPLES);
     return { ...recomputationAnswer(compiled, job), samples: samplesAnswer(compiled, samples) };
@@ -103,45 +105,51 @@ export class Recomputations {
 
   /** Begins to apply a plan as it was shown. 404; 409 where it is none, or another was applied or reverted since. */
   async apply(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
-    return this.change(compiled, id, { action: 'apply', by }, async (client, job) => {
+    return this.change(compiled, id, { action: 'apply', by }, async (client, job, requested) => {
       const later = await laterStep(client, job);
       if (later !== null)
         throw conflict(
           `The recomputation '${later}' was applied or reverted since this one was planned: plan it again.`,
         );
-      await beginStep(client, job, 'applying');
+      await beginStep(client, job, { step: 'applying', ...requested });
     });
   }
 
   /** Begins to take back all that it did. 404; 409 where nothing was applied. */
   async revert(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
-    return this.change(compiled, id, { action: 'revert', by }, (client, job) => beginStep(client, job, 'reverting'));
+    return this.change(compiled, id, { action: 'revert', by }, (client, job, requested) =>
+      beginStep(client, job, { step: 'reverting', ...requested }),
+    );
   }
 
   /** Ends one; what it has applied so far stays, and can be reverted. 404; 409 where it is at rest. */
   async cancel(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
-    return this.change(compiled, id, { action: 'cancel', by }, cancelJob);
+    return this.change(compiled, id, { action: 'cancel', by }, cancelRecomputation);
   }
 
   private async change(
     compiled: CompiledCatalog,
     id: string,
     { action, by }: { action: keyof typeof MAY; by: Author },
-    work: (client: PoolClient, job: RecomputationJob) => Promise<void>,
+    work: (
+      client: PoolClient,
+      job: StoredRecomputation,
+      requested: { requestedBy: string; nowMs: number },
+    ) => Promise<void>,
   ): Promise<Recomputation> {
-    const { tenantNo, version } = compiled.catalog;
+    const { tenantNo } = compiled.catalog;
     const changed = await this.unlessActive(tenantNo, () =>
       transaction(this.options.pool, async (client) => {
-        const job = await readJob(client, { tenantNo, id, lock: true });
+        const job = await readRecomputation(client, { tenantNo, id, lock: true });
         if (job === null) throw unknown(id);
         if (!(MAY[action] as readonly string[]).includes(job.status))
           throw conflict(`The recomputation is ${job.status}: it cannot be ${DONE[action]}.`);
-        await work(client, job);
+        await work(client, job, { requestedBy: by.who, nowMs: this.options.clock.now() });
         await this.audit(client, { job, action: AUDITED[action], by });
-        return (await readJob(client, { tenantNo, id }))!;
+        return (await readRecomputation(client, { tenantNo, id }))!;
       }),
     );
-    await this.options.wake(tenantNo, version);
+    await this.options.wake();
     return recomputationAnswer(compiled, changed);
   }
 
@@ -151,14 +159,14 @@ export class Recomputations {
       return await work();
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
-      const active = await activeJob(this.options.pool, tenantNo);
+      const active = await activeRecomputation(this.options.pool, tenantNo);
       throw conflict(`Another recomputation is under way${active === null ? '' : `: '${active}'`}.`);
     }
   }
 
   private audit(
     client: PoolClient,
-    { job, action, by }: { job: RecomputationJob; action: AuditAction; by: Author },
+    { job, action, by }: { job: StoredRecomputation; action: AuditAction; by: Author },
   ): Promise<void> {
     const { tenantNo, id, request } = job;
     const entry = { action, kind: 'recomputation', id, after: request };

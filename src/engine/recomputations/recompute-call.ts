@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { pointsLimits } from '../../catalog/points-limits.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
-import type { RecomputationJob } from '../../postgres/recomputations/jobs.ts';
+import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
 import { eventId } from '../ids/event-id.ts';
 import { callUsers } from '../scripts.ts';
 import type { ScoredBoard } from './open-boards.ts';
@@ -30,7 +30,7 @@ export interface CalledUsers {
 export async function recomputeUsers(
   to: Parameters<typeof callUsers>[0],
   compiled: CompiledCatalog,
-  { id, status, stepNo }: Pick<RecomputationJob, 'id' | 'status' | 'stepNo'>,
+  { id, status, jobNo }: Pick<StoredRecomputation, 'id' | 'status' | 'jobNo'>,
   { users, scored, nowMs }: CalledUsers,
 ): Promise<Recomputed[]> {
   const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
@@ -41,7 +41,7 @@ export async function recomputeUsers(
     plan: JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
     userIds: users.map(({ userId }) => userId),
     body: {
-      step: stepNo ?? 0,
+      step: jobNo,
       job: id.replaceAll('-', ''),
       reverts: status === 'reverting',
       users: users.map(({ userId, planned }) => ({ userId, id: eventId(nowMs), planned })),

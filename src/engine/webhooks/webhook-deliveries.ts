@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/author.ts';
 import type { Webhook } from '../../domain/catalog.ts';
@@ -15,9 +14,10 @@ import {
 } from '../../postgres/webhooks/read-deliveries.ts';
 import { readWebhookState, type WebhookStateRow } from '../../postgres/webhooks/read-state.ts';
 import { requeueMessage } from '../../postgres/webhooks/requeue.ts';
-import { insertResend, listResends, openResends, type Resend } from '../../postgres/webhooks/resends.ts';
+import { openJobs, recordProgress } from '../../postgres/jobs.ts';
+import { addResend, listResends, type Resend } from '../../postgres/webhooks/resends.ts';
 import { spanOf } from '../span.ts';
-import { resendStep } from './resend-steps.ts';
+import { resendSome } from './resends.ts';
 
 /** Most resends of a webhook that may be unfinished. */
 const MOST_OPEN = 10;
@@ -27,6 +27,8 @@ export interface WebhookDeliveriesOptions {
   clock: Clock;
   /** Wakes the delivery: something was queued. */
   onQueued: () => void;
+  /** Has workers look for jobs. */
+  wake: () => Promise<void>;
 }
 
 /** A webhook of a tenant. */
@@ -93,30 +95,31 @@ export class WebhookDeliveries {
 
   /**
    * Has all messages sent again that are in the log now and are selected: those that failed, unless it says otherwise. The
-   * first are queued at once, the others by the workers, as the webhook takes them. Stored before anything is queued, so
-   * that no crash loses it. 422 for a webhook that is disabled, or has 10 unfinished resends.
+   * first are queued at once, the others by a job, as the webhook takes them. One transaction stores the job and queues the first, so
+   * that no crash loses any. 422 for a webhook that is disabled, or has 10 unfinished resends.
    */
   async resendAll({ tenantNo, webhook }: OwnWebhook, request: ResendRequest, by: Author): Promise<Resend> {
-    const { pool, clock, onQueued } = this.options;
+    const { pool, clock, onQueued, wake } = this.options;
     mustBeEnabled(webhook);
     const nowMs = clock.now();
-    const id = uuid();
     const { status = 'failed', types = null, from, to } = request;
     const selection = { webhookId: webhook.id, status, types, ...spanOf({ from, to }) };
-    await transaction(pool, async (client) => {
-      if ((await openResends(client, webhook.id)) >= MOST_OPEN)
+    const id = await transaction(pool, async (client) => {
+      if ((await openJobs(client, { kind: 'webhook_resend', subjectId: webhook.id })) >= MOST_OPEN)
         throw new AppError(
           'unprocessable',
           `The webhook has ${MOST_OPEN} resends that are not finished: wait for them`,
         );
-      await insertResend(client, { id, tenantNo, selection, nowMs });
+      const job = await addResend(client, { tenantNo, selection, requestedBy: by.who, nowMs });
       const entry = { action: 'resend', kind: 'webhook', id: webhook.id, name: webhook.name } as const;
       await writeAudit(client, { tenantNo, nowMs, by, entries: [{ ...entry, after: { status, types, from, to } }] });
+      const progress = await resendSome(client, job, { nowMs, count: false });
+      await recordProgress(client, job, { ...progress, restMs: 0 });
+      return job.id;
     });
-    // It is noted: if this fails, a worker does it.
-    await resendStep(pool, { id, nowMs, count: false }).catch(() => false);
     onQueued();
-    return (await listResends(pool, webhook.id)).find((resend) => resend.id === id)!;
+    await wake();
+    return (await listResends(pool, tenantNo, webhook.id)).find((resend) => resend.id === id)!;
   }
 
   /** How a webhook fares. */
@@ -125,8 +128,8 @@ export class WebhookDeliveries {
   }
 
   /** The latest resends of a webhook, newest first, and how far they are. */
-  resends({ webhook }: OwnWebhook): Promise<Resend[]> {
-    return listResends(this.options.pool, webhook.id);
+  resends({ tenantNo, webhook }: OwnWebhook): Promise<Resend[]> {
+    return listResends(this.options.pool, tenantNo, webhook.id);
   }
 }
 

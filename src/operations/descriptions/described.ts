@@ -4,6 +4,7 @@ import { CORRECTION_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
 import { GUARD_TEXTS } from './guard-texts.ts';
 import { IMPORT_TEXTS } from './import-texts.ts';
+import { JOB_TEXTS } from './job-texts.ts';
 import { LIVE_TEXTS } from './live-texts.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
@@ -17,6 +18,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...CORRECTION_TEXTS,
   ...GUARD_TEXTS,
   ...IMPORT_TEXTS,
+  ...JOB_TEXTS,
   ...TIMELINE_TEXTS,
   ...LIVE_TEXTS,
   ...PROGRESS_TEXTS,

@@ -17,6 +17,7 @@ export const AUDIT_ACTIONS = [
   'release',
   'apply',
   'cancel',
+  'retry',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

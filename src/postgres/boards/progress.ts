@@ -18,8 +18,8 @@ export interface BoardProgress {
 const SELECT = `
   SELECT resource.tenant_no AS "tenantNo", resource.doc || jsonb_build_object('id', resource.id, 'no', resource.no) AS board,
          progress.next_run_day AS "nextRunDay", progress.next_snapshot_day AS "nextSnapshotDay",
-         EXISTS (SELECT FROM board_fills AS fill
-                  WHERE fill.tenant_no = resource.tenant_no AND fill.board_no = resource.no AND fill.status <> 'done')
+         EXISTS (SELECT FROM jobs
+                  WHERE kind = 'leaderboard_filling' AND subject_id = resource.id AND jobs.status IN ('waiting', 'running'))
            AS "isFilling",
          resource.doc ->> 'rankBy' = 'points' AND EXISTS (
            SELECT FROM catalog_resources

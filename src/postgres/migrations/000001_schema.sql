@@ -607,25 +607,6 @@ CREATE TABLE board_snapshot_parts (
   PRIMARY KEY (tenant_no, board_no, run_day, parts, part, day)
 );
 
--- Boards to fill from history. An edit of the catalog adds them in its own transaction.
-CREATE TABLE board_fills (
-  tenant_no integer NOT NULL REFERENCES tenants (no),
-  board_no integer NOT NULL,
-  board_id uuid NOT NULL,
-  status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done')),
-  -- the first run that is in Redis; earlier ones are past; null: all are past
-  open_run_day integer,
-  -- all users with an ID up to `last_user` are processed
-  last_user text NOT NULL DEFAULT '',
-  users_done bigint NOT NULL DEFAULT 0,
-  users_total bigint,
-  scored bigint NOT NULL DEFAULT 0,
-  requested timestamptz NOT NULL DEFAULT clock_timestamp(),
-  finished timestamptz,
-  PRIMARY KEY (tenant_no, board_no)
-);
-CREATE INDEX board_fills_open ON board_fills (requested) WHERE status <> 'done';
-
 -- Scores of past runs, until all users are processed and ranked.
 CREATE TABLE board_past_scores (
   tenant_no integer NOT NULL,
@@ -648,24 +629,40 @@ CREATE TABLE stray_sets (
 -- Work on many users
 ------------------------------------------------------------------------------------------------------------------------
 
--- Achievements to complete for users who already qualify. An edit of the catalog adds them in its own transaction.
-CREATE TABLE backdatings (
-  tenant_no integer NOT NULL REFERENCES tenants (no),
-  achievement_id uuid NOT NULL REFERENCES catalog_resources (id),
-  achievement_no integer NOT NULL,
-  -- the catalog version that requested it last
-  version bigint NOT NULL,
-  status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done')),
-  -- all users with an ID up to `last_user` are processed
-  last_user text NOT NULL DEFAULT '',
-  users_done bigint NOT NULL DEFAULT 0,
-  users_total bigint,
-  completed bigint NOT NULL DEFAULT 0,
-  requested timestamptz NOT NULL DEFAULT clock_timestamp(),
+-- Long work: one row a job, see src/engine/jobs/job-runner.ts. Whoever requests it adds the row in the same transaction.
+CREATE TABLE jobs (
+  no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  id uuid NOT NULL UNIQUE,
+  kind text NOT NULL,
+  -- null: of the whole installation
+  tenant_no integer REFERENCES tenants (no),
+  -- the achievement, leaderboard, webhook or recomputation that it is about
+  subject_id uuid,
+  parameters jsonb NOT NULL,
+  status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done', 'failed', 'cancelled')),
+  -- where the next slice begins; for passes over users: all users with an ID up to this one are processed
+  cursor text NOT NULL DEFAULT '',
+  done bigint NOT NULL DEFAULT 0,
+  -- null: not counted yet
+  total bigint,
+  result jsonb NOT NULL,
+  -- failures since the last slice that succeeded, and the last of them
+  attempts integer NOT NULL DEFAULT 0,
+  error text,
+  requested_by text,
+  requested timestamptz NOT NULL,
+  started timestamptz,
   finished timestamptz,
-  PRIMARY KEY (tenant_no, achievement_no)
+  -- nobody leases it before: it rests, backs off after an error, or another worker's lease ends then
+  due timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- names the lease; null: nobody holds one
+  lease uuid
 );
-CREATE INDEX backdatings_open ON backdatings (requested) WHERE status <> 'done';
+CREATE INDEX jobs_open ON jobs (no) WHERE status IN ('waiting', 'running');
+CREATE INDEX jobs_of_tenant ON jobs (tenant_no, kind, no);
+CREATE INDEX jobs_of_subject ON jobs (subject_id, kind);
+-- What is requested again replaces the previous job.
+CREATE UNIQUE INDEX jobs_replaced ON jobs (tenant_no, kind, subject_id) WHERE kind IN ('backdating', 'leaderboard_filling');
 
 -- Each `time` trigger is paid for all periods that ended before `next_ms` (epoch ms).
 CREATE TABLE time_trigger_progress (
@@ -685,30 +682,20 @@ CREATE TABLE recomputations (
   -- user attribute number → value
   cohort jsonb NOT NULL,
   status text NOT NULL,
-  -- why it failed
-  error text,
   -- the catalog version whose rules apply
   catalog_version bigint NOT NULL,
-  -- the number, among those of all tenants, of the step in which it was applied or reverted
-  step_no bigint,
-  -- all users with an ID up to this one are processed in this step
-  last_user text NOT NULL DEFAULT '',
-  users_done bigint NOT NULL DEFAULT 0,
-  users_total bigint,
+  -- the job of the last step: planning, applying or reverting
+  job_no bigint NOT NULL REFERENCES jobs (no),
   figures jsonb NOT NULL DEFAULT '{}',
   requested_by text NOT NULL,
   requested timestamptz NOT NULL,
   planned timestamptz,
   applied timestamptz,
-  reverted timestamptz,
-  -- the worker that holds the lease, and until when
-  worker uuid,
-  leased_until timestamptz
+  reverted timestamptz
 );
 -- At most one of a tenant is active.
 CREATE UNIQUE INDEX recomputations_active ON recomputations (tenant_no) WHERE status IN ('planning', 'applying', 'reverting');
 CREATE INDEX recomputations_of_tenant ON recomputations (tenant_no, no);
-CREATE SEQUENCE recomputation_steps;
 
 CREATE TABLE recomputed_users (
   recomputation_no bigint NOT NULL REFERENCES recomputations (no) ON DELETE CASCADE,
@@ -828,28 +815,6 @@ CREATE TABLE webhook_state (
   disabled_reason text,
   disabled_at timestamptz
 );
-
--- Messages that an administrator asked to resend, and the progress.
-CREATE TABLE webhook_resends (
-  id uuid PRIMARY KEY,
-  webhook_id uuid NOT NULL,
-  tenant_no integer NOT NULL,
-  -- which messages: made from and before (epoch ms, null: unbounded), with this status, of these types (null: all)
-  from_ms bigint,
-  to_ms bigint,
-  status text NOT NULL CHECK (status IN ('delivered', 'failed')),
-  types text[],
-  -- processed up to this sequence, of those that existed at the request
-  after_sequence bigint NOT NULL DEFAULT 0,
-  last_sequence bigint NOT NULL,
-  -- messages queued so far, and in total; null: not counted yet
-  resent bigint NOT NULL DEFAULT 0,
-  total bigint,
-  requested timestamptz NOT NULL,
-  finished timestamptz
-);
-CREATE INDEX webhook_resends_open ON webhook_resends (requested, id) WHERE finished IS NULL;
-CREATE INDEX webhook_resends_of_webhook ON webhook_resends (webhook_id, requested);
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Notifications

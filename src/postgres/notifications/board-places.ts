@@ -22,8 +22,9 @@ const MOVED = `
          compare_ms AS "compareMs"
     FROM notification_boards AS board
    WHERE compare_ms <= $1 AND tenant_no || ':' || board_no <> ALL ($2)
-     AND NOT EXISTS (SELECT FROM board_fills AS fill
-                      WHERE fill.tenant_no = board.tenant_no AND fill.board_no = board.board_no AND fill.status <> 'done')
+     AND NOT EXISTS (SELECT FROM jobs
+                      WHERE kind = 'leaderboard_filling' AND status IN ('waiting', 'running')
+                        AND jobs.tenant_no = board.tenant_no AND (parameters ->> 'boardNo')::int = board.board_no)
    ORDER BY compare_ms, id LIMIT $3`;
 
 /**

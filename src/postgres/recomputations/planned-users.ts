@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableJson, storableText } from '../storable-json.ts';
 import type { AppliedChanges } from '../persist/insert-recomputed.ts';
-import type { RecomputationJob } from './jobs.ts';
+import type { StoredRecomputation } from './recomputations.ts';
 
 /** The row of a user in a plan. `Plan`: what is to be done. */
 export interface PlannedRow<Plan> {
@@ -24,7 +24,7 @@ export interface RecomputedUserRow<Plan> extends PlannedRow<Plan> {
 /** Adds to a plan. */
 export async function insertPlanned(
   client: PoolClient,
-  { no, tenantNo }: Pick<RecomputationJob, 'no' | 'tenantNo'>,
+  { no, tenantNo }: Pick<StoredRecomputation, 'no' | 'tenantNo'>,
   rows: readonly PlannedRow<object>[],
 ): Promise<void> {
   if (rows.length === 0) return;
@@ -56,7 +56,7 @@ const OPEN = {
 /** The users of a plan, in the order of their IDs after one, of whom a step is not known to be done. */
 export async function openUsers<Plan>(
   pool: Pool,
-  { no, lastUser }: Pick<RecomputationJob, 'no' | 'lastUser'>,
+  { no, lastUser }: Pick<StoredRecomputation, 'no' | 'lastUser'>,
   { step, limit }: { step: keyof typeof OPEN; limit: number },
 ): Promise<RecomputedUserRow<Plan>[]> {
   const { rows } = await pool.query<RecomputedUserRow<Plan>>(
@@ -70,7 +70,7 @@ export async function openUsers<Plan>(
 /** Notes why nothing was done of some users. */
 export async function noteSkipped(
   client: PoolClient,
-  { no }: Pick<RecomputationJob, 'no'>,
+  { no }: Pick<StoredRecomputation, 'no'>,
   skipped: readonly { userId: string; reason: string }[],
 ): Promise<void> {
   if (skipped.length === 0) return;
@@ -85,7 +85,7 @@ export async function noteSkipped(
 /** Notes why nothing is known to be done of all that are left. */
 export async function skipOpen(
   client: PoolClient,
-  { no }: Pick<RecomputationJob, 'no'>,
+  { no }: Pick<StoredRecomputation, 'no'>,
   { step, reason }: { step: keyof typeof OPEN; reason: string },
 ): Promise<void> {
   await client.query(`UPDATE recomputed_users SET skipped = $2 WHERE recomputation_no = $1 AND ${OPEN[step]}`, [
@@ -97,7 +97,7 @@ export async function skipOpen(
 /** How many users of a plan something was done of, was taken back of, and was not done. */
 export async function outcomeOf(
   client: Pool | PoolClient,
-  { no }: Pick<RecomputationJob, 'no'>,
+  { no }: Pick<StoredRecomputation, 'no'>,
 ): Promise<{ applied: number; reverted: number; skipped: number }> {
   const { rows } = await client.query<{ applied: number; reverted: number; skipped: number }>(
     `SELECT count(applied_id)::float8 AS applied, count(reverted_id)::float8 AS reverted,
@@ -114,7 +114,7 @@ export async function outcomeOf(
  */
 export async function samplesOf<Plan>(
   pool: Pool,
-  { no, status }: Pick<RecomputationJob, 'no' | 'status'>,
+  { no, status }: Pick<StoredRecomputation, 'no' | 'status'>,
   most: number,
 ): Promise<Record<'gaining' | 'losing' | 'left', RecomputedUserRow<Plan>[]>> {
   const some = async (condition: string): Promise<RecomputedUserRow<Plan>[]> => {

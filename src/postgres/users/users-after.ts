@@ -11,3 +11,12 @@ export async function usersAfter(
   );
   return rows;
 }
+
+/** How many users a tenant has. */
+export async function countUsers(client: Pool | PoolClient, tenantNo: number): Promise<number> {
+  const { rows } = await client.query<{ users: number }>(
+    'SELECT count(*)::float8 AS users FROM users WHERE tenant_no = $1',
+    [tenantNo],
+  );
+  return rows[0]!.users;
+}

@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { boardPieces } from '../../../src/engine/leaderboards/board-pieces.ts';
+import { JobRunner, type JobRunnerOptions } from '../../../src/engine/jobs/job-runner.ts';
+import type { OnPieceFailed } from '../../../src/engine/schedule/pieces.ts';
 import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots.ts';
 import { BoardFilling, type FillOptions } from '../../../src/engine/leaderboards/fill-boards.ts';
 import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
@@ -41,20 +44,23 @@ export class BoardsByTheClock {
     return started;
   }
 
-  /** Fills the boards that were switched on, as far as it goes. Rejects when a step fails. */
-  async fill(options: Partial<FillOptions> = {}): Promise<void> {
+  /** Fills the boards that were switched on, as far as it goes. Rejects when a slice fails. */
+  async fill(options: Partial<FillOptions & Pick<JobRunnerOptions, 'onMoment'>> = {}): Promise<void> {
     const { redis, pool } = this.laurel;
+    const onFailed: OnPieceFailed = ({ error }) => void this.failures.push(error);
     const filling = new BoardFilling({
       redis,
       pool,
       clock: this.clock,
       onWritten: () => undefined,
       settleMs: 0,
-      onFailed: ({ error }) => void this.failures.push(error),
+      onFailed,
       ...options,
     });
+    const runner = new JobRunner({ pool, works: [filling], onFailed, onMoment: options.onMoment });
     await this.store();
-    while (await filling.step()) {
+    while (((await runner.untilNextMs()) ?? Infinity) < 1_000) {
+      if (!(await runner.step())) await sleep(50);
       this.throwFailure();
       await this.store();
     }

@@ -119,8 +119,8 @@ test('a crash between script and note repeats the step and changes nothing', asy
   for (let killed = 0; killed < 2; killed += 1)
     await expect(
       boards.fill({
-        onStep: () => {
-          throw new Error('killed');
+        onMoment: (moment) => {
+          if (moment === 'recording') throw new Error('killed');
         },
       }),
     ).rejects.toThrow('killed');

@@ -72,7 +72,9 @@ export class Listening {
   /** Boards take part when they are filled. */
   private async filled(): Promise<void> {
     for (;;) {
-      const { rowCount } = await this.laurel.pool.query("SELECT FROM board_fills WHERE status <> 'done'");
+      const { rowCount } = await this.laurel.pool.query(
+        "SELECT FROM jobs WHERE kind = 'leaderboard_filling' AND status <> 'done'",
+      );
       if (rowCount === 0) return;
       await sleep(20);
     }

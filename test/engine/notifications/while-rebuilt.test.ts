@@ -34,7 +34,7 @@ beforeEach(async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 30 });
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'bob' }, value: 20 });
   await new Persister({ redis, pool }).drain(0, AbortSignal.abort());
-  await pool.query("UPDATE board_fills SET status = 'done'");
+  await pool.query("UPDATE jobs SET status = 'done'");
 });
 afterEach(async () => {
   await goOn();

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
+import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
 import { Recomputing } from '../../../src/engine/recomputations/recomputing.ts';
 import { KeyAgeing } from '../../../src/engine/idempotency/key-ageing.ts';
 import { EventPartitionsAhead } from '../../../src/engine/partitions/event-partitions-ahead.ts';
-import { EventRetention } from '../../../src/engine/partitions/event-retention.ts';
+import { EventRetention, PartitionDropping } from '../../../src/engine/partitions/event-retention.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { countedUsers } from '../../../src/postgres/backdating/counted-users.ts';
+import { countedUsers } from '../../../src/postgres/counted-users.ts';
 import { historySums } from '../../../src/postgres/boards/history-sums.ts';
 import { metricDays } from '../../../src/postgres/history/metric-days.ts';
 import { pointsDays } from '../../../src/postgres/history/points-days.ts';
@@ -17,6 +18,7 @@ import { userAttributeSums } from '../../../src/postgres/history/user-attribute-
 import { userMetricDays } from '../../../src/postgres/history/user-metric-days.ts';
 import { userPointsDays } from '../../../src/postgres/history/user-points-days.ts';
 import { dropEvents, moveNextUsers } from '../../../src/postgres/partitions/drop-events.ts';
+import { transaction } from '../../../src/postgres/transaction.ts';
 import { retentionTooShort } from '../../../src/postgres/partitions/late-days.ts';
 import { dateOf } from '../../../src/domain/periods.ts';
 import { redisReady } from '../../../src/redis/client.ts';
@@ -67,8 +69,22 @@ async function onDay(day: number): Promise<void> {
   await persist();
   await workOff(new KeyAgeing({ redis, pool: laurel.pool, hotDays: 7 }));
   await workOff(new EventPartitionsAhead(laurel));
-  await workOff(new EventRetention({ pool: laurel.pool, days: KEPT_DAYS }));
+  await retain(KEPT_DAYS);
 }
+
+/** Has partitions dropped until none is due, as the schedule and the job runner do. */
+async function retain(days: number): Promise<void> {
+  const { pool } = laurel;
+  const retention = new EventRetention({ pool, days });
+  const runner = new JobRunner({ pool, works: [new PartitionDropping({ pool })] });
+  const nowMs = clock.now();
+  for (let due = await retention.due(nowMs); due !== null; due = await retention.due(nowMs)) {
+    await retention.perform(due, NEVER, due, nowMs);
+    while (await runner.step());
+  }
+}
+
+const move = () => transaction(laurel.pool, (client) => moveNextUsers(client, 0));
 
 /** Some days of two users, with all that is summed. */
 async function play(): Promise<void> {
@@ -128,7 +144,7 @@ test('what is older goes with its partition, on its day, and every sum of the pa
   await onDay(LAST_DAY);
   const kept = await details();
   expect(kept).toBeGreaterThan(15);
-  await moveNextUsers(laurel.pool, 0);
+  await move();
   expect(await details()).toBe(0);
   expect(await history()).toEqual(before);
   await onDay(LAST_DAY + 1);
@@ -172,7 +188,10 @@ test('a recomputation is refused only what needs the events that are gone; board
   expect((await laurel.admin.post(`/v1/recomputations/${boards.body.id}/cancel`, undefined)).status).toBe(202);
   const { status, body } = await laurel.admin.post('/v1/recomputations', { what: ['achievements'] });
   expect([status, body.error]).toEqual([202, null]);
-  const recomputing = new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined });
+  const recomputing = new JobRunner({
+    pool: laurel.pool,
+    works: [new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined })],
+  });
   const at = async () => (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body;
   while ((await at()).status === 'planning') await recomputing.step();
   expect(await at()).toMatchObject({ status: 'planned', figures: { users: 2, gaining: 0, losing: 0 } });
@@ -196,7 +215,10 @@ test('events that are dropped while a recomputation of points is planned end it 
   expect(status).toBe(202);
   await persist();
   const at = async () => (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body;
-  const recomputing = new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined });
+  const recomputing = new JobRunner({
+    pool: laurel.pool,
+    works: [new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined })],
+  });
   while ((await at()).progress.users === 0) await recomputing.step();
   expect(await at()).toMatchObject({ status: 'planning', figures: { users: 400, gaining: 2 } });
   await onDay(LAST_DAY + 1);
@@ -226,19 +248,18 @@ test('who is deleted leaves neither sums nor used keys behind', async () => {
 
 test('what is added to a partition after it was moved is not lost: it is moved as well', async () => {
   await play();
-  const { pool } = laurel;
-  expect(await moveNextUsers(pool, 0)).toBe(true);
-  expect(await moveNextUsers(pool, 0)).toBe(false);
+  expect(await move()).toBeGreaterThan(0);
+  expect(await move()).toBeNull();
   clock.set((TODAY - 1) * DAY_MS + 1_000);
   await flip('cat', 7);
   await flip('ada', 7);
   await persist();
   const before = await history();
-  expect(await dropEvents(pool, 0)).toBe(false);
+  expect(await transaction(laurel.pool, (client) => dropEvents(client, 0))).toBe(false);
   expect(await history()).toEqual(before);
-  expect(await moveNextUsers(pool, 0)).toBe(true);
-  expect(await moveNextUsers(pool, 0)).toBe(false);
-  expect(await dropEvents(pool, 0)).toBe(true);
+  expect(await move()).toBeGreaterThan(0);
+  expect(await move()).toBeNull();
+  expect(await transaction(laurel.pool, (client) => dropEvents(client, 0))).toBe(true);
   expect(await history()).toEqual(before);
   expect(await rows(`SELECT value::float8 FROM event_days WHERE user_id = 'cat'`)).toEqual([{ value: 7 }]);
 });
@@ -290,9 +311,9 @@ test('events are kept for longer than they may come late, whatever is asked for'
   await play();
   clock.set((TODAY + 35) * DAY_MS);
   await workOff(new EventPartitionsAhead(laurel));
-  await workOff(new EventRetention({ pool, days: 2 }));
+  await retain(2);
   expect(await details()).toBeGreaterThan(0);
   clock.set((TODAY + 36) * DAY_MS);
-  await workOff(new EventRetention({ pool, days: 2 }));
+  await retain(2);
   expect(await details()).toBe(0);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { BackdatingEngine } from '../../../src/engine/achievements/backdate.ts';
+import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
 import { BoardFilling } from '../../../src/engine/leaderboards/fill-boards.ts';
 import { CaughtUp } from '../../../src/engine/persisted/caught-up.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
@@ -50,8 +51,7 @@ test('two hundred who wait read the cursor as often as one', async () => {
 
 test.each(['backdating', 'filling'])('%s waits for what is not stored yet in no transaction', async (kind) => {
   const { redis, pool } = laurel;
-  await laurel.pool.query(`UPDATE backdatings SET status = 'done'`);
-  await laurel.pool.query(`UPDATE board_fills SET status = 'done'`);
+  await laurel.pool.query(`UPDATE jobs SET status = 'done'`);
   const { body: document } = await laurel.admin.get('/v1/configuration');
   const more =
     kind === 'backdating'
@@ -70,8 +70,8 @@ test.each(['backdating', 'filling'])('%s waits for what is not stored yet in no 
   await event();
   await redis.del(awaitedKey(shard));
   const options = { redis, pool, clock: systemClock, onWritten: () => undefined, settleMs: 0 };
-  const engine = kind === 'backdating' ? new BackdatingEngine({ ...options }) : new BoardFilling({ ...options });
-  const step = engine.step();
+  const work = kind === 'backdating' ? new BackdatingEngine(options) : new BoardFilling(options);
+  const step = new JobRunner({ pool, works: [work] }).step();
   await eventually('it waits', async () => (await redis.exists(awaitedKey(shard))) === 1);
   const { rows } = await pool.query(
     `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`,

@@ -64,9 +64,11 @@ test('what is not as things are is refused; one is under way at a time', async (
 
   // One that no worker takes up.
   await laurel.pool.query(
-    `INSERT INTO recomputations (id, tenant_no, request, cohort, status, catalog_version, requested_by, requested, worker, leased_until)
-     VALUES ($1, 0, '{"what":["points"],"since":null,"cohort":{"userAttributes":null},"mayRevoke":false,"dryRun":true}', '{}', 'planning',
-             0, 'test', now(), $1, now() + INTERVAL '1 hour')`,
+    `WITH job AS (INSERT INTO jobs (id, kind, tenant_no, subject_id, parameters, result, requested, due)
+       VALUES ($1, 'recomputation_planning', 0, $1, '{}', '{}', now(), now() + INTERVAL '1 hour') RETURNING no)
+     INSERT INTO recomputations (id, tenant_no, request, cohort, status, catalog_version, requested_by, requested, job_no)
+     SELECT $1, 0, '{"what":["points"],"since":null,"cohort":{"userAttributes":null},"mayRevoke":false,"dryRun":true}', '{}', 'planning',
+             0, 'test', now(), no FROM job`,
     [unknown],
   );
   const refused = await ask({ what: ['points'] });

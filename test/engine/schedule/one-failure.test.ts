@@ -73,11 +73,13 @@ const count = async (text: string): Promise<number> =>
 const refused = (): Record<string, [when: string, table: string, of: string]> => {
   const tenant = 'tenant_no = 1';
   const board = (key: string): string => `${tenant} AND NEW.board_no = ${number[`leaderboard ${key}`]}`;
+  const jobOf = (key: string): string =>
+    `NEW.${tenant} AND NEW.parameters ->> 'boardNo' = '${number[`leaderboard ${key}`]}'`;
   return {
     run: ['INSERT OR UPDATE', 'board_runs', board('run')],
     snapshot: ['INSERT', 'board_snapshots', board('snapshots')],
-    fill: ['UPDATE', 'board_fills', board('filled')],
-    backdating: ['UPDATE', 'backdatings', tenant],
+    fill: ['UPDATE OF cursor', 'jobs', `kind = 'leaderboard_filling' AND ${jobOf('filled')}`],
+    backdating: ['UPDATE OF cursor', 'jobs', `kind = 'backdating' AND NEW.${tenant}`],
     time: ['INSERT OR UPDATE', 'time_trigger_progress', tenant],
     sweep: ['UPDATE', 'streak_zones', tenant],
     gone: ['DELETE', 'board_progress', tenant],
@@ -116,7 +118,7 @@ async function done(tenantNo: number, tenantId: string): Promise<object> {
     withoutSnapshot: await count(
       `board_progress WHERE ${of} AND next_run_day IS NOT NULL AND next_snapshot_day < ${TODAY}`,
     ),
-    fills: await count(`board_fills WHERE ${of} AND status <> 'done'`),
+    fills: await count(`jobs WHERE kind = 'leaderboard_filling' AND ${of} AND status <> 'done'`),
     backdated: completed.length,
     points: points.total,
     streaks: streaks.rankings.length,
@@ -158,7 +160,9 @@ test('what fails is named and counted, all else is done; and when it is mended, 
   // The other boards of the same tenant, too.
   const other = `board_runs WHERE tenant_no = 1 AND is_final AND board_no = ${number['leaderboard run-of-another']}`;
   expect(await count(other)).toBe(67);
-  expect(await count(`board_fills WHERE tenant_no = 1 AND status <> 'done'`)).toBeGreaterThan(0);
+  expect(await count(`jobs WHERE kind = 'leaderboard_filling' AND tenant_no = 1 AND status <> 'done'`)).toBeGreaterThan(
+    0,
+  );
   const metrics = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
   for (const kind of [
     'snapshots and final runs of leaderboards',

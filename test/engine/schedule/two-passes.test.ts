@@ -3,6 +3,7 @@ import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
+import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
 import { BoardFilling } from '../../../src/engine/leaderboards/fill-boards.ts';
 import { StraySets } from '../../../src/engine/leaderboards/stray-sets.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
@@ -53,7 +54,8 @@ beforeAll(async () => {
   const { redis, pool } = laurel;
   const onWritten = (): void => undefined;
   const filling = new BoardFilling({ redis, pool, clock, onWritten, settleMs: 0 });
-  while (await filling.step());
+  const runner = new JobRunner({ pool, works: [filling] });
+  while (await runner.step());
 });
 afterAll(async () => {
   for (const close of closing) await close();

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
+import { JOB_STATUSES } from '../../../domain/job.ts';
 import { operation } from '../../operation.ts';
 
 const Backdating = Type.Object({
   achievementId: Type.String({ format: 'uuid' }),
-  status: Type.Enum(['waiting', 'running', 'done']),
+  status: Type.Enum([...JOB_STATUSES]),
   /** Users looked at so far, of how many (null before the beginning), and for how many something was completed. */
   usersDone: Type.Integer(),
   usersTotal: Type.Union([Type.Integer(), Type.Null()]),
@@ -22,12 +23,12 @@ export const adminBackdatingsList = operation({
   handle: async ({ backdatings }, { tenant }) => ({
     status: 200,
     body: (await backdatings.list(tenant.no)).map(
-      ({ achievementId, status, usersDone, usersTotal, completed, requested, finished }) => ({
-        achievementId,
+      ({ subjectId, status, done, total, result, requested, finished }) => ({
+        achievementId: subjectId!,
         status,
-        usersDone,
-        usersTotal,
-        completed,
+        usersDone: done,
+        usersTotal: total,
+        completed: result.completed ?? 0,
         requested: requested.toISOString(),
         finished: finished === null ? null : finished.toISOString(),
       }),

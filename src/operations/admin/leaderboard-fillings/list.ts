@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
+import { JOB_STATUSES } from '../../../domain/job.ts';
 import { operation } from '../../operation.ts';
 
 const Filling = Type.Object({
   leaderboardId: Type.String({ format: 'uuid' }),
-  status: Type.Enum(['waiting', 'running', 'done']),
+  status: Type.Enum([...JOB_STATUSES]),
   /** Users looked at so far, of how many (null before the beginning), and how many of them have a score by history. */
   usersDone: Type.Integer(),
   usersTotal: Type.Union([Type.Integer(), Type.Null()]),
@@ -21,16 +22,14 @@ export const adminLeaderboardFillingsList = operation({
   responses: { 200: Type.Array(Filling) },
   handle: async ({ boardFills }, { tenant }) => ({
     status: 200,
-    body: (await boardFills.list(tenant.no)).map(
-      ({ boardId, status, usersDone, usersTotal, scored, requested, finished }) => ({
-        leaderboardId: boardId,
-        status,
-        usersDone,
-        usersTotal,
-        scored,
-        requested: requested.toISOString(),
-        finished: finished === null ? null : finished.toISOString(),
-      }),
-    ),
+    body: (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
+      leaderboardId: subjectId!,
+      status,
+      usersDone: done,
+      usersTotal: total,
+      scored: result.scored ?? 0,
+      requested: requested.toISOString(),
+      finished: finished === null ? null : finished.toISOString(),
+    })),
   }),
 });

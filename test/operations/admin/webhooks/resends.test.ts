@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
+import { JobRunner } from '../../../../src/engine/jobs/job-runner.ts';
 import { Resends } from '../../../../src/engine/webhooks/resends.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
@@ -8,13 +9,13 @@ import { settleMessages, storeMessages } from './stored-messages.ts';
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const HOUR_MS = 3_600_000;
 const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['points.changed'] };
-const ending = new AbortController().signal;
+const clock = new FixedClock(NOW_MS);
 const iso = (ms: number): string => new Date(ms).toISOString();
 let laurel: TestLaurel;
 let webhookId: string;
 let path: string;
 beforeAll(async () => {
-  laurel = await startLaurel({ clock: new FixedClock(NOW_MS) });
+  laurel = await startLaurel({ clock });
 });
 beforeEach(async () => {
   webhookId = (await laurel.admin.post('/v1/webhooks', [HOOK])).body.created[0].id;
@@ -22,6 +23,9 @@ beforeEach(async () => {
 });
 afterAll(() => laurel.close());
 
+/** A worker that resends. */
+const runner = (onQueued = (): unknown => undefined): JobRunner =>
+  new JobRunner({ pool: laurel.pool, works: [new Resends({ pool: laurel.pool, clock, onQueued })] });
 const queued = async (): Promise<string[]> =>
   (
     await laurel.pool.query('SELECT id FROM webhook_queue WHERE webhook_id = $1 ORDER BY sequence', [webhookId])
@@ -76,36 +80,32 @@ test('a large one goes on in steps, from where it was after a crash, while the w
   const { body: begun } = await laurel.admin.post(`${path}/resend`, {});
   expect(begun).toMatchObject({ resent: 500, total: null, finished: null });
   let wakes = 0;
-  const resends = new Resends({ pool: laurel.pool, onQueued: () => (wakes += 1) });
+  const worker = runner(() => (wakes += 1));
   const now = async () => (await laurel.admin.get(`${path}/resends`)).body[0];
 
-  expect(await resends.due(NOW_MS)).toBe(NOW_MS);
-  await resends.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
+  expect(await worker.step()).toBe(true);
   expect(await now()).toMatchObject({ resent: 1_000, total: 1_700, finished: null });
   // A thousand wait: there is no room until some are delivered.
-  expect(await resends.due(NOW_MS)).toBeNull();
-  await resends.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
-  expect(await resends.upcoming(NOW_MS + 10_000)).toBe(NOW_MS + 1_000);
+  expect(await worker.step()).toBe(true);
+  expect(await worker.step()).toBe(false);
+  expect(await worker.untilNextMs()).toBeGreaterThan(0);
   expect([(await now()).resent, wakes]).toEqual([1_000, 1]);
 
   await settleMessages(laurel.pool, await queued(), 'delivered');
   // Another worker, which knows nothing of the first.
-  const other = new Resends({ pool: laurel.pool, onQueued: () => (wakes += 1) });
-  for (let steps = 0; (await other.due(NOW_MS)) !== null; steps += 1) {
-    expect(steps).toBeLessThan(3);
-    await other.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
-  }
-  expect(await now()).toMatchObject({ resent: 1_700, total: 1_700, finished: iso(NOW_MS) });
+  const other = runner(() => (wakes += 1));
+  await expect.poll(async () => (await other.step(), (await now()).finished)).toBe(iso(NOW_MS));
+  expect(await now()).toMatchObject({ resent: 1_700, total: 1_700 });
   expect((await queued()).length).toBe(700);
-  expect([await other.due(NOW_MS), await other.upcoming(NOW_MS + 10_000)]).toEqual([null, null]);
+  expect([await other.step(), await other.untilNextMs(), wakes]).toEqual([false, null, 3]);
 });
 
 test('two workers at once queue each message once', async () => {
   await storeFailed(900);
   await laurel.admin.post(`${path}/resend`, {});
-  const workers = [1, 2].map(() => new Resends({ pool: laurel.pool, onQueued: () => undefined }));
-  await Promise.all(workers.map((worker) => worker.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS)));
-  await workers[0]!.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
+  const workers = [runner(), runner()];
+  await Promise.all(workers.map((worker) => worker.step()));
+  while (await workers[0]!.step());
   expect((await laurel.admin.get(`${path}/resends`)).body[0]).toMatchObject({ resent: 900, finished: iso(NOW_MS) });
   expect((await queued()).length).toBe(900);
 });
@@ -114,20 +114,16 @@ test('a resend ends with its webhook', async () => {
   await storeFailed(600);
   await laurel.admin.post(`${path}/resend`, {});
   await laurel.admin.delete(`/v1/webhooks?ids=${webhookId}`);
-  const resends = new Resends({ pool: laurel.pool, onQueued: () => undefined });
-  await resends.perform(NOW_MS, ending, NOW_MS + 1, NOW_MS);
-  const { rows } = await laurel.pool.query(
-    'SELECT resent::int, finished IS NULL AS open FROM webhook_resends WHERE webhook_id = $1',
-    [webhookId],
-  );
-  expect(rows).toEqual([{ resent: 500, open: false }]);
+  await runner().step();
+  const { body } = await laurel.admin.get('/v1/jobs?kind=webhook_resend&limit=1');
+  expect(body).toMatchObject([{ subject: { id: webhookId }, status: 'done', progress: { done: 500 } }]);
 });
 
 test('at most ten of a webhook are unfinished', async () => {
   await storeFailed(500);
   await laurel.pool.query(
-    `INSERT INTO webhook_resends (id, webhook_id, tenant_no, status, last_sequence, requested)
-     SELECT gen_random_uuid(), $1, 0, 'failed', 0, now() FROM generate_series(1, 10)`,
+    `INSERT INTO jobs (id, kind, tenant_no, subject_id, parameters, result, requested)
+     SELECT gen_random_uuid(), 'webhook_resend', 0, $1, '{}', '{}', now() FROM generate_series(1, 10)`,
     [webhookId],
   );
   const { status, body } = await laurel.admin.post(`${path}/resend`, {});

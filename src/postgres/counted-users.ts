@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { eventsAndSums } from '../partitions/dropped-days.ts';
+import { eventsAndSums } from './partitions/dropped-days.ts';
 
 export interface CountedUser {
   id: string;

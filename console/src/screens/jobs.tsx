@@ -1,0 +1,188 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useCallback, useState } from 'react';
+import { answer } from '../api/answer.ts';
+import { useChange } from '../api/change.ts';
+import { admin } from '../api/client.ts';
+import type { AdminRead } from '../api/queries.ts';
+import { sessionQuery } from '../api/session.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/dialogs.tsx';
+import { SelectInput } from '../ui/fields.tsx';
+import { ago, moment, number } from '../ui/format.ts';
+import { Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
+import type { Column } from '../ui/table-frame.tsx';
+import { DataTable } from '../ui/table.tsx';
+
+type Job = AdminRead<'/v1/jobs'>[number];
+
+const PAGE = 100;
+/** Jobs that are not finished are read again this often while they are looked at. */
+const OPEN_MS = 1_000;
+
+const KINDS: Readonly<Record<Job['kind'], string>> = {
+  backdating: 'Backdate an achievement',
+  leaderboard_filling: 'Fill a leaderboard',
+  recomputation_planning: 'Plan a recomputation',
+  recomputation_applying: 'Apply a recomputation',
+  recomputation_reverting: 'Revert a recomputation',
+  webhook_resend: 'Resend messages',
+  event_retention: 'Drop old events',
+};
+const TONES = { waiting: 'warn', running: 'warn', done: 'good', failed: 'bad', cancelled: 'plain' } as const;
+const STATUSES = Object.keys(TONES) as Job['status'][];
+const isOpen = ({ status }: Job): boolean => status === 'waiting' || status === 'running';
+
+const COLUMNS: readonly Column<Job>[] = [
+  { id: 'kind', header: 'Job', cell: ({ kind }) => KINDS[kind] },
+  { id: 'about', header: 'About', cell: (job) => <About job={job} /> },
+  {
+    id: 'status',
+    header: 'Status',
+    cell: ({ status, attempts, error }) => (
+      <span title={error ?? undefined}>
+        <Tag tone={error === null ? TONES[status] : 'bad'}>
+          {attempts > 0 ? `retrying (${number(attempts)})` : status}
+        </Tag>
+      </span>
+    ),
+  },
+  { id: 'progress', header: 'Progress', cell: (job) => <Progress job={job} /> },
+  {
+    id: 'started',
+    header: 'Started',
+    cell: ({ started }) => started !== null && <span title={moment(started)}>{ago(started)}</span>,
+    spare: true,
+  },
+  { id: 'error', header: 'Error', cell: ({ error }) => <span title={error ?? ''}>{error}</span>, spare: true },
+];
+
+function About({ job: { subject } }: { job: Job }) {
+  if (subject === null) return 'the whole installation';
+  if (subject.kind !== 'recomputation') return subject.name ?? subject.id;
+  return (
+    <Link to="/recomputations/$id" params={{ id: subject.id }} className="text-accent hover:underline">
+      {subject.id}
+    </Link>
+  );
+}
+
+function Progress({ job }: { job: Job }) {
+  const { done, total } = job.progress;
+  return (
+    <span className="flex items-center gap-2">
+      {isOpen(job) && (
+        <progress
+          aria-label={`Progress of ${KINDS[job.kind]}`}
+          className="h-2 w-24 accent-accent"
+          max={Math.max(1, total ?? 1, done)}
+          {...(total !== null && { value: done })}
+        />
+      )}
+      <span className="text-muted">
+        {number(done)}
+        {total !== null && ` of ${number(total)}`}
+      </span>
+    </span>
+  );
+}
+
+/** What can be done about a job. */
+function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
+  const [asked, setAsked] = useState(false);
+  const path = { params: { path: { id } } };
+  const cancel = useChange({
+    run: () => answer(admin.POST('/v1/jobs/{id}/cancel', path)),
+    done: 'The job is cancelled.',
+  });
+  const retry = useChange({ run: () => answer(admin.POST('/v1/jobs/{id}/retry', path)), done: 'The job runs again.' });
+  return (
+    <span className="flex gap-2">
+      {mayRetry && (
+        <Button disabled={retry.isPending} aria-label={`Retry: ${KINDS[kind]}`} onClick={() => retry.mutate()}>
+          Retry
+        </Button>
+      )}
+      {mayCancel && (
+        <Button look="danger" aria-label={`Cancel: ${KINDS[kind]}`} onClick={() => setAsked(true)}>
+          Cancel
+        </Button>
+      )}
+      <Confirm
+        open={asked}
+        onClose={() => setAsked(false)}
+        title="Cancel the job?"
+        action="Cancel it"
+        busy={cancel.isPending}
+        onConfirm={() => cancel.mutate(undefined, { onSettled: () => setAsked(false) })}
+      >
+        It ends here. What it has done so far stays.
+      </Confirm>
+    </span>
+  );
+}
+
+const ACTIONS: Column<Job> = { id: 'actions', header: 'Decide', cell: (job) => <Actions job={job} /> };
+
+/** Long work in the background, and how far it is. */
+export function Jobs() {
+  const [status, setStatus] = useState('');
+  const { data: session } = useQuery(sessionQuery);
+  const jobs = useInfiniteQuery({
+    queryKey: ['jobs', status],
+    initialPageParam: 0,
+    queryFn: ({ pageParam }) =>
+      answer(
+        admin.GET('/v1/jobs', {
+          params: {
+            query: { limit: PAGE, skip: pageParam, ...(status !== '' && { status: status as Job['status'] }) },
+          },
+        }),
+      ),
+    getNextPageParam: (page, pages) => (page.length < PAGE ? undefined : pages.length * PAGE),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => (state.data?.pages.some((page) => page.some(isOpen)) ? OPEN_MS : false),
+  });
+  const { hasNextPage, isFetching, fetchNextPage } = jobs;
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetching) void fetchNextPage();
+  }, [hasNextPage, isFetching, fetchNextPage]);
+  const rows = jobs.data?.pages.flat() ?? [];
+  return (
+    <Screen
+      title="Jobs"
+      about="Long work in the background, newest first. A job that fails is tried again until it succeeds or is cancelled."
+    >
+      <SelectInput
+        className="max-w-48"
+        aria-label="Status"
+        value={status}
+        onChange={({ target }) => setStatus(target.value)}
+      >
+        <option value="">Any status</option>
+        {STATUSES.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </SelectInput>
+      {jobs.isError && <Failed error={jobs.error} />}
+      {jobs.isPending ? (
+        !jobs.isError && <Waiting />
+      ) : rows.length === 0 ? (
+        <Empty title="No job" curl={`curl ${location.origin}/v1/jobs -H "X-API-KEY: $ADMIN_KEY"`}>
+          Activating an achievement or a leaderboard, recomputing, resending and dropping old events make jobs. By HTTP:
+        </Empty>
+      ) : (
+        <DataTable
+          tall
+          label="Jobs"
+          columns={session?.access === 'read' ? COLUMNS : [...COLUMNS, ACTIONS]}
+          rows={rows}
+          rowId={({ id }) => id}
+          onEnd={onEnd}
+        />
+      )}
+    </Screen>
+  );
+}

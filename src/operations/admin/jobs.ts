@@ -1,0 +1,69 @@
+import { Type } from 'typebox';
+import { Paging } from '../../domain/admin.ts';
+import { JOB_KINDS, JOB_STATUSES, ShownJob } from '../../domain/job.ts';
+import { Uuid } from '../../domain/schemas.ts';
+import type { SeenJobs } from '../../postgres/jobs.ts';
+import { operation, type Caller, type Tenant } from '../operation.ts';
+
+/** A key of one tenant sees no jobs of the whole installation. */
+const seenBy = ({ tenant, caller }: { tenant: Tenant; caller: Caller }): SeenJobs => ({
+  tenantNo: tenant.no,
+  ofAll: caller.tenantNo === null,
+});
+
+export const adminJobsList = operation({
+  id: 'admin_jobs_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/jobs',
+  summary: 'Long work in the background, newest first: what it is about, its status and its progress',
+  description: `A job that was requested again (an achievement that was edited once more) replaces the previous one. A key of all tenants
+sees the jobs of the whole installation, too.`,
+  query: Type.Object({
+    ...Paging.properties,
+    kind: Type.Optional(Type.Enum([...JOB_KINDS])),
+    status: Type.Optional(Type.Enum([...JOB_STATUSES])),
+  }),
+  responses: { 200: Type.Array(ShownJob) },
+  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.list({ ...seenBy(call), ...call.query }) }),
+});
+
+export const adminJobsGet = operation({
+  id: 'admin_jobs_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/jobs/{id}',
+  summary: 'A job, with its progress',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: ShownJob },
+  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.get(seenBy(call), call.params.id) }),
+});
+
+export const adminJobsCancel = operation({
+  id: 'admin_jobs_cancel',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/jobs/{id}/cancel',
+  mayConflict: true,
+  summary: 'Cancel a job that is not finished',
+  description: `What it has done so far stays. 409 if it is finished, or must not be cancelled: reverting a recomputation, and dropping events
+that are older than they are kept.`,
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: ShownJob },
+  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.cancel(seenBy(call), call.params.id, call.by) }),
+});
+
+export const adminJobsRetry = operation({
+  id: 'admin_jobs_retry',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/jobs/{id}/retry',
+  mayConflict: true,
+  summary: 'Run a job again that failed or was cancelled, or at once if it waits after an error',
+  description: `After an error a job is tried again by itself, after 0.25 s at first and after 30 s at most. A resend goes on where it was; the
+others begin anew, which changes nothing of what is done. 409 if it is done, if it runs without an error, or if it is a recomputation
+that was cancelled: plan that again.`,
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: ShownJob },
+  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.retry(seenBy(call), call.params.id, call.by) }),
+});

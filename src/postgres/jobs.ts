@@ -1,0 +1,321 @@
+import type { Pool, PoolClient } from 'pg';
+import type { JobKind, JobStatus } from '../domain/job.ts';
+
+/** Long work, as it stands. */
+export interface Job<Parameters = object, Result = object> {
+  no: number;
+  /** A UUID. */
+  id: string;
+  kind: JobKind;
+  /** `null` if the job concerns the whole installation. */
+  tenantNo: number | null;
+  /** The ID of the achievement, leaderboard, webhook or recomputation that the job is about. */
+  subjectId: string | null;
+  parameters: Parameters;
+  /** `running` from the first slice on. */
+  status: JobStatus;
+  /** Where the next slice begins; '' at the beginning. For passes over users: the ID of the last one that was processed. */
+  cursor: string;
+  /** Units of work (users, messages) that are processed, and in total (`null`: not counted yet). */
+  done: number;
+  total: number | null;
+  /** What came of it so far. */
+  result: Result;
+  /** Failures since the last slice that succeeded. */
+  attempts: number;
+  /** The last failure, until a slice succeeds. */
+  error: string | null;
+  requestedBy: string | null;
+  requested: Date;
+  started: Date | null;
+  finished: Date | null;
+}
+
+/** A job that a worker may work on. */
+export interface LeasedJob extends Job {
+  /** Names this lease; the next one has another. */
+  lease: string;
+}
+
+const COLUMNS = `job.no::float8, job.id::text, job.kind, job.tenant_no AS "tenantNo", job.subject_id::text AS "subjectId",
+  job.parameters, job.status, job.cursor, job.done::float8, job.total::float8, job.result, job.attempts, job.error,
+  job.requested_by AS "requestedBy", job.requested, job.started, job.finished`;
+
+/** A job to add. `nowMs`: when it is requested, by Laurel's clock; by that of Postgres otherwise. */
+export interface NewJob {
+  kind: JobKind;
+  tenantNo: number | null;
+  subjectId?: string;
+  parameters?: object;
+  id?: string;
+  total?: number | null;
+  result?: object;
+  requestedBy?: string;
+  nowMs?: number;
+}
+
+/** Adds a job. The caller's transaction is what requested it. */
+export async function addJob(client: Pool | PoolClient, job: NewJob): Promise<Job> {
+  const { rows } = await client.query<Job>(
+    `INSERT INTO jobs AS job (id, kind, tenant_no, subject_id, parameters, total, result, requested_by, requested)
+     VALUES (coalesce($1, gen_random_uuid()), $2, $3, $4, $5, $6, $7, $8,
+             coalesce(to_timestamp($9::float8 / 1000), clock_timestamp())) RETURNING ${COLUMNS}`,
+    [
+      job.id ?? null,
+      job.kind,
+      job.tenantNo,
+      job.subjectId ?? null,
+      JSON.stringify(job.parameters ?? {}),
+      job.total ?? null,
+      JSON.stringify(job.result ?? {}),
+      job.requestedBy ?? null,
+      job.nowMs ?? null,
+    ],
+  );
+  return rows[0]!;
+}
+
+/** Adds jobs of a kind about subjects of a tenant. The jobs of this kind that there are about them are replaced: what they did is to be done again. */
+export async function replaceJobs(
+  client: PoolClient,
+  {
+    kind,
+    tenantNo,
+    jobs,
+  }: { kind: JobKind; tenantNo: number; jobs: readonly { subjectId: string; parameters: object }[] },
+): Promise<void> {
+  if (jobs.length === 0) return;
+  const ids = jobs.map(({ subjectId }) => subjectId);
+  await client.query('DELETE FROM jobs WHERE kind = $1 AND tenant_no = $2 AND subject_id = ANY ($3)', [
+    kind,
+    tenantNo,
+    ids,
+  ]);
+  for (const job of jobs) await addJob(client, { kind, tenantNo, ...job });
+}
+
+/** A kind that a runner knows, and how old a job of it must be before it begins. */
+export interface LeasableKind {
+  kind: JobKind;
+  settleMs: number;
+}
+
+/** When a job may be leased, in SQL, where `known` is its kind. */
+const DUE = `job.due + make_interval(secs => CASE job.status WHEN 'waiting' THEN known.settle ELSE 0 END)`;
+const OPEN = `FROM jobs AS job JOIN unnest($1::text[], $2::float8[]) AS known (kind, settle) USING (kind)
+      WHERE job.status IN ('waiting', 'running')`;
+const knownKinds = (kinds: readonly LeasableKind[]): [string[], number[]] => [
+  kinds.map(({ kind }) => kind),
+  kinds.map(({ settleMs }) => settleMs / 1000),
+];
+
+/**
+ * Leases the job that has been due for the longest time, so that jobs take turns; `null` if none is due. Until the lease ends, or is
+ * given up, nobody else gets the job. Leases are by the clock of Postgres.
+ */
+export async function leaseJob(
+  pool: Pool,
+  { lease, leaseMs, kinds }: { lease: string; leaseMs: number; kinds: readonly LeasableKind[] },
+): Promise<LeasedJob | null> {
+  const { rows } = await pool.query<Job>(
+    `UPDATE jobs AS job
+        SET lease = $3, due = clock_timestamp() + make_interval(secs => $4), started = coalesce(started, clock_timestamp())
+      WHERE no = (SELECT job.no ${OPEN} AND ${DUE} <= clock_timestamp() ORDER BY job.due LIMIT 1 FOR UPDATE OF job SKIP LOCKED)
+      RETURNING ${COLUMNS}`,
+    [...knownKinds(kinds), lease, leaseMs / 1000],
+  );
+  return rows[0] === undefined ? null : { ...rows[0], lease };
+}
+
+/** How long it is until a job may be leased, ms; negative if one may be now, `null` if there is none. */
+export async function untilNextJobMs(pool: Pool, kinds: readonly LeasableKind[]): Promise<number | null> {
+  const { rows } = await pool.query<{ ms: number | null }>(
+    `SELECT extract(epoch FROM min(${DUE}) - clock_timestamp())::float8 * 1000 AS ms ${OPEN}`,
+    knownKinds(kinds),
+  );
+  return rows[0]!.ms;
+}
+
+type Held = Pick<LeasedJob, 'no' | 'lease'>;
+
+/** Extends a lease, if it still holds. */
+export async function renewLease(pool: Pool, { no, lease }: Held, leaseMs: number): Promise<void> {
+  await pool.query('UPDATE jobs SET due = clock_timestamp() + make_interval(secs => $3) WHERE no = $1 AND lease = $2', [
+    no,
+    lease,
+    leaseMs / 1000,
+  ]);
+}
+
+/** Gives a lease up. The job may be leased again after `restMs`. `failure`: why the slice failed. */
+export async function endLease(
+  pool: Pool,
+  { no, lease }: Held,
+  { restMs, failure = null }: { restMs: number; failure?: string | null },
+): Promise<void> {
+  await pool.query(
+    `UPDATE jobs SET lease = NULL, due = clock_timestamp() + make_interval(secs => $3),
+            attempts = CASE WHEN $4::text IS NULL THEN attempts ELSE attempts + 1 END, error = coalesce($4, error)
+      WHERE no = $1 AND lease = $2`,
+    [no, lease, restMs / 1000, failure],
+  );
+}
+
+/** Locks a leased job for the transaction. False if the lease does not hold: it ended, or the job was cancelled or replaced. */
+export async function lockLeased(client: PoolClient, { no, lease }: Held): Promise<boolean> {
+  const { rowCount } = await client.query('SELECT FROM jobs WHERE no = $1 AND lease = $2 FOR UPDATE', [no, lease]);
+  return rowCount === 1;
+}
+
+/** What a slice of a job achieved. Fields that are absent stay as they are. */
+export interface Progress {
+  cursor?: string;
+  /** Units that were processed in addition. */
+  done?: number;
+  total?: number | null;
+  /** Replaces the previous result. */
+  result?: object;
+  /** The job ends: it is done, or cannot be done for this reason. */
+  end?: 'done' | { failed: string };
+  /** When it ends, by Laurel's clock; by that of Postgres otherwise. */
+  nowMs?: number;
+}
+
+/** Records the progress of a slice and gives the lease up, in the slice's transaction. */
+export async function recordProgress(
+  client: PoolClient,
+  { no }: Pick<Job, 'no'>,
+  { restMs, ...progress }: Progress & { restMs: number },
+): Promise<void> {
+  const { cursor, done = 0, total, result, end, nowMs } = progress;
+  const failure = typeof end === 'object' ? end.failed : null;
+  await client.query(
+    `UPDATE jobs SET status = $2, cursor = coalesce($3, cursor), done = done + $4,
+            total = CASE WHEN $5 THEN $6::bigint ELSE total END, result = coalesce($7, result), attempts = 0, error = $8,
+            lease = NULL, due = clock_timestamp() + make_interval(secs => $9),
+            finished = CASE WHEN $10 THEN coalesce(to_timestamp($11::float8 / 1000), clock_timestamp()) END
+      WHERE no = $1`,
+    [
+      no,
+      end === undefined ? 'running' : failure === null ? 'done' : 'failed',
+      cursor ?? null,
+      done,
+      total !== undefined,
+      total ?? null,
+      result === undefined ? null : JSON.stringify(result),
+      failure,
+      restMs / 1000,
+      end !== undefined,
+      nowMs ?? null,
+    ],
+  );
+}
+
+/** Cancels a job: whoever works on it records nothing more. */
+export async function cancelJob(client: PoolClient, { no }: Pick<Job, 'no'>): Promise<void> {
+  await client.query(`UPDATE jobs SET status = 'cancelled', lease = NULL, finished = clock_timestamp() WHERE no = $1`, [
+    no,
+  ]);
+}
+
+/** Has a job run again now: from its cursor, or from the beginning. */
+export async function restartJob(
+  client: PoolClient,
+  { no }: Pick<Job, 'no'>,
+  { anew }: { anew: boolean },
+): Promise<void> {
+  await client.query(
+    `UPDATE jobs SET status = CASE WHEN $2 THEN 'waiting' ELSE 'running' END, lease = NULL, due = clock_timestamp(),
+            attempts = 0, error = NULL, finished = NULL
+            ${anew ? ", cursor = '', done = 0, total = NULL, result = '{}', started = NULL" : ''}
+      WHERE no = $1`,
+    [no, anew],
+  );
+}
+
+/** How many jobs of a kind are not finished, about one subject or all. */
+export async function openJobs(
+  client: Pool | PoolClient,
+  { kind, subjectId = null }: { kind: JobKind; subjectId?: string | null },
+): Promise<number> {
+  const { rows } = await client.query<{ open: number }>(
+    `SELECT count(*)::int AS open FROM jobs
+      WHERE kind = $1 AND ($2::uuid IS NULL OR subject_id = $2) AND status IN ('waiting', 'running')`,
+    [kind, subjectId],
+  );
+  return rows[0]!.open;
+}
+
+/** Deletes finished jobs of a kind that ended more than `days` before `nowMs`. */
+export async function deleteOldJobs(
+  client: Pool | PoolClient,
+  { kind, days, nowMs }: { kind: JobKind; days: number; nowMs: number },
+): Promise<void> {
+  await client.query(
+    'DELETE FROM jobs WHERE kind = $1 AND finished < to_timestamp($2::float8 / 1000) - make_interval(days => $3)',
+    [kind, nowMs, days],
+  );
+}
+
+/** The latest jobs of a kind, of a tenant or about a subject, newest first, a hundred at most. */
+export async function latestJobs<J extends Job>(
+  client: Pool | PoolClient,
+  { kind, tenantNo, subjectId = null }: { kind: JobKind; tenantNo: number; subjectId?: string | null },
+): Promise<J[]> {
+  const { rows } = await client.query<J>(
+    `SELECT ${COLUMNS} FROM jobs AS job
+      WHERE kind = $1 AND tenant_no = $2 AND ($3::uuid IS NULL OR subject_id = $3) ORDER BY requested DESC, no DESC LIMIT 100`,
+    [kind, tenantNo, subjectId],
+  );
+  return rows;
+}
+
+/** A job with the name of what it is about. */
+export interface NamedJob extends Job {
+  /** The name of the achievement, leaderboard or webhook, as it is now. */
+  subjectName: string | null;
+}
+
+/** Which jobs somebody may see: those of a tenant, and of the whole installation if `ofAll`. */
+export interface SeenJobs {
+  tenantNo: number;
+  ofAll: boolean;
+}
+
+const SEEN = `(job.tenant_no = $1 OR ($2 AND job.tenant_no IS NULL))`;
+const NAMED = `SELECT ${COLUMNS},
+         (SELECT doc ->> 'name' FROM catalog_resources AS about WHERE about.id = job.subject_id) AS "subjectName"
+    FROM jobs AS job`;
+
+/** Some jobs, newest first. */
+export async function listJobs(
+  pool: Pool,
+  {
+    tenantNo,
+    ofAll,
+    kind,
+    status,
+    limit,
+    skip,
+  }: SeenJobs & { kind?: JobKind; status?: JobStatus; limit: number; skip: number },
+): Promise<NamedJob[]> {
+  const { rows } = await pool.query<NamedJob>(
+    `${NAMED} WHERE ${SEEN} AND ($3::text IS NULL OR kind = $3) AND ($4::text IS NULL OR status = $4)
+      ORDER BY no DESC LIMIT $5 OFFSET $6`,
+    [tenantNo, ofAll, kind ?? null, status ?? null, limit, skip],
+  );
+  return rows;
+}
+
+/** A job; `null` if there is none with this ID. `lock`: for the transaction. */
+export async function readJob(
+  client: Pool | PoolClient,
+  { tenantNo, ofAll, id, lock = false }: SeenJobs & { id: string; lock?: boolean },
+): Promise<NamedJob | null> {
+  const { rows } = await client.query<NamedJob>(`${NAMED} WHERE ${SEEN} AND id = $3 ${lock ? 'FOR UPDATE' : ''}`, [
+    tenantNo,
+    ofAll,
+    id,
+  ]);
+  return rows[0] ?? null;
+}

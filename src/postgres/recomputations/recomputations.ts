@@ -1,0 +1,223 @@
+import type { Pool, PoolClient } from 'pg';
+import type { RecomputationAsked, RecomputationStatus } from '../../domain/recomputation.ts';
+import { addJob, cancelJob } from '../jobs.ts';
+
+/** A recomputation as it is stored. Each of its steps (planning, applying, reverting) is a job of its own. */
+export interface StoredRecomputation {
+  no: number;
+  /** A UUID. */
+  id: string;
+  tenantNo: number;
+  request: RecomputationAsked;
+  /** User attribute number → value. */
+  cohort: Record<number, string>;
+  status: RecomputationStatus;
+  /** Why it failed. */
+  error: string | null;
+  catalogVersion: number;
+  /** The number of the job of its last step: a later step, of any recomputation, has a higher one. */
+  jobNo: number;
+  /** In its last step: all users with an ID up to this one were looked at; how many these are, and in total. */
+  lastUser: string;
+  usersDone: number;
+  usersTotal: number | null;
+  figures: StoredFigures;
+  requestedBy: string;
+  requested: Date;
+  planned: Date | null;
+  applied: Date | null;
+  reverted: Date | null;
+}
+
+/** Counts of a plan: by number of the achievement or points system; and what became of it. */
+export interface StoredFigures {
+  users?: number;
+  gaining?: number;
+  losing?: number;
+  failed?: number;
+  /** Of whom something is to be done. */
+  changed?: number;
+  /** Gaining, losing. */
+  achievements?: Record<number, [number, number]>;
+  /** Gaining, losing, given, taken. */
+  points?: Record<number, [number, number, number, number]>;
+  /** By number of the leaderboard: gaining, losing, moving to another group. */
+  boards?: Record<number, [number, number, number]>;
+  applied?: number;
+  reverted?: number;
+  skipped?: number;
+  /** How often all users of the step were gone through. */
+  passes?: number;
+  /** When planning and applying began, by the clock of Postgres, epoch ms: a board that is filled after that has other scores. */
+  plannedFromMs?: number;
+  appliedFromMs?: number;
+}
+
+const SELECT = `
+  SELECT recomputation.no::float8, recomputation.id::text, recomputation.tenant_no AS "tenantNo", request, cohort, recomputation.status,
+         CASE recomputation.status WHEN 'failed' THEN job.error END AS error, catalog_version::float8 AS "catalogVersion",
+         job.no::float8 AS "jobNo", job.cursor AS "lastUser", job.done::float8 AS "usersDone", job.total::float8 AS "usersTotal",
+         figures, recomputation.requested_by AS "requestedBy", recomputation.requested, planned, applied, reverted
+    FROM recomputations AS recomputation JOIN jobs AS job ON job.no = recomputation.job_no`;
+
+const MOST_LISTED = 100;
+
+/** Begins one: its plan is made by a job. Violates a unique index if the tenant has one under way. */
+export async function insertRecomputation(
+  client: PoolClient,
+  one: Pick<StoredRecomputation, 'id' | 'tenantNo' | 'request' | 'cohort' | 'catalogVersion' | 'requestedBy'> & {
+    nowMs: number;
+  },
+): Promise<void> {
+  const { id, tenantNo, requestedBy, nowMs } = one;
+  const job = await addJob(client, { kind: 'recomputation_planning', tenantNo, subjectId: id, requestedBy, nowMs });
+  await client.query(
+    `INSERT INTO recomputations (id, tenant_no, request, cohort, status, catalog_version, requested_by, requested, job_no)
+     VALUES ($1, $2, $3, $4, 'planning', $5, $6, to_timestamp($7 / 1000.0), $8)`,
+    [
+      id,
+      tenantNo,
+      JSON.stringify(one.request),
+      JSON.stringify(one.cohort),
+      one.catalogVersion,
+      requestedBy,
+      nowMs,
+      job.no,
+    ],
+  );
+}
+
+/** The ID of the tenant's recomputation that is being planned, applied or reverted; null: none is. */
+export async function activeRecomputation(client: Pool | PoolClient, tenantNo: number): Promise<string | null> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT id::text FROM recomputations
+      WHERE tenant_no = $1 AND status IN ('planning', 'applying', 'reverting')`,
+    [tenantNo],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** The ID of a recomputation of the tenant that was applied or reverted after another was planned; null: none was. */
+export async function laterStep(
+  client: PoolClient,
+  { tenantNo, no, jobNo }: Pick<StoredRecomputation, 'tenantNo' | 'no' | 'jobNo'>,
+): Promise<string | null> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT id::text FROM recomputations AS later
+      WHERE tenant_no = $1 AND no <> $2 AND job_no > $3 AND status IN ('applied', 'reverted', 'cancelled')
+        AND EXISTS (SELECT FROM recomputed_users WHERE recomputation_no = later.no AND applied_id IS NOT NULL)
+      ORDER BY job_no DESC LIMIT 1`,
+    [tenantNo, no, jobNo],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** A tenant's recomputations, newest first, a hundred at most. */
+export async function listRecomputations(pool: Pool, tenantNo: number): Promise<StoredRecomputation[]> {
+  const { rows } = await pool.query<StoredRecomputation>(
+    `${SELECT} WHERE recomputation.tenant_no = $1 ORDER BY recomputation.no DESC LIMIT ${MOST_LISTED}`,
+    [tenantNo],
+  );
+  return rows;
+}
+
+/** One of a tenant; null: there is none of this ID. `lock`: its jobs and then itself, for the transaction, as its job does. */
+export async function readRecomputation(
+  client: Pool | PoolClient,
+  { tenantNo, id, lock = false }: { tenantNo: number; id: string; lock?: boolean },
+): Promise<StoredRecomputation | null> {
+  if (lock) await client.query('SELECT FROM jobs WHERE subject_id = $1 ORDER BY no FOR UPDATE', [id]);
+  const { rows } = await client.query<StoredRecomputation>(
+    `${SELECT} WHERE recomputation.tenant_no = $1 AND recomputation.id = $2 ${lock ? 'FOR UPDATE OF recomputation' : ''}`,
+    [tenantNo, id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Begins to apply or revert one: a job of its own, which comes after all before it. */
+export async function beginStep(
+  client: PoolClient,
+  { no, id, tenantNo }: Pick<StoredRecomputation, 'no' | 'id' | 'tenantNo'>,
+  { step, requestedBy, nowMs }: { step: 'applying' | 'reverting'; requestedBy: string; nowMs: number },
+): Promise<void> {
+  const { rows } = await client.query<{ users: number }>(
+    `SELECT count(*)::float8 AS users FROM recomputed_users
+      WHERE recomputation_no = $1 AND plan IS NOT NULL AND ($2 = 'applying' OR applied_id IS NOT NULL)`,
+    [no, step],
+  );
+  const total = rows[0]!.users;
+  const job = await addJob(client, {
+    kind: `recomputation_${step}`,
+    tenantNo,
+    subjectId: id,
+    total,
+    requestedBy,
+    nowMs,
+  });
+  await client.query(
+    `UPDATE recomputations
+        SET status = $2, job_no = $3, figures = (figures - 'passes') || CASE WHEN $2 = 'applying'
+              THEN jsonb_build_object('appliedFromMs', epoch_ms(clock_timestamp())) ELSE '{}' END
+      WHERE no = $1`,
+    [no, step, job.no],
+  );
+}
+
+/** Ends one that is planned, or is being planned or applied, with its job. */
+export async function cancelRecomputation(
+  client: PoolClient,
+  { no, jobNo, status }: Pick<StoredRecomputation, 'no' | 'jobNo' | 'status'>,
+): Promise<void> {
+  await client.query(`UPDATE recomputations SET status = 'cancelled' WHERE no = $1`, [no]);
+  if (status !== 'planned') await cancelJob(client, { no: jobNo });
+}
+
+/**
+ * Has it planned from the beginning, by a version of the catalog. How many users of the cohort there are now.
+ */
+export async function beginPlanning(
+  client: PoolClient,
+  { no, tenantNo, cohort }: Pick<StoredRecomputation, 'no' | 'tenantNo' | 'cohort'>,
+  catalogVersion: number,
+): Promise<number> {
+  await client.query('DELETE FROM recomputed_users WHERE recomputation_no = $1', [no]);
+  const { rows } = await client.query<{ users: number }>(
+    `UPDATE recomputations SET status = 'planning', catalog_version = $3,
+            figures = jsonb_build_object('plannedFromMs', epoch_ms(clock_timestamp()))
+      WHERE no = $1
+      RETURNING (SELECT count(*) FROM users WHERE tenant_no = $2 AND attributes @> $4)::float8 AS users`,
+    [no, tenantNo, catalogVersion, JSON.stringify(cohort)],
+  );
+  return rows[0]!.users;
+}
+
+/** Notes the figures after a slice. */
+export async function noteFigures(
+  client: PoolClient,
+  { no }: Pick<StoredRecomputation, 'no'>,
+  figures: StoredFigures,
+): Promise<void> {
+  await client.query('UPDATE recomputations SET figures = $2 WHERE no = $1', [no, JSON.stringify(figures)]);
+}
+
+/** When a step ended, by its status then. */
+const ENDED: Partial<Record<RecomputationStatus, string>> = {
+  planned: 'planned',
+  applied: 'applied',
+  reverted: 'reverted',
+};
+
+/** Sets the status: of a step that ended, or that begins again. */
+export async function setStatus(
+  client: PoolClient,
+  { no }: Pick<StoredRecomputation, 'no'>,
+  { status, nowMs }: { status: RecomputationStatus; nowMs: number },
+): Promise<void> {
+  const column = ENDED[status];
+  await client.query(
+    `UPDATE recomputations SET status = $2
+            ${column === undefined ? '' : `, ${column} = to_timestamp(${Math.round(nowMs)} / 1000.0)`}
+      WHERE no = $1`,
+    [no, status],
+  );
+}

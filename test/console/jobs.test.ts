@@ -1,0 +1,60 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+
+// Without workers: a job stays where it is put.
+describe.skipIf(!hasBrowser)('jobs in the console', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP });
+    browser = await startBrowser();
+    await laurel.pool.query(`UPDATE jobs SET status = 'done', finished = now()`);
+    await laurel.pool.query(
+      `UPDATE jobs SET status = 'running', done = 3, total = 8, attempts = 2, error = 'broken on purpose', finished = NULL
+        WHERE no = (SELECT min(no) FROM jobs)`,
+    );
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  test.each([
+    ['desk', 'full'],
+    ['phone', 'read'],
+  ] as const)(
+    'progress and the last error are shown; only who may change something has buttons: %s',
+    async (width, access) => {
+      const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width] });
+      const { key } = (await laurel.admin.post('/v1/admin-api-keys', [{ name: access, access }])).body.created[0];
+      const { headers } = await laurel.admin.post('/v1/session', { key }, { key: null });
+      const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+      await context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
+      await page.goto(`${laurel.adminUrl}/console/jobs`);
+      const main = page.getByRole('region', { name: 'Jobs' });
+      if (access === 'read') {
+        await main.getByText('cancelled').first().waitFor();
+        expect(await main.getByRole('button', { name: /^(Cancel|Retry):/ }).count()).toBe(0);
+      } else {
+        await main.getByText('3 of 8').waitFor();
+        expect(await main.getByRole('progressbar').count()).toBe(1);
+        await main.getByText('broken on purpose').waitFor();
+        await keep(page, `${width}-jobs`);
+        await main.getByRole('button', { name: /^Retry:/ }).click();
+        await main.getByText('running').waitFor();
+        await main.getByRole('button', { name: /^Cancel:/ }).click();
+        await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel it', exact: true }).click();
+        await main.getByText('cancelled').first().waitFor();
+      }
+      await keep(page, `${width}-jobs-${access}`);
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+      expect(errors).toEqual([]);
+      await context.close();
+    },
+  );
+});

@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../src/domain/configuration.ts';
+import type { JobKind, ShownJob } from '../../src/domain/job.ts';
+import { verify } from '../../src/engine/rebuild/verify.ts';
+import { addJob } from '../../src/postgres/jobs.ts';
+import { outboxKey } from '../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { DyingWorkers } from './dying-workers.ts';
+
+// Jobs of each kind, one after another: a worker is killed at each moment of a slice, and the next one goes on.
+
+const USERS = 430;
+/** What is killed at which time of each moment: before anything is done, when a slice is recorded and another is not, and between two. */
+const DEATHS = [
+  ['leased', 1],
+  ['recording', 2],
+  ['recorded', 1],
+] as const;
+
+const configuration = (points: number, more: Partial<Configuration> = {}): Configuration => ({
+  metrics: [{ key: 'm', name: 'M' }],
+  achievements: [],
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [{ type: 'metric', metricKey: 'm', metricThreshold: 1, points, status: 'active' }],
+    },
+  ],
+  leaderboards: [],
+  ...more,
+});
+const one = { trigger: 'metric', metricKey: 'm', metricValue: 1, status: 'active' } as const;
+const board = { rankBy: 'points', pointsSystemKey: 'xp', start: '2020-01-01', status: 'active' } as const;
+const achievements = [{ key: 'one', name: 'One', ...one }];
+const leaderboards = [{ key: 'xp', name: 'XP', ...board }];
+
+let laurel: TestLaurel;
+let receiver: Server;
+const workers = new DyingWorkers();
+beforeAll(async () => {
+  receiver = createServer((_request, response) => response.end('Thanks'));
+  await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
+  laurel = await startLaurel({ configuration: configuration(1), webhookAllowPrivate: true });
+  const worker = workers.start(laurel);
+  const events = Array.from({ length: USERS }, (_, n) => ({ key: 'm', user: { id: `user ${n}` }, value: 1 }));
+  const { status, body } = await laurel.admin.post('/v1/metrics/events', events);
+  if (status >= 300) throw new Error(JSON.stringify(body));
+  while ((await count('events')) < USERS) await sleep(50);
+  worker.kill('SIGKILL');
+});
+afterAll(async () => {
+  workers.close();
+  await laurel.close();
+  await new Promise((closed) => receiver.close(closed));
+});
+
+const count = async (of: string): Promise<number> =>
+  (await laurel.pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${of}`)).rows[0]!.n;
+const configure = async (asked: Configuration): Promise<void> => {
+  const { status, body } = await laurel.admin.put('/v1/configuration', asked);
+  expect({ status, body }).toMatchObject({ status: 200 });
+};
+const points = async (): Promise<Record<string, number>> => {
+  const { rows } = await laurel.pool.query<{ total: number; users: number }>(
+    `SELECT total, count(*)::int AS users FROM (SELECT sum(awarded)::int AS total FROM awards GROUP BY user_id) AS sums
+      GROUP BY total`,
+  );
+  return Object.fromEntries(rows.map(({ total, users }) => [total, users]));
+};
+const scores = async (): Promise<Record<number, number>> => {
+  const { rankings } = (await laurel.app.get('/v1/leaderboards/xp?limit=1000')).body;
+  const users: Record<number, number> = {};
+  for (const { value } of rankings as { value: number }[]) users[value] = (users[value] ?? 0) + 1;
+  return users;
+};
+
+/** Kills a worker at each moment of the job of a kind, has another one finish it, and returns it as it is then. */
+async function killed(kind: JobKind): Promise<ShownJob> {
+  const newest = async (): Promise<ShownJob> => (await laurel.admin.get(`/v1/jobs?kind=${kind}&limit=1`)).body[0];
+  for (const [moment, nth] of DEATHS) {
+    const env = { DIE_AT: `${kind} ${moment}`, DIE_AT_NTH: String(nth), LEASE_MS: '1000' };
+    const [, signal] = (await once(workers.start(laurel, env), 'exit')) as [number | null, string | null];
+    expect([moment, signal]).toEqual([moment, 'SIGKILL']);
+    expect((await newest()).finished).toBeNull();
+  }
+  const worker = workers.start(laurel, { LEASE_MS: '1000' });
+  await expect.poll(async () => (await newest()).status).toBe('done');
+  // What it wrote to the outbox is stored.
+  await expect.poll(() => laurel.redis.xlen(outboxKey(0))).toBe(0);
+  worker.kill('SIGKILL');
+  return newest();
+}
+
+test('backdating completes an achievement once for everybody', async () => {
+  await configure(configuration(1, { achievements }));
+  expect((await killed('backdating')).progress).toEqual({ done: USERS, total: USERS });
+  expect(await count('completions')).toBe(USERS);
+});
+
+test('a leaderboard that is filled has the scores of history', async () => {
+  await configure(configuration(1, { achievements, leaderboards }));
+  expect((await killed('leaderboard_filling')).progress).toEqual({ done: USERS, total: USERS });
+  expect(await scores()).toEqual({ 1: USERS });
+});
+
+test('a recomputation is planned, applied and reverted once for everybody', async () => {
+  await configure(configuration(5, { achievements, leaderboards }));
+  const { body } = await laurel.admin.post('/v1/recomputations', { what: ['points', 'boards'] });
+  const path = `/v1/recomputations/${body.id}`;
+  expect((await killed('recomputation_planning')).subject).toMatchObject({ id: body.id });
+  expect((await laurel.admin.get(path)).body).toMatchObject({
+    status: 'planned',
+    figures: { users: USERS, gaining: USERS },
+  });
+  expect((await laurel.admin.post(`${path}/apply`, undefined)).status).toBe(202);
+  await killed('recomputation_applying');
+  expect((await laurel.admin.get(path)).body).toMatchObject({
+    status: 'applied',
+    outcome: { applied: USERS, skipped: 0 },
+  });
+  expect([await points(), await scores()]).toEqual([{ 5: USERS }, { 5: USERS }]);
+  expect((await laurel.admin.post(`${path}/revert`, undefined)).status).toBe(202);
+  await killed('recomputation_reverting');
+  expect([await points(), await scores()]).toEqual([{ 1: USERS }, { 1: USERS }]);
+});
+
+test('each message that was selected is queued once', async () => {
+  const { port } = receiver.address() as { port: number };
+  const hook = { name: 'News', url: `http://127.0.0.1:${port}/laurel`, events: ['points.changed'] };
+  const webhookId = (await laurel.admin.post('/v1/webhooks', [hook])).body.created[0].id;
+  const messages = 2_200;
+  await laurel.pool.query(
+    `INSERT INTO webhook_messages (day, id, webhook_id, tenant_no, type, sequence, at, created, payload, status, failed)
+     SELECT floor(extract(epoch FROM now()) / 86400), gen_random_uuid(), $1, 0, 'points.changed', nextval('webhook_sequences'), now(), now(), '{}', 'failed', true
+       FROM generate_series(1, $2)`,
+    [webhookId, messages],
+  );
+  expect((await laurel.admin.post(`/v1/webhooks/${webhookId}/resend`, {})).status).toBe(202);
+  // A resend waits while many messages do: as if they were delivered.
+  const delivering = setInterval(
+    () => void laurel.pool.query('DELETE FROM webhook_queue WHERE webhook_id = $1', [webhookId]).catch(() => undefined),
+    100,
+  );
+  try {
+    expect((await killed('webhook_resend')).progress).toEqual({ done: messages, total: messages });
+  } finally {
+    clearInterval(delivering);
+  }
+});
+
+test('what Redis holds is what Postgres has', async () => {
+  expect(await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: () => undefined })).toBe(0);
+});
+
+test('old events become sums, and their partition goes', async () => {
+  const events = 12_000;
+  await laurel.pool.query(
+    `INSERT INTO events (id, tenant_no, user_id, metric_no, at, local_date, value, total)
+     SELECT ('00000001-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 0, 'user ' || n % $2, 1, '1970-01-01', '1970-01-01', 1, 1
+       FROM generate_series(1, $1::int) AS n`,
+    [events, USERS],
+  );
+  await addJob(laurel.pool, { kind: 'event_retention', tenantNo: null, parameters: { firstDay: 0 } });
+  expect((await killed('event_retention')).progress.done).toBe(events);
+  const { rows } = await laurel.pool.query(
+    `SELECT sum(events)::int AS events, to_regclass('events_d0') AS partition FROM event_days WHERE local_date = '1970-01-01'`,
+  );
+  expect(rows).toEqual([{ events, partition: null }]);
+});
