@@ -2,10 +2,9 @@ import { rename, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { Pool } from 'undici';
 import { CommandError, EXIT } from './command-error.ts';
 import { sourceAddress } from './import/source.ts';
-import { Follower } from './shadow/follower.ts';
+import type { Follower } from './shadow/follower.ts';
 import { createProxy } from './shadow/proxy.ts';
 import { Report } from './shadow/report.ts';
 import { jsonText } from './table.ts';
@@ -43,9 +42,7 @@ export function addShadow(laurel: Command): void {
     )
     .option('--to <url>', "Laurel's Application API", 'http://localhost:8080')
     .addOption(new Option('--key <key>', 'an admin key of Laurel').env('ADMIN_API_KEY'))
-    .addOption(
-      new Option('--tenant <id>', 'the tenant in Laurel; by default the one that a request names').env('TENANT_ID'),
-    )
+    .option('--tenant <id>', 'the tenant in Laurel; by default the one that a request names')
     .option('--listen <address>', 'where clients connect, HOST:PORT or PORT', address, {
       host: '127.0.0.1',
       port: 8090,
@@ -72,6 +69,7 @@ async function run(options: Options): Promise<void> {
     onFirst: (line) => void process.stderr.write(`Differs: ${line}\n`),
   });
   report.hide(key);
+  const [{ Pool }, { Follower }] = await Promise.all([import('undici'), import('./shadow/follower.ts')]);
   const upstream = { pool: new Pool(source.origin), prefix: source.pathname.replace(/\/+$/, '') };
   const follower = new Follower({
     ...options,

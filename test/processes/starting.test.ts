@@ -172,7 +172,7 @@ describe('a version that keeps another form in Redis', () => {
   beforeAll(() => {
     for (const folder of ['src', 'workers'])
       cpSync(join(PACKAGE_ROOT, 'dist', folder), join(other, folder), { recursive: true });
-    const file = join(other, 'src/engine/rebuild/inspect.js');
+    const file = join(other, 'src/engine/rebuild/marks.js');
     const text = readFileSync(file, 'utf8');
     const changed = text.replace('const FORM = 1;', 'const FORM = 2;');
     if (changed === text) throw new Error('The form is not where this test looks for it.');

@@ -81,7 +81,7 @@ export class IndependentServers {
   }
 
   /**
-   * Has this process look for each shard that was moved on its new server, and tells the gates of both. The shards that are on a
+   * Has this process look for each shard that was moved on its new server, and informs the gates of both. The shards that are on a
    * server that this process does not know, with its name: they stay closed. Errors of Postgres.
    */
   followMoves(): Promise<ReadonlyMap<number, string>> {

@@ -50,11 +50,11 @@ const ADA = {
   points: {
     xp: {
       total: 60,
-      days: { '2026-11-19': 50, '2026-11-20': 5 },
+      days: { '2026-11-19': 55 },
       awards: [
         {
           awarded: 5,
-          date: '2026-11-20T09:00:00Z',
+          date: '2026-11-19T09:00:00Z',
           total: 60,
           trigger: { type: 'metric', points: 5, metricThreshold: 10 },
         },
