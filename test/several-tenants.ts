@@ -10,10 +10,8 @@ export async function addTenants(
   configuration: Configuration = STUDY_APP,
 ): Promise<void> {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
-  await laurel.admin.post(
-    '/v1/tenants',
-    customerIds.map((customerId) => ({ customerId, name: customerId })),
-  );
+  const tenants = customerIds.map((customerId) => ({ customerId, name: customerId }));
+  expect(await laurel.admin.post('/v1/tenants', tenants)).toMatchObject({ status: 201, body: { issues: [] } });
   for (const tenantId of customerIds) {
     const { status, body } = await laurel.admin.put('/v1/configuration', configuration, { tenantId });
     expect({ status, body }).toMatchObject({ status: 200 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { refusalOfRead } from '../../contract/contract.ts';
 import { BoardGroups } from '../../../src/cli/import/read-groups.ts';
@@ -46,6 +47,9 @@ let next = '2030-05-28T09:00:00Z';
 const dateBefore = (time: string, days: number): string =>
   new Date(Date.parse(time) - days * 86_400_000).toISOString().slice(0, 10);
 
+const configure = async (configuration: Configuration, tenantId: string): Promise<void> =>
+  expect(await laurel.admin.put('/v1/configuration', configuration, { tenantId })).toMatchObject({ status: 200 });
+
 test.each(PASTS)(
   'every read of the Application API answers alike: $frequency streaks, seed $seed',
   async ({ nth, seed, frequency }) => {
@@ -55,14 +59,12 @@ test.each(PASTS)(
       { customerId: here, name: 'Here' },
     ]);
     const configuration = { ...CATALOG, streaks: { ...CATALOG.streaks!, frequency } };
-    const configure = async (tenantId: string): Promise<void> =>
-      expect((await laurel.admin.put('/v1/configuration', configuration, { tenantId })).status).toBe(200);
-    await configure(there);
+    await configure(configuration, there);
     const from = next;
     const nowMs = await happen(laurel, { tenantId: there, seed, from });
     next = new Date(nowMs).toISOString();
     // As with every move: users are older than what is set here.
-    await configure(here);
+    await configure(configuration, here);
     const users = [];
     for (const userId of USERS) {
       const read = await readUser(asking(there), { userId, systemKeys: ['xp', 'coins'], nowMs });
@@ -99,9 +101,9 @@ test('after an import, 30 more days of the same events give the same figures as 
     { customerId: there, name: 'Before' },
     { customerId: here, name: 'After' },
   ]);
-  await laurel.admin.put('/v1/configuration', CATALOG, { tenantId: there });
+  await configure(CATALOG, there);
   const importedAt = await happenInAll(laurel, { tenantIds: [there], seed: 5, from: next, days: 80 });
-  await laurel.admin.put('/v1/configuration', CATALOG, { tenantId: here });
+  await configure(CATALOG, here);
   const read = { systemKeys: ['xp', 'coins'], nowMs: Date.parse(importedAt) };
   const users = [];
   for (const userId of USERS) users.push((await readUser(asking(there), { userId, ...read })).user);

@@ -131,6 +131,8 @@ async function take(
         { tenantId },
       );
       if (status === 201) last.set(userId, body.eventId);
+      // A late event may come too late.
+      else if (hoursAgo === 0) throw new Error(JSON.stringify(body));
       return;
     }
     case 'freeze':
