@@ -102,7 +102,7 @@ test('after an import, 30 more days of the same events give the same figures as 
     { customerId: here, name: 'After' },
   ]);
   await configure(CATALOG, there);
-  const importedAt = await happenInAll(laurel, { tenantIds: [there], seed: 5, from: next, days: 80 });
+  const importedAt = await happenInAll(laurel, { tenantIds: [there], seed: 5, from: next, days: 45 });
   await configure(CATALOG, here);
   const read = { systemKeys: ['xp', 'coins'], nowMs: Date.parse(importedAt) };
   const users = [];
