@@ -19,7 +19,7 @@ export const MOST = { leaderboard: 100, achievement: 200, points_trigger: 100, p
 
 type Counted = keyof typeof MOST;
 
-/** Most work of one event, in microseconds of Redis at worst. Figures: docs/performance.md, "What one event may cost". */
+/** Most work of one event, in microseconds of Redis at worst. Figures: docs/api.md, "Limits of active resources". */
 export const MOST_EVENT_WORK = 5_000;
 
 /** Work that one call of a function takes on; a single user or event that has more is a call of its own. */

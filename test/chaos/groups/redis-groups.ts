@@ -24,7 +24,7 @@ export interface RedisGroup {
   nodes: readonly RedisNode[];
 }
 
-/** Several Redis with replicas, watched by Sentinels, as docs/operating.md describes it. */
+/** Several Redis with replicas, watched by Sentinels, as docs/operating/servers.md describes it. */
 export class RedisGroups {
   readonly groups: readonly RedisGroup[];
   private readonly sentinels: Sentinels;
