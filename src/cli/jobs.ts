@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Option, type Command } from 'commander';
-import { JOB_KINDS, JOB_STATUSES, type ShownJob } from '../domain/job.ts';
+import type { Command } from 'commander';
+import type { ShownJob } from '../domain/job.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { CommandError } from './command-error.ts';
 import { progressBar } from './progress.ts';
@@ -24,8 +24,8 @@ export function addJobs(laurel: Command): void {
     .description('Long work in the background: how far it is; cancel it, or run it again');
   withAdminOptions(jobs.command('list'))
     .description('the latest jobs, newest first')
-    .addOption(new Option('--kind <kind>', 'only of this kind').choices([...JOB_KINDS]))
-    .addOption(new Option('--status <status>', 'only with this status').choices([...JOB_STATUSES]))
+    .option('--kind <kind>', 'only of this kind, for example backdating')
+    .option('--status <status>', 'only with this status: waiting, running, done, failed or cancelled')
     .option('--limit <n>', 'at most so many, up to 100', wholeNumber, 20)
     .option('--json', 'as JSON')
     .action(list);

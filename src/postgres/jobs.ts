@@ -222,14 +222,14 @@ export async function cancelJob(client: PoolClient, { no }: Pick<Job, 'no'>): Pr
 export async function restartJob(
   client: PoolClient,
   { no }: Pick<Job, 'no'>,
-  { anew }: { anew: boolean },
+  { fromStart }: { fromStart: boolean },
 ): Promise<void> {
   await client.query(
     `UPDATE jobs SET status = CASE WHEN $2 THEN 'waiting' ELSE 'running' END, lease = NULL, due = clock_timestamp(),
             attempts = 0, error = NULL, finished = NULL
-            ${anew ? ", cursor = '', done = 0, total = NULL, result = '{}', started = NULL" : ''}
+            ${fromStart ? ", cursor = '', done = 0, total = NULL, result = '{}', started = NULL" : ''}
       WHERE no = $1`,
-    [no, anew],
+    [no, fromStart],
   );
 }
 

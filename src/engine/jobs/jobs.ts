@@ -24,8 +24,8 @@ interface KindRules {
   /** Null: why it cannot be cancelled is in `stays`. What is to be done besides, in the transaction. */
   cancel: ((client: PoolClient, job: Job) => Promise<void>) | null;
   stays?: string;
-  /** Whether one that was cancelled may run again: from the beginning (`anew`) or from its cursor (`on`). */
-  again: 'anew' | 'on' | null;
+  /** Whether one that was cancelled may run again: from the beginning (`restart`) or from its cursor (`resume`). */
+  again: 'restart' | 'resume' | null;
 }
 
 const recomputation = (step: 'planning' | 'applying' | 'reverting'): KindRules => ({
@@ -42,17 +42,17 @@ const recomputation = (step: 'planning' | 'applying' | 'reverting'): KindRules =
 });
 
 const RULES: Readonly<Record<JobKind, KindRules>> = {
-  backdating: { subject: 'achievement', cancel: async () => undefined, again: 'anew' },
+  backdating: { subject: 'achievement', cancel: async () => undefined, again: 'restart' },
   leaderboard_filling: {
     subject: 'leaderboard',
     cancel: (client, { tenantNo, parameters }) =>
       deletePastScores(client, tenantNo!, [(parameters as { boardNo: number }).boardNo]),
-    again: 'anew',
+    again: 'restart',
   },
   recomputation_planning: recomputation('planning'),
   recomputation_applying: recomputation('applying'),
   recomputation_reverting: recomputation('reverting'),
-  webhook_resend: { subject: 'webhook', cancel: async () => undefined, again: 'on' },
+  webhook_resend: { subject: 'webhook', cancel: async () => undefined, again: 'resume' },
   event_retention: {
     subject: null,
     cancel: null,
@@ -65,9 +65,9 @@ const isOpen = ({ status }: Pick<Job, 'status'>): boolean => status === 'waiting
 const mayCancel = (job: Job): boolean => isOpen(job) && RULES[job.kind].cancel !== null;
 
 /** How a job may be run again; null: it may not. One that is unfinished is tried again at once, where it failed. */
-function retryOf(job: Job): 'anew' | 'on' | null {
-  if (isOpen(job)) return job.attempts > 0 ? 'on' : null;
-  if (job.status === 'failed') return 'anew';
+function retryOf(job: Job): 'restart' | 'resume' | null {
+  if (isOpen(job)) return job.attempts > 0 ? 'resume' : null;
+  if (job.status === 'failed') return 'restart';
   return job.status === 'cancelled' ? RULES[job.kind].again : null;
 }
 
@@ -109,13 +109,13 @@ export class Jobs {
 
   /**
    * Runs a job again that was cancelled or has failed, or at once if it waits after a failure. 404; 409 if it is done, is under way
-   * without a failure, or can only be requested anew.
+   * without a failure, or can only be requested again.
    */
   async retry(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
     const job = await this.change({ seen, id, by, action: 'retry' }, async (client, one, nowMs) => {
       const retry = retryOf(one);
       if (retry === null) throw conflict(`The job is ${one.status}: it cannot be retried.`);
-      await restartJob(client, one, { anew: retry === 'anew' });
+      await restartJob(client, one, { fromStart: retry === 'restart' });
       if (one.kind === 'recomputation_planning' && !isOpen(one)) {
         const planned = await readRecomputation(client, { tenantNo: one.tenantNo!, id: one.subjectId! });
         await setStatus(client, planned!, { status: 'planning', nowMs });
