@@ -18,7 +18,7 @@ export class GatheredLookup<Found> {
   private waiting: Wanted<Found>[] = [];
   private underWay = 0;
 
-  /** @param findAll returns what exists of the names */
+  /** @param findAll returns those of the names that exist */
   constructor(findAll: (names: readonly string[]) => Promise<readonly Found[]>, nameOf: (found: Found) => string) {
     this.findAll = findAll;
     this.nameOf = nameOf;
