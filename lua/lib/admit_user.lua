@@ -1,10 +1,10 @@
 --- @include "remembered"
 --- @include "streaks"
 
--- A change of the time zone that moves the user's today on ends no streak, and makes no two days of one: today becomes
--- the new day, with what was done today and the distance to the day met last. Of a week or month that is left, only
--- what is needed to live on is taken along: a week met before the journey is not the next one met.
--- `state`: its streaks are settled at the zone left. `before` and `after` are rows of the plan's periods: { day, week, month, ... }.
+-- A change of time zone that moves the user's current day forward ends no streak and does not count one day as two. The current day becomes
+-- the new day, with its progress and its distance to the last met day. From a week or month that is left, only what the streak needs to
+-- survive is taken along: a week met before the journey does not count as the next one met.
+-- `state`: its streaks are settled in the old zone. `before` and `after`: rows of the plan's periods { day, week, month, ... }.
 local function shift_streaks(state, before, after)
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     local streak = streak_at[frequency]
@@ -23,16 +23,15 @@ local function shift_streaks(state, before, after)
   end
 end
 
--- Lays the sent fields over a user's state: sent ones replace, others stay, `false` clears.
--- `sent` (see sent_of): n name, e e-mail, d device tokens (JSON text), sub subscribe to e-mails, a { attribute no = value },
--- z time zone with zo its offset in seconds and zu the epoch ms until which that holds; zn instead of z only
--- renews offset and end for a user who is in that zone; bn, bo with z: the zone left behind, with its offset now.
--- What the clock did in the zone left behind is settled there first.
--- Writes: seen.changed = true if name, e-mail, an attribute or the sign-up date has another value now;
--- seen.moved = true if the zone has; seen.left = { the zone's offset before, until when } if only that has (see
--- settle_streaks). `seen`: the event or call.
--- Who unsubscribed stays so until they subscribe again: an address that comes along with an event is no consent.
--- Returns: true and what was settled (see settle_streaks), or false for a subscription without an e-mail address.
+-- Applies the fields of a request to a user's state: sent fields replace, others stay, `false` clears.
+-- `sent` (see sent_of): n name, e email address, d device tokens (JSON text), sub subscribe to emails, a { attribute no = value }, z time
+-- zone with zo its offset in seconds and zu the end of the offset's validity (epoch ms); zn in place of z only updates offset and end for
+-- a user in that zone; bn, bo with z: the previous zone and its current offset.
+-- First settles what the clock did in the previous zone.
+-- Writes: seen.changed = true if name, email address, an attribute or the sign-up date changed; seen.moved = true if the zone changed;
+-- seen.left = { the zone's previous offset, its end } if only the offset changed (see settle_streaks). `seen`: the event or call.
+-- A user who unsubscribed stays unsubscribed until an explicit subscription: an address sent along with an event is not consent.
+-- Returns: true and the settlements (see settle_streaks), or false for a subscription without an email address.
 local function upsert_user(state, sent, now, plan, seen)
   local name, email = state[USER.name], state[USER.email]
   local address = email
@@ -76,7 +75,7 @@ local function upsert_user(state, sent, now, plan, seen)
   end
   local settlements
   if sent[SENT.zone] ~= nil and (sent[SENT.zone] or nil) ~= state[USER.zone] then
-    -- Who is seen for the first time, and is there already, comes from nowhere.
+    -- A user who is created in this zone leaves no other.
     if state[USER.createdMs] ~= now or state[streak_at[FREQUENCY.daily] + STREAK.currentPeriod] ~= -1 then
       local left = { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
       state[USER.offsetSeconds] = sent[SENT.leftZone]
@@ -87,7 +86,7 @@ local function upsert_user(state, sent, now, plan, seen)
       local after = math.floor((now + (sent[SENT.offsetSeconds] or 0) * 1000) / 86400000)
       local row = plan.periods[before - plan.firstDay + 1]
       settlements = settle_streaks(state, plan.streak, row, left)
-      -- Moving back changes nothing, but for one who acted the days that began already do not begin again.
+      -- Moving back changes nothing, but days that had already begun for an active user do not begin again.
       local latest = math.max(before, state[USER.begunDay] or before)
       if after > latest then
         shift_streaks(state, plan.periods[latest - plan.firstDay + 1], plan.periods[after - plan.firstDay + 1])
@@ -99,7 +98,7 @@ local function upsert_user(state, sent, now, plan, seen)
           and latest
         or nil
     end
-    -- A midnight that has passed where the user is now is no past one of the user's.
+    -- A midnight that has passed in the new zone is not one of the user's past midnights.
     if state[USER.signUp] then
       state[USER.signUp][SIGN_UP.sinceMs] = now
     end
@@ -115,7 +114,7 @@ local function upsert_user(state, sent, now, plan, seen)
   return true, settlements
 end
 
--- The local day of a user with what is sent of the zone.
+-- The user's local day, given the zone fields of a request.
 local function day_with(state, sent, now)
   local offset = state[USER.offsetSeconds]
   if sent[SENT.zone] ~= nil or (sent[SENT.renewedZone] and sent[SENT.renewedZone] == state[USER.zone]) then
@@ -124,7 +123,7 @@ local function day_with(state, sent, now)
   return math.floor((now + (offset or 0) * 1000) / 86400000)
 end
 
--- Whether what is sent of a field that only servers may write differs from what is stored: its number (see SENT.serverOnly), or nil.
+-- Number of a server-only field whose sent value differs from the stored one (see SENT.serverOnly), or nil.
 local function changed_server_only(state, sent)
   local attributes, sign_up = state[USER.attributes], state[USER.signUp]
   for _, no in ipairs(sent[SENT.serverOnly]) do
@@ -139,9 +138,9 @@ local function changed_server_only(state, sent)
   return nil
 end
 
--- The first step of whatever concerns a user: the stored zone's offset must hold for this time, then the sent
--- fields (see upsert_user; nil for none) are laid over the state. `seen`: see upsert_user.
--- Returns: a refusal (`z`, `sv`, `h` or `m`) that leaves the state as it was, or nil and what a change of the zone settled.
+-- The first step of everything that concerns a user: makes sure that the stored zone's offset is valid at this time, then applies the sent
+-- fields (see upsert_user; nil for none). `seen`: see upsert_user.
+-- Returns: a refusal (`z`, `sv`, `h` or `m`) that leaves the state unchanged, or nil and the settlements of a change of zone.
 local function admit_user(state, sent, now, plan, seen)
   local renewed = sent
     and (

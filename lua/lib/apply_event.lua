@@ -5,10 +5,9 @@
 --- @include "points"
 --- @include "replay"
 
--- The rule of one user's streak: the plan's, with the user's preferences laid over it. A user may always switch the streak
--- off; the other preferences count only where the plan has `rule.personal`.
--- `own`: { on, all, metrics } as 0|1 with -1 for the plan's, and a list as the plan's, empty for the plan's.
--- `rule.personal` lists the metrics there are: a preference for one that was deleted since does not count.
+-- A user's streak rule: the plan's, overridden by the user's preferences. Users may always switch their streak off; their other
+-- preferences count only if the plan has `rule.personal`, the list of existing metrics. Preferences for deleted metrics are ignored.
+-- `own`: { on, all, metrics }: 0, 1 or -1 (the plan's value), and a list as in the plan (empty: the plan's).
 local function streak_rule(rule, own)
   if not own then
     return rule
@@ -32,11 +31,11 @@ local function streak_rule(rule, own)
   }
 end
 
--- Counts a value towards the current period of the (settled) streak at a place in a state (see streak_at), and extends the
--- streak if that meets it. A period before the one begun (an event applied late, a zone further west) begins nothing new.
--- `rule`: all (true: every metric must reach its threshold, false: one), metrics { { no, whole, micros } };
--- without metrics any event of positive value meets the period, and the one that happened first extends the streak. A
--- period once met stays met.
+-- Adds a value to the current period of the settled streak at a place in a state (see streak_at), and extends the streak if that
+-- meets the period. A period before the current one (a late event, a zone further west) starts nothing new.
+-- `rule`: all (true: every metric must reach its threshold; false: one), metrics { { no, whole, micros } }.
+-- Without metrics, any event with a positive value meets the period, and the earliest one extends the streak. A period that was
+-- met stays met.
 -- Returns: whether this value extended the streak.
 local function extend_streak(state, at, rule, event, current, first_day)
   if state[at + STREAK.currentPeriod] < current then
@@ -71,7 +70,7 @@ local function extend_streak(state, at, rule, event, current, first_day)
   end
   local occurred = event.occurred
   if state[at + STREAK.lastPeriod] >= period then
-    -- Where it happened before the event that extended the streak, it would have done so itself.
+    -- The event happened before the one that extended the streak, so it would have extended it itself.
     if occurred and #rule.metrics == 0 and state[at + STREAK.lastPeriod] == period then
       state[at + STREAK.extendedMs] = math.min(state[at + STREAK.extendedMs], occurred.at)
     end
@@ -85,8 +84,8 @@ local function extend_streak(state, at, rule, event, current, first_day)
   return true
 end
 
--- The out-of-points check: the number of the first blocking metric trigger whose deduction, with those of the
--- others in its system, would take the balance below zero; nil if none would.
+-- The out-of-points check. Returns the number of the first blocking metric trigger whose deduction, together with the others
+-- of its system, would take the balance below zero, or nil.
 -- Writes: ledger.left.
 local function out_of_points(ledgers, outcome, attributes)
   for i = 1, #ledgers do
@@ -108,9 +107,9 @@ local function out_of_points(ledgers, outcome, attributes)
   return nil
 end
 
--- Takes the scores on boards that no longer exist out of the user's state, with the first event of a UTC day: nobody reads
--- them, and they would stay for ever. `plan.present`: { newest, boards }: a board with a number above the newest is of
--- a catalog that the sender of this plan does not have yet.
+-- Removes scores of leaderboards that no longer exist from the user's state, at the first event of a UTC day; otherwise they would stay
+-- forever. `plan.present`: { newest, boards }. A leaderboard with a number above the newest belongs to a newer catalog, which the
+-- sender of this plan does not have yet.
 local function drop_gone_boards(plan, state)
   local today_ms = (plan.firstDay + 1) * 86400000
   if state[USER.updatedMs] >= today_ms then
@@ -128,7 +127,7 @@ local function drop_gone_boards(plan, state)
   state[USER.boards] = kept
 end
 
--- Notes in a state, before `updatedMs` is moved, that the user sent an event. Returns whether it is the first of the UTC day.
+-- Records in a state that the user sent an event; call it before `updatedMs` changes. Returns whether it is the first of the UTC day.
 local function note_active_day(state, now)
   local day = math.floor(now / 86400000)
   if state[USER.activeDay] >= day then
@@ -138,14 +137,14 @@ local function note_active_day(state, now)
   return true
 end
 
--- What sums a value can take out of range: a value is at most 10^12, rounded up to the next whole unit.
+-- Sums from here on may leave the range with one event: a value is at most 10^12, rounded up to the next whole unit.
 local NEAR_BOUND = LIMIT.sum - 1000000000001
 
 local function is_near(sum)
   return sum ~= nil and (sum > NEAR_BOUND or sum < -NEAR_BOUND)
 end
 
--- Whether an event may be refused because a sum of the user would leave its range. True says "perhaps", false is certain.
+-- Whether an event might be refused because a sum would leave its range. False is certain.
 local function near_range_end(event, state)
   local metric = event.plan.metric
   local near = is_near((state[USER.totals][metric] or {})[TOTAL.whole])
@@ -170,20 +169,20 @@ local function near_range_end(event, state)
   return near
 end
 
--- Applies one event to a decoded state, in memory: nothing is written to Redis. After refusals `o` and `v`, and what guards
--- stopped, the state is half changed and must be dropped; those of admit_user leave it as it was. `v` only comes where
+-- Applies one event to a decoded state in memory; writes nothing to Redis. After the refusals `o` and `v`, and if a guard stopped the
+-- event, the state is half changed and must be discarded; refusals of admit_user leave it unchanged. `v` occurs only if
 -- `near_range_end` was true.
--- The order is the published one: user, guards, out-of-points check, total, streak, achievements, points, boards.
--- `event`: plan, now, whole, micros, sent (see upsert_user, which writes `changed`, `moved`, `left`), counted (numbers of the achievements and triggers
--- whose event-attribute conditions match), boosts (the user's own, by points system number), occurred (nil: now; else at,
--- when it happened, second of the local day then, and of a late one also `late`: see take_replay).
--- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, first_of_day },
--- or nil and a refusal. `due_moved`: a streak was extended, in whichever frequency; `settlements`: see settle_streaks;
--- `first_of_day`: see note_active_day.
+-- The documented order is: user, guards, out-of-points check, total, streak, achievements, points, leaderboards.
+-- `event`: plan, now, whole, micros, sent (see upsert_user, which writes `changed`, `moved`, `left`), counted (numbers of the
+-- achievements and triggers whose event-attribute conditions match), boosts (the user's own, by points system number), occurred
+-- (nil: now; else at: when it happened, second: of the local day then, and `late` for a late event: see take_replay).
+-- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, first_of_day }, or nil and
+-- a refusal. `due_moved`: a streak of any frequency was extended; `settlements`: see settle_streaks; `first_of_day`: see
+-- note_active_day.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
   local late, replayed = event.occurred and event.occurred.late, nil
-  -- What the user is to be moved out of is the zone that the replay was made in; one who is new comes from nowhere.
+  -- The replay was made in the zone that the user is about to leave. A new user leaves no zone.
   if late and not is_new then
     replayed = take_replay(state, late)
   end
@@ -201,11 +200,11 @@ local function apply_event(event, state, is_new)
   if stopped then
     return nil, stopped
   end
-  -- A replay is to be made of what the guards leave of the value.
+  -- The replay must use the value that the guards leave.
   if event.clamped and late and late.streaks and not (late.whole == event.whole and late.micros == event.micros) then
     return nil, { [RECORD.kind] = REFUSAL.outdated, [OUTDATED.whole] = event.whole, [OUTDATED.micros] = event.micros }
   end
-  -- Fields that are set later are listed here so that the table is made with room for them.
+  -- Fields set later are listed here, so that the table is allocated with room for them.
   local outcome = {
     day = day,
     second = local_second % 86400,
@@ -258,7 +257,7 @@ local function apply_event(event, state, is_new)
   if late then
     outcome.due_moved, outcome.extended, outcome.late = true, late.extended, late
   elseif rule.on then
-    -- Where any value meets a period, an event in one that is met changes nothing: so are most.
+    -- If any value meets a period, an event in a met period changes nothing. Most events are of this kind.
     local any_meets = #rule.metrics == 0 and not event.occurred
     for frequency = FREQUENCY.daily, FREQUENCY.monthly do
       local at, period = streak_at[frequency], periods[frequency]
@@ -273,7 +272,7 @@ local function apply_event(event, state, is_new)
         if frequency == plan.streak.frequency then
           outcome.extended = extended
         end
-        -- A streak that begins on a day that a journey back brought again has the days from then before it.
+        -- A streak that begins on a day repeated by a journey west also covers the days before it.
         if
           frequency == FREQUENCY.daily
           and extended
@@ -307,7 +306,7 @@ local function apply_event(event, state, is_new)
   end
   drop_gone_boards(plan, state)
   outcome.first_of_day = note_active_day(state, now)
-  -- An event of a batch may come late.
+  -- Events of a batch may arrive late.
   if plan.streak.before and state[USER.updatedMs] > now then
     state[USER.settledMs] = math.max(state[USER.updatedMs], state[USER.settledMs] or 0)
   elseif state[USER.settledMs] then

@@ -1,9 +1,9 @@
 --- @include "decimals"
 --- @include "users"
 
--- Where a user's scores on a board are, or would be, in the flat list `scores` of SCORE: by number of the board, newest run
--- first. A walk, since taking the list out of the state has cost more for each score than a step does. `from`: a place that
--- the board's is not before, so that boards in the order of their numbers take one walk together; nil: the first.
+-- Position of a user's scores on a leaderboard in the flat list `scores` of SCORE (by leaderboard number, newest run first), or where they
+-- would be. Searches linearly, because taking the list out of the state costs more per score than a step. `from`: a position
+-- not after the leaderboard's, so that leaderboards in ascending order share one walk; nil for the first.
 local function board_place(scores, no, from)
   local at = from or 1
   while scores[at] and scores[at] < no do
@@ -12,7 +12,7 @@ local function board_place(scores, no, from)
   return at
 end
 
--- Where the score in a run of a board is, or would be. `from`: see `board_place`.
+-- Position of the score in a run of a leaderboard, or where it would be. `from`: see `board_place`.
 local function run_place(scores, no, run_day, from)
   local at = board_place(scores, no, from)
   while scores[at] == no and scores[at + SCORE.runDay] > run_day do
@@ -21,18 +21,18 @@ local function run_place(scores, no, run_day, from)
   return at
 end
 
--- Whether the score at a place is the one in a run of a board.
+-- Whether the score at a position belongs to a run of a leaderboard.
 local function is_score(scores, at, no, run_day)
   return scores[at] == no and scores[at + SCORE.runDay] == run_day
 end
 
--- The user's score in a run of a board, at the returned index of the flat list `scores` (see `board_place`). It is made, with
--- score 0, where there is none. Cost: O(scores); where several may have to be made, see `score_block`.
+-- Index of the user's score in a run of a leaderboard, in the flat list (see `board_place`). Creates it with score 0 if necessary.
+-- Cost: O(scores). If several may have to be created, use `score_block`.
 local function score_slot(scores, no, run_day)
   local at = run_place(scores, no, run_day)
   if not is_score(scores, at, no, run_day) then
     local size = #scores
-    -- Room first, at the end: a list that is written from behind would become a map.
+    -- Append first: a list that is filled from the end would become a map.
     for offset = 1, SCORE.size do
       scores[size + offset] = 0
     end
@@ -45,11 +45,11 @@ local function score_slot(scores, no, run_day)
   return at
 end
 
--- The user's score in a run of a board: a list and the index in it. It is made, with score 0, where there is none; then, and
--- where there are runs before `oldest`, the board's scores are a list of their own, which `blocks` gets: `with_blocks` puts them
--- all in their places at once, so that the first event of a day with 100 new runs costs no more than one walk.
--- `oldest`: first day of the oldest run that still takes events anywhere; scores of runs before it are dropped: Postgres holds
--- their final scores. So at most three are kept: a user who crosses the date line may go back to the run before the last.
+-- The user's score in a run of a leaderboard: a list and the index in it. Creates it with score 0 if necessary. If it was created, or runs
+-- before `oldest` exist, the leaderboard's scores become a separate list in `blocks`, and `with_blocks` puts all of these in place
+-- at once. So the first event of a day with 100 new runs costs only one walk.
+-- `oldest`: first day of the oldest run that still accepts events anywhere. Scores of earlier runs are dropped, because Postgres holds the
+-- final scores. At most three are kept: a user who crosses the date line may return to the run before the last.
 -- `from`: see `board_place`.
 local function score_block(scores, no, run_day, oldest, from, blocks)
   local first = board_place(scores, no, from)
@@ -60,7 +60,7 @@ local function score_block(scores, no, run_day, oldest, from, blocks)
     end
     behind = behind + SCORE.size
   end
-  -- The oldest run comes last.
+  -- The oldest run is the last one.
   if place and scores[behind - SCORE.size + SCORE.runDay] >= oldest then
     return scores, place
   end
@@ -85,7 +85,7 @@ local function score_block(scores, no, run_day, oldest, from, blocks)
   return block, slot
 end
 
--- The scores with blocks, by the order of their boards, instead of what is at their places.
+-- Replaces scores by blocks, in the order of their leaderboards.
 local function with_blocks(scores, blocks)
   local list, size, at = {}, 0, 1
   local function take(from, first, last)
@@ -104,14 +104,14 @@ local function with_blocks(scores, blocks)
   return list
 end
 
--- '1:', '2:', …: making text of a number costs as much as the rest.
+-- '1:', '2:', …: converting a number to text costs as much as everything else.
 local LENGTHS = {}
 for length = 1, 64 do
   LENGTHS[length] = length .. ':'
 end
 
--- The group of a user on a board: the values of its breakdown attributes, each with its length before it so
--- that no two groups share a name; '' without breakdown; nil if the user lacks a value.
+-- The user's group on a leaderboard: the values of its breakdown attributes, each prefixed with its length so that group names are
+-- unique; '' without a breakdown; nil if the user lacks a value.
 local function board_group(board, attributes)
   local groups = board.groups
   if not groups then
@@ -132,7 +132,7 @@ local function board_group(board, attributes)
   return table.concat(parts, ',')
 end
 
--- Whether a local time of day (seconds) is inside a board's window; a window may span midnight.
+-- Whether a local time of day (seconds) is within a leaderboard's window, which may span midnight.
 local function inside_window(board, second)
   local from, to = board.from, board.to
   if not from and not to then
@@ -145,7 +145,7 @@ local function inside_window(board, second)
   return second >= from or second < to
 end
 
--- The points that an event earned in a system.
+-- Points that an event earned in a system.
 local function points_earned(ledgers, system_no)
   for i = 1, #ledgers do
     local ledger = ledgers[i]
@@ -156,26 +156,24 @@ local function points_earned(ledgers, system_no)
   return 0
 end
 
--- The score at a place as a double. Most are whole numbers.
+-- The score at a position as a double. Most are whole numbers.
 local function double_at(scores, at)
   local whole, micros = scores[at + SCORE.whole], scores[at + SCORE.micros]
   return micros == 0 and whole or decimal_score(whole, micros)
 end
 
--- Adds what an event earned to the user's scores on the boards. One who lacks a value of the breakdown is not
--- ranked, but keeps the score (its group is ''): it counts once there is a value. One whose value is another than
--- before moves with the score, whether the event earned anything or not, at any time of day;
--- a call that is no event (`event.call`) moves it only if it earned something.
--- A score of points stays in the range of sums by being cut off, as points are.
--- Writes: the state's boards. Returns: a list of changes { board, run day, group, old group,
--- old score, score, whether only the group changed }, for `rank_boards`; the number of a board of the metric whose score
--- has left the range, nil for none.
+-- Adds what an event earned to the user's scores. A user who lacks a value of the breakdown is not ranked but keeps the score (group
+-- ''), which counts once there is a value. A user whose value changed moves with the score, whether the event earned anything or
+-- not, at any time of day; a call that is not an event (`event.call`) moves the score only if it earned something.
+-- A score of points is limited to the range of sums, as points are.
+-- Writes: the state's boards. Returns: a list of changes { board, run day, group, old group, old score, score, whether only the
+-- group changed } for `rank_boards`; and the number of a leaderboard of the metric whose score left the range, or nil.
 local function score_boards(event, state, ledgers, outcome)
-  -- Room for what most events have.
+  -- Allocate room for the usual number of changes.
   local changes, left_on = { nil, nil, nil, nil }, nil
   local boards, row = event.plan.boards, outcome.day - event.plan.firstDay + 1
   local scores, attributes = state[USER.boards], state[USER.attributes]
-  -- Boards of a plan are in the order of their numbers, as the scores are.
+  -- The plan's leaderboards are in ascending order of numbers, like the scores.
   local from, blocks = 1, nil
   for i = 1, #boards do
     local board = boards[i]
@@ -201,7 +199,7 @@ local function score_boards(event, state, ledgers, outcome)
         streak_score = outcome.length
         earned = (scores[at] == no and scores[at + SCORE.whole] or 0) ~= streak_score
       end
-      -- Most users have a score in one run of a board, which is the present one: what is to be found is found then.
+      -- Most users have a score in only one run of a leaderboard, the current one, which this check finds.
       local is_only = scores[at] == no and scores[at + SCORE.runDay] == run_day and scores[at + SCORE.size] ~= no
       local group, moved = '', false
       if groups then
@@ -234,7 +232,7 @@ local function score_boards(event, state, ledgers, outcome)
             old_score = 0
           end
           list[at + SCORE.group] = group
-          -- Who is hidden has the same state as anyone, and moves in no set.
+          -- Hidden users have the same state as others, but are in no sorted set.
           if not state[USER.hidden] then
             changes[#changes + 1] = { board, run_day, group, old_group, old_score, double_at(list, at), not earned }
           end
@@ -248,7 +246,7 @@ local function score_boards(event, state, ledgers, outcome)
   return changes, left_on
 end
 
--- The same for what is no event and earned points only.
+-- The same for a call that is not an event and earned only points.
 local function score_call(plan, state, ledgers, outcome)
   return (score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome))
 end

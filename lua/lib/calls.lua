@@ -2,9 +2,9 @@
 --- @include "remembered"
 --- @include "users"
 
--- The beginning and the end of every call that changes users of a tenant. `Scripts` (src/engine/scripts.ts) makes KEYS and ARGV.
+-- Beginning and end of every call that changes a tenant's users. `Scripts` (src/engine/scripts.ts) creates KEYS and ARGV.
 
--- What all calls have. `keys`: KEYS, by CALL_KEY; `args`: ARGV, by CALL_ARG.
+-- The common part of all calls. `keys`: KEYS, by CALL_KEY; `args`: ARGV, by CALL_ARG.
 local function open_tenant_call(keys, args)
   return {
     outbox = keys[CALL_KEY.outbox],
@@ -17,8 +17,8 @@ local function open_tenant_call(keys, args)
   }
 end
 
--- The same with what all calls but those of events have: `plan` (nil for none); `body`, the named fields that the script documents;
--- `keys`, its own keys; `states`, packed states that are no JSON.
+-- Adds the common part of all calls except those of events: `plan` (or nil); `body`, the named fields that the script documents; `keys`,
+-- the script's own keys; `states`, packed states, which are not JSON.
 local function open_call(keys, args)
   local call = open_tenant_call(keys, args)
   call.plan = args[CALL_ARG.plan] ~= '' and plan_of(args[CALL_ARG.plan]) or nil
@@ -33,7 +33,7 @@ local function open_call(keys, args)
   return call
 end
 
--- The last position of a stream before an entry.
+-- The last position in a stream before an entry.
 local function position_before(id)
   local ms, sequence = string.match(id, '(%d+)-(%d+)')
   if tonumber(sequence) > 0 then
@@ -42,11 +42,11 @@ local function position_before(id)
   return string.format('%.0f', tonumber(ms) - 1) .. '-18446744073709551615'
 end
 
--- For a retry after a lost connection: what earlier tries of the same call have applied is in the outbox,
--- or, if it was taken from there since, in Postgres.
--- Returns: { record = function(event id) → packed record or nil }, or { left = position } if entries after
--- `since` may have left the outbox: Postgres holds everything up to that position.
--- Cost: O(entries since then); only retries pay it.
+-- For a retry after a lost connection: what earlier tries of the call applied is in the outbox or, if it has left the outbox since, in
+-- Postgres.
+-- Returns: { record = function(event id) → packed record or nil }, or { left = position } if entries after `since` may have left the
+-- outbox: Postgres holds everything up to that position.
+-- Cost: O(entries since then), only for retries.
 local function open_retry(outbox, since)
   if redis.call('EXISTS', outbox) == 0 then
     return { record = function() end }
@@ -57,7 +57,7 @@ local function open_retry(outbox, since)
     info[reply[i]] = reply[i + 1]
   end
   local entries = redis.call('XRANGE', outbox, '(' .. since, '+')
-  -- If nothing was added since, or the entry at `since` is still there, none behind it has left.
+  -- If nothing was added since, or the entry at `since` is still there, no later entry has left.
   local anchored = info['last-generated-id'] == since or #redis.call('XRANGE', outbox, since, since) == 1
   if not anchored then
     if not entries[1] then
@@ -69,7 +69,7 @@ local function open_retry(outbox, since)
     end
   end
   return {
-    -- The last of an event: one that was released from quarantine had a record when it was kept.
+    -- Takes an event's last record, because an event released from quarantine has an earlier one from its quarantine.
     record = function(event_id)
       for n = #entries, 1, -1 do
         local entry = entries[n]
@@ -86,9 +86,9 @@ local function open_retry(outbox, since)
   }
 end
 
--- What an earlier try of a call about one thing came to. `happened_id`: the ID in its record.
--- Returns: nil if none was applied; else the packed record and '', or, if it may have left the outbox for Postgres, the
--- refusal `maybeStored`, packed, and the position up to which Postgres is to be asked.
+-- The result of an earlier try of a call about one thing. `happened_id`: the ID in its record.
+-- Returns: nil if none was applied; else the packed record and ''; or, if the record may have left the outbox, the packed refusal
+-- `maybeStored` and the position up to which Postgres must be checked.
 local function earlier_try(call, happened_id)
   if call.retry_position == '' then
     return nil
@@ -101,7 +101,7 @@ local function earlier_try(call, happened_id)
   return find_retried.record(happened_id), ''
 end
 
--- Counts a user for the points totals that a record says are others (RECORDED_POINTS).
+-- Updates the counts of points totals for the changes in a record (RECORDED_POINTS).
 local function move_points(changed, prefix)
   if not changed then
     return
@@ -118,10 +118,10 @@ local function move_points(changed, prefix)
   end
 end
 
--- Writes what a record says to the tenant's counters, points totals and boards (`changes` of score_boards), and adds the ranks
--- to it (`unheard`: see rank_boards). `write_users` must follow: some of it is held until then. Returns: the record, packed.
+-- Writes a record's effects to the tenant's counters, points totals and leaderboards (`changes` of score_boards), and adds the ranks to it
+-- (`unheard`: see rank_boards). `write_users` must follow, because some writes are held until then. Returns: the packed record.
 local function write_record(call, record, changes, unheard)
-  -- An event's is a list, the others are maps.
+  -- An event's record is a list; the others are maps.
   local is_event = record[EVENT_RECORD.kind] == KIND.event
   local few = not is_event and record or record[EVENT_RECORD.more]
   if few and few[RECORD.isNew] then
@@ -142,8 +142,8 @@ local function write_record(call, record, changes, unheard)
   return cmsgpack.pack(record)
 end
 
--- Writes users' states (`touched`, a list of TOUCHED) and what is held, and appends the states with the packed records of what
--- happened to the outbox. Returns: the position in the outbox.
+-- Writes users' states (`touched`, a list of TOUCHED) and held writes, and appends the states and packed records to the outbox.
+-- Returns: the position in the outbox.
 local function write_users(call, records, touched)
   local entry, states = { OUTBOX.tenant, call.tenant_no, OUTBOX.records, table.concat(records) }, {}
   for i = 1, #touched do
@@ -159,8 +159,8 @@ local function write_users(call, records, touched)
   return redis.call('XADD', call.outbox, '*', unpack(entry))
 end
 
--- Writes records with their changes on boards (`applied`, a list of APPLIED) and the users that they touched, as one entry of
--- the outbox. Returns: the position in the outbox; '' and nothing written where nothing was applied.
+-- Writes records, their leaderboard changes (`applied`, a list of APPLIED) and their users as one outbox entry. Returns: the position in the
+-- outbox; '' if nothing was applied, in which case nothing is written.
 local function write_applied(call, applied, touched)
   if #applied == 0 then
     return ''

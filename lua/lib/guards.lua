@@ -5,8 +5,8 @@
 
 local HOUR_MS = 3600000
 
--- What a user's guarded events of a metric came to (GUARD_SUMS) in the present hour and day. An hour or day that comes
--- before the newest one, of events of a batch or after a journey west, counts into that one: nobody gets a sum twice.
+-- The user's sums for a guarded metric (GUARD_SUMS) in the current hour and day. An hour or day before the newest one (events of a batch,
+-- a journey west) counts towards the newest, so that nobody gets a limit twice.
 local function guard_sums(state, metric, hour, day)
   state[USER.guarded] = state[USER.guarded] or {}
   local sums = state[USER.guarded][metric]
@@ -23,7 +23,7 @@ local function guard_sums(state, metric, hour, day)
   return sums
 end
 
--- What a value may be under a guard of a sum: what is left up to the limit, at least 0. A value that adds nothing passes.
+-- The value that a guard of a sum allows: the rest up to the limit, at least 0. A value that adds nothing is allowed.
 local function room_for(whole, micros, guard, sum, sum_micros)
   if whole < 0 or micros < 0 then
     return whole, micros
@@ -38,8 +38,8 @@ local function room_for(whole, micros, guard, sum, sum_micros)
   return left, left_micros
 end
 
--- The nearest value that a guard allows: the value itself where it stops nothing; nil where no value would do.
--- `sent_time`: the event says itself when it happened.
+-- The nearest value that a guard allows: the value itself if it is allowed, nil if no value would be.
+-- `sent_time`: the event has its own `occurredAt`.
 local function allowed_by(guard, whole, micros, now, sums, total, sent_time)
   local kind = guard.kind
   if kind == GUARD.minValue then
@@ -55,7 +55,7 @@ local function allowed_by(guard, whole, micros, now, sums, total, sent_time)
   elseif kind == GUARD.minSecondsBetween then
     local last = sums[GUARD_SUMS.lastMs]
     local gap = last and now - last
-    -- Only the newest time is kept: whoever chooses the time must not get past the guard by going back behind it.
+    -- Only the newest time is kept. A client that chooses the time must not bypass the guard by going back before it.
     if gap and gap < 0 and not sent_time then
       gap = -gap
     end
@@ -71,15 +71,15 @@ local function allowed_by(guard, whole, micros, now, sums, total, sent_time)
   return room_for(whole, micros, guard, total and total[TOTAL.whole] or 0, total and total[TOTAL.micros] or 0)
 end
 
--- Asks a metric's guards about an event before anything of it is applied, one after another, each about the value that those
--- before it left. One that refuses decides; else one that has the event kept; else the value that is left is applied, and
--- counts for the guards' sums. An event that is released from quarantine is not asked about, and counts for none of them.
--- `event`: as of apply_event, with `id` and `quarantine` (see in_quarantine).
+-- Applies a metric's guards to an event before any part of it is applied, one after another, each to the value that earlier ones left. A
+-- refusal takes precedence over quarantine, and quarantine over clamping. The value that is left is applied and counts for the guards'
+-- sums. Events released from quarantine are not checked and do not count.
+-- `event`: as for apply_event, with `id` and `quarantine` (see in_quarantine).
 -- Writes: event.whole, event.micros, event.clamped (GUARDED), the state's sums.
--- Returns: nil if the event may be applied; else a record without what `guarded_record` adds, or the refusal `y`.
+-- Returns: nil if the event may be applied; else a record without the fields that `guarded_record` adds, or the refusal `y`.
 local function guard_event(event, state, day)
   local guards, metric = event.plan.guards, event.plan.metric
-  -- Nothing has happened later than now: a time ahead would leave room before it for events that come after.
+  -- Nothing can have happened later than now. A future time would leave room for later events before it.
   local now = event.occurred and math.min(event.occurred.at, event.now) or event.now
   if guards.release then
     return not is_quarantined(event.quarantine, event.id) and { [RECORD.kind] = REFUSAL.notQuarantined } or nil
@@ -115,15 +115,15 @@ local function guard_event(event, state, day)
   return nil
 end
 
--- An ID beside an event's, for what the same request says of the user: awards of the two must not share theirs. It differs in
--- the last digit that is not time, version or the number of an award.
+-- An ID next to an event's, for the changes that the same request makes to the user; awards of the two must have different IDs. It differs
+-- in the last digit that is not part of the time, the version or the number of an award.
 local function id_beside(event_id)
   local digit = tonumber(string.sub(event_id, 28, 28), 16)
   return string.sub(event_id, 1, 27) .. string.format('%x', (digit + 8) % 16) .. string.sub(event_id, 29)
 end
 
--- What a kept event says of its user takes effect at once, as by a call about the user: the guard is about the value.
--- Returns: the record and its changes on boards; or nil and a refusal, after which the state must be dropped.
+-- Fields of the user in a quarantined event take effect at once, as in a call about the user, because guards concern only the value.
+-- Returns: the record and its leaderboard changes; or nil and a refusal, after which the state must be discarded.
 local function see_user(event, of)
   local said = { plan = event.plan, now = event.now, sent = sent_of(of.sent), boosts = event.boosts }
   local outcome, refusal = apply_said(said, of.state, of.is_new)
@@ -142,11 +142,11 @@ local function see_user(event, of)
   return { record, outcome.changes }
 end
 
--- Completes what guard_event found to the record of an event that is not applied: the outbox keeps it, and it is the answer.
--- Of one that is kept it has all that a release needs. `of`: { id, user_id, sent, attributes, key } as the call has them,
--- state (as before the event), before (the same packed, nil for none), is_new.
--- Writes: the user's quarantine in memory; the state, where a kept event brings fields of the user.
--- Returns: the record and, if the user is to be written, an APPLIED of it; or a refusal.
+-- Completes guard_event's result to the record of an event that is not applied, for the outbox and the answer. For a quarantined event, it
+-- contains everything that a release needs. `of`: { id, user_id, sent, attributes, key } as in the call, state (before the event),
+-- before (the same packed, or nil), is_new.
+-- Writes: the user's quarantine in memory; the state, if a quarantined event changes user fields.
+-- Returns: the record and, if the user must be written, an APPLIED of it; or a refusal.
 local function guarded_record(record, event, of)
   local plan, kept = event.plan, record[RECORD.guard][GUARDED.action] == GUARD_ACTION.quarantined
   local seen, refusal

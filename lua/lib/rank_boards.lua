@@ -1,8 +1,8 @@
 --- @include "held_writes"
 
--- Takes a user out of the sorted set of a group of a run, and the group out of the list of the run's groups with its last
--- member: a user who goes through many groups leaves none behind. A set's key is `prefix` and the rest; `b` at the end of
--- the prefix is `g` in the list's (src/redis/keys.ts).
+-- Removes a user from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so that a user
+-- who passes through many groups leaves none behind. The set's key is `prefix` and the rest; the list's key has `g` for the `b` at the
+-- end of the prefix (src/redis/keys.ts).
 -- Cost: O(log N).
 local function leave_board(prefix, run, group, user_id)
   local key = prefix .. run .. ':' .. group
@@ -12,17 +12,16 @@ local function leave_board(prefix, run, group, user_id)
   end
 end
 
--- The same by the key of the set.
+-- The same, given the key of the set.
 local function leave_set(prefix, key, user_id)
   local run, group = string.match(string.sub(key, #prefix + 1), '^(%d+:%-?%d+):(.*)$')
   leave_board(prefix, run, group, user_id)
 end
 
--- Moves a user on the sorted sets of a run: out of the old group into the new one, with the score there; a score
--- <= 0 is on none. The groups of a board with a breakdown are listed, for readers of a whole run: in a set
--- under the prefix of boards with `g` for its `b` (src/redis/keys.ts).
--- `change`: { board, run day, group, old group, old score, score }; an old score <= 0 stood on none.
--- `later`: the new score may be held back (see held_writes); without it, it is written.
+-- Moves a user between the sorted sets of a run, from the old group to the new one, with the new score; scores <= 0 are in no set. Groups of
+-- a leaderboard with a breakdown are also listed in a set, for readers of the whole run (see `leave_board` for its key).
+-- `change`: { board, run day, group, old group, old score, score }. With an old score <= 0, the user was in no set.
+-- `later`: the new score may be held back (see held_writes); without it, it is written at once.
 local function move_on_board(change, user_id, prefix, key, later)
   local board, run_day, group = change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group]
   local old_group, old_score, score = change[CHANGE.oldGroup], change[CHANGE.oldScore], change[CHANGE.score]
@@ -44,16 +43,16 @@ local function move_on_board(change, user_id, prefix, key, later)
   end
 end
 
--- Moves a user on the boards' sorted sets, and returns the ranks. Equal scores share a rank: 1 + the number of
--- members above. A score <= 0 is not on the board; with `max`, neither is a rank beyond it.
--- On a full board the score of its last rank says without counting that a user below is not on it, which most
--- are. It is read once a call and board, as long as nobody passes it, and a user who stays below it changes nothing that
--- the others of the call are known: such scores are held back, and written together.
--- Returns, of those that did more than move to another group: a list of { board no, run day, group, previous rank,
--- rank, threshold }; rank -1: not on the board. Behind them, for boards with `scores`, the scores before and after.
--- `unheard`: only who follows boards with `heard` wants ranks. Of the others the scores are moved, those of a call together,
--- and nothing is counted or returned.
--- Cost: O(log N) a board.
+-- Moves a user on the leaderboards' sorted sets and returns the ranks. Equal scores share a rank: 1 + the number of members above. A score
+-- <= 0 is not on the leaderboard; with `max`, neither is a rank beyond it.
+-- On a full leaderboard, the score of the last rank shows without counting that a lower user is not on it, which is true for most. It is
+-- read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect what is known to the rest
+-- of the call, so such scores are held back and written together.
+-- Returns, for changes that did more than move to another group: a list of { board no, run day, group, previous rank, rank, threshold };
+-- rank -1: not on the leaderboard. For leaderboards with `scores`, followed by the scores before and after.
+-- `unheard`: ranks are needed only for leaderboards with `heard`. On others the scores are moved, those of a call together, and nothing
+-- is counted or returned.
+-- Cost: O(log N) per leaderboard.
 local function rank_of(key, score, max, lowest)
   if score <= 0 or score < lowest then
     return -1
@@ -62,7 +61,7 @@ local function rank_of(key, score, max, lowest)
   return (max and rank > max) and -1 or rank
 end
 
--- The score of the last rank on a full board; 0 on one that is not full, or has no maximum.
+-- The score of the last rank on a full leaderboard; 0 if it is not full or has no maximum.
 local function threshold_of(key, max)
   if not max then
     return 0
@@ -78,7 +77,7 @@ local function threshold_of(key, max)
   return known
 end
 
--- The key of a run's sets without their group.
+-- The prefix of the keys of a run's sets, without the group.
 local function run_prefix(prefix, no, run_day)
   local runs = this_call.runs or held('runs')
   local run = runs[no]
@@ -90,7 +89,7 @@ local function run_prefix(prefix, no, run_day)
 end
 
 local function rank_boards(changes, user_id, prefix, unheard)
-  -- Room for what most events have.
+  -- Allocate room for the usual number.
   local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')
   for i = 1, #changes do
     local change = changes[i]
@@ -116,7 +115,7 @@ local function rank_boards(changes, user_id, prefix, unheard)
         write_held(key)
         local previous = rank_of(key, before, max, threshold)
         move_on_board(change, user_id, prefix, key)
-        -- Who was and stays above the last rank does not change who has it.
+        -- A user who was and stays above the last rank does not change who has it.
         if threshold == 0 or before <= threshold or score <= threshold then
           thresholds[key] = nil
           threshold = threshold_of(key, max)

@@ -1,7 +1,7 @@
 --- @include "users"
 
--- The user's local day at an earlier time (epoch ms). `left`: the zone's offset (seconds) that held before the state's, and
--- until when (epoch ms; nil: it ends never); nil for none.
+-- The user's local day at an earlier time (epoch ms). `left`: the zone's previous offset (seconds) and its end of validity
+-- (epoch ms; nil if unlimited); nil if there is none.
 local function day_at(state, at, left)
   local offset = left and left[LEFT.untilMs] and at < left[LEFT.untilMs] and left[LEFT.offsetSeconds]
     or state[USER.offsetSeconds]
@@ -9,15 +9,15 @@ local function day_at(state, at, left)
   return math.floor((at + offset * 1000) / 86400000)
 end
 
--- Whether a set of weekdays (see src/domain/days-off.ts) has that of a local day; 1970-01-01 was a Thursday.
+-- Whether a set of weekdays (see src/domain/days-off.ts) contains the weekday of a local day; 1970-01-01 was a Thursday.
 local function is_on_weekday(set, day)
   return math.floor(set / 2 ^ ((day + 4) % 7)) % 2 == 1
 end
 
 local NO_RULES = {}
 
--- Whether a local day needs nothing for the daily streak of a user. What held when the day began counts: a change of the
--- settings, or of what the user prefers, holds from the user's next local midnight.
+-- Whether the user's daily streak survives a local day without activity. The settings and preferences at the beginning of the day
+-- decide: a change of either applies from the user's next local midnight.
 -- `rule`: the plan's `streak`. `left`: see `day_at`.
 local function is_day_off(state, rule, day, left)
   for _, earlier in ipairs(rule.before or NO_RULES) do
@@ -34,16 +34,15 @@ local function is_day_off(state, rule, day, left)
   return set ~= nil and is_on_weekday(set, day)
 end
 
--- First day (epoch day) of a month, given as year * 12 + month from 0; as `periodStart` of src/domain/periods.ts.
+-- First day (epoch day) of a month, given as year * 12 + month from 0. Same rule as `periodStart` of src/domain/periods.ts.
 local function month_start(month)
-  -- Years that begin in March have their leap day at the end.
+  -- Counting years from March puts the leap day at the end.
   local year, from_march = math.floor((month - 2) / 12), (month - 2) % 12
   local leap_days = math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
   return year * 365 + leap_days + math.floor((from_march * 153 + 2) / 5) - 719468
 end
 
--- Whether every day from `first` to `last` is inside a pause. `pauses`: { { first day, last day, id }, ... } by first
--- day; nil for none.
+-- Whether pauses cover every day from `first` to `last`. `pauses`: { { first day, last day, id }, ... } sorted by first day, or nil.
 local function paused(pauses, first, last)
   local day = first
   for _, pause in ipairs(pauses or {}) do
@@ -54,7 +53,7 @@ local function paused(pauses, first, last)
   return day > last
 end
 
--- What was settled first (see settle_streaks; nil for nothing) and what was settled after it, as one.
+-- Joins the results of two settlements (see settle_streaks; nil for nothing), in order.
 local function add_settlements(first, after)
   if not first or not after then
     return first or after
@@ -70,12 +69,11 @@ local function add_settlements(first, after)
   return first
 end
 
--- Gives the freezes that are earned up to a local day: `amount` every `interval` days since the user was first seen,
--- or, for a user from before, since earning was set so. One who was imported since then has an earnedDay. Never above the maximum. See `earnFreezes` of
--- src/domain/settle-streaks.ts.
--- `earn`: { interval in days, amount, maximum, epoch ms since when it is so }. `left`: see `day_at`.
--- Writes: the state's freezes and earnedDay. Returns: how many were given, and a list of
--- SETTLEMENT that says on which days; nil for none.
+-- Gives the freezes earned up to a local day: `amount` every `interval` days since the user was created or, for older users,
+-- since earning was configured. Users imported since then have an earnedDay. Never exceeds the maximum. Same rule as
+-- `earnFreezes` of src/domain/settle-streaks.ts.
+-- `earn`: { interval in days, amount, maximum, since when (epoch ms) }. `left`: see `day_at`.
+-- Writes: the state's freezes and earnedDay. Returns: the number given, and a list of SETTLEMENT with the days, or nil.
 local function earn_freezes(state, earn, day, left)
   if (state[USER.importedMs] or state[USER.createdMs]) < earn[EARNING.sinceMs] then
     state[USER.earnedDay] = math.max(state[USER.earnedDay] or 0, day_at(state, earn[EARNING.sinceMs], left))
@@ -111,7 +109,7 @@ local function first_day(frequency, period, row)
   return row[frequency + ROW_OFFSET.start] - (row[frequency] - period) * days
 end
 
--- Adds to what is settlements of the freezes and pauses used and of days off; periods that follow one another are settlements as one.
+-- Adds used freezes and pauses and days off to `settlements`. Adjacent periods become one settlement.
 local function add_used(settlements, frequency, kind, first, last)
   local before = settlements[#settlements]
   if
@@ -126,7 +124,7 @@ local function add_used(settlements, frequency, kind, first, last)
   end
 end
 
--- Earns what is earned up to a day. Returns the settlements with it: `earned`, how many, and `beside`, on which days.
+-- Earns freezes up to a day. Returns the settlements, with `earned` (how many) and `beside` (on which days).
 local function earn(state, rule, day, left, settlements)
   local earned, gains = earn_freezes(state, rule.earn, day, left)
   if earned == 0 then
@@ -135,8 +133,8 @@ local function earn(state, rule, day, left, settlements)
   return add_settlements(settlements, { earned = earned, beside = gains })
 end
 
--- What each local midnight after an unmet period brought, oldest first: see `settleStreaks` of src/domain/settle-streaks.ts,
--- where the rule is explained. `at`: row, left, and `all`: the plan's rule with those before it.
+-- Settles each local midnight after an unmet period, oldest first. `settleStreaks` of src/domain/settle-streaks.ts explains the
+-- rule. `at`: row, left, and `all`: the plan's rule with those before it.
 local function settle_gap(state, rule, frequency, settlements, at)
   local streak, row, left = streak_at[frequency], at.row, at.left
   local current, counts = row[frequency], frequency == rule.frequency
@@ -162,7 +160,7 @@ local function settle_gap(state, rule, frequency, settlements, at)
   end
 end
 
--- The row (of a plan's periods) of a day up to that of a row, in weeks that begin as they did then.
+-- The row (of a plan's periods) of a day that is not after that of `row`, with weeks that begin as at that time.
 local function row_of(day, row, week_0)
   local week, month = math.floor((day - week_0) / 7), row[ROW.month]
   while month_start(month) > day do
@@ -187,7 +185,7 @@ local function settle_by(state, rule, row, left, all)
   return settlements
 end
 
--- Weeks begin on another day from a day on. A week that is cut off by that was not missed: no midnight ended it.
+-- Handles a change of the first day of the week. A week cut short by it was not missed, because no midnight ended it.
 local function begin_weeks(state, day, week_0)
   local streak, week = streak_at[FREQUENCY.weekly], math.floor((day - week_0) / 7)
   if state[streak + STREAK.length] > 0 and state[streak + STREAK.lastPeriod] < week - 1 then
@@ -196,15 +194,15 @@ local function begin_weeks(state, day, week_0)
 end
 
 -- Settles by the previous rules, each up to the user's local day when it ended.
--- Writes: the state's settledMs, when the last of those ended by which everything is settled; an event after it says the same.
--- Returns: what happened; whether the day of the row itself lies before such an end.
+-- Writes: the state's settledMs, the end of the last of these rules, up to which everything is settled. A later event implies the same.
+-- Returns: what happened, and whether the row's day is before such an end.
 local function settle_by_earlier(state, rule, row, left)
   local settlements
   local settled = state[USER.settledMs] or 0
   for n, earlier in ipairs(rule.before) do
     if earlier.ends >= state[USER.updatedMs] and earlier.ends > settled then
       local day = day_at(state, earlier.ends, left)
-      -- What was done at that very moment was done before it: all is settled, but for weeks that began again then.
+      -- Anything done at that very moment was done before it, so everything is settled except weeks that began again then.
       if earlier.ends > state[USER.updatedMs] then
         local then_row = row_of(math.min(day, row[ROW.day]), row, earlier.week)
         settlements = add_settlements(settlements, settle_by(state, earlier, then_row, left, rule))
@@ -220,14 +218,14 @@ local function settle_by_earlier(state, rule, row, left)
   return settlements, false
 end
 
--- Brings the streaks of a user to a local day, as the clock would have: streaks whose periods were not met use
--- pauses and freezes or end, freezes are earned. Nothing to do costs three comparisons. A day before theirs
--- (an event applied late, a zone further west) changes nothing.
--- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums };
--- -1: none. `row`: of the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
--- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 a freeze was used,
--- 2 a pause was used, 3 the streak of that length was lost, 6 the days were days off; `earned` freezes, and `beside`: what
--- the streaks' replay goes by beside that (SETTLEMENT of no frequency).
+-- Brings a user's streaks to a local day, as the clock would have: streaks whose periods were not met use pauses and freezes or
+-- end, and freezes are earned. If there is nothing to do, this costs three comparisons. An earlier day than the streaks' (a late
+-- event, a zone further west) changes nothing.
+-- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums }; -1 means none.
+-- `row`: the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
+-- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 freeze used, 2 pause used,
+-- 3 streak of that length lost, 6 days off; `earned` freezes, and `beside`: SETTLEMENTs of no frequency that replays of the
+-- streaks need.
 local function settle_streaks(state, rule, row, left)
   local settlements, passed
   if rule.before then
@@ -237,7 +235,7 @@ local function settle_streaks(state, rule, row, left)
     local by_rule = settle_by(state, rule, row, left, rule)
     settlements = settlements and add_settlements(settlements, by_rule) or by_rule
   end
-  -- A pause counts until the month that it ends in has passed, and the week, on whichever day weeks begin.
+  -- A pause matters until the month in which it ends has passed, and the week, whichever day weeks begin on.
   local needed = state[USER.pauses] and math.min(row[ROW.day] - 7, row[ROW.monthStart])
   while state[USER.pauses] and state[USER.pauses][1][PAUSE.lastDay] < needed do
     table.remove(state[USER.pauses], 1)
@@ -246,7 +244,7 @@ local function settle_streaks(state, rule, row, left)
   return settlements
 end
 
--- Adds to a record what the clock has done to the user's streaks by then: `settlements` of settle_streaks, nil for nothing.
+-- Adds the settlements of settle_streaks (nil for none) to a record.
 local function settled_record(record, settlements, state)
   if not settlements then
     return
@@ -263,9 +261,9 @@ local function settled_record(record, settlements, state)
   end
 end
 
--- Settles a user's streaks to a time (epoch ms). `left`: see day_at; `offset`: the zone's at that time, nil for the state's.
+-- Settles a user's streaks up to a time (epoch ms). `left`: see day_at. `offset`: the zone's offset at that time; nil for the state's.
 -- Returns: an outcome { day, second (of the local time), row (of the plan's periods), settlements (see settle_streaks), length (of
--- the streak that counts), completed (no achievements yet) }.
+-- the counting streak), completed (empty list of achievements) }.
 local function settle_user(state, plan, at, left, offset)
   local local_second = math.floor(at / 1000) + (offset or state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
@@ -280,7 +278,7 @@ local function settle_user(state, plan, at, left, offset)
   }
 end
 
--- The record of what happened to a user at a time beside events, with what was settled. `outcome`: see settle_user.
+-- The record of something that happened to a user without an event, with the settlements. `outcome`: see settle_user.
 local function user_record(kind, user, at, outcome)
   local record = {
     [RECORD.kind] = kind,
@@ -292,7 +290,7 @@ local function user_record(kind, user, at, outcome)
   return record
 end
 
--- How many days off follow one another from the day on by which to act.
+-- Number of days off that directly follow the day by which the user must act.
 local function days_off_ahead(state, rule, day)
   local from = math.max(state[streak_at[FREQUENCY.daily] + STREAK.lastPeriod] + 1, day)
   local count = 0
@@ -302,8 +300,7 @@ local function days_off_ahead(state, rule, day)
   return count
 end
 
--- The (settled) streak that counts on a local day, as a record holds it: see RECORDED_STREAK.
--- `rule`: the plan's `streak`.
+-- The settled streak in the configured frequency on a local day, as RECORDED_STREAK. `rule`: the plan's `streak`.
 local function streak_record(state, rule, extended, day)
   local streak = streak_at[rule.frequency]
   local record = {

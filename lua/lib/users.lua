@@ -1,4 +1,4 @@
--- Whether all conditions { attribute no, value } hold for a user's attributes; no conditions always hold.
+-- Whether a user's attributes meet all conditions { attribute no, value }; true without conditions.
 local function holds(conditions, attributes)
   if conditions then
     for i = 1, #conditions do
@@ -11,14 +11,14 @@ local function holds(conditions, attributes)
   return true
 end
 
--- Frequency → where its streak begins in a state: offsets of STREAK go from there.
+-- Frequency → first position of its streak in a state; offsets of STREAK count from there.
 local streak_at = {
   [FREQUENCY.daily] = USER.streaks,
   [FREQUENCY.weekly] = USER.streaks + STREAK.size,
   [FREQUENCY.monthly] = USER.streaks + 2 * STREAK.size,
 }
 
--- Puts a streak, a list by STREAK, in the place of the one that a state has.
+-- Replaces a streak in a state by a list of STREAK.
 local function put_streak(state, frequency, streak)
   local at = streak_at[frequency]
   for offset = STREAK.length, STREAK.currentPeriod do
@@ -28,12 +28,12 @@ local function put_streak(state, frequency, streak)
   state[at + STREAK.sums] = next(sums) and sums or nil
 end
 
--- Takes a user's packed state apart: a list by USER, for `pack_state`.
+-- Unpacks a user's state into a list by USER.
 local function unpack_state(packed)
   return { cmsgpack.unpack(packed) }
 end
 
--- Packs a state. What a user lacks behind the last that there is takes no place.
+-- Packs a state. Missing fields after the last existing one take no space.
 local function pack_state(state)
   for last = STATE.size, 1, -1 do
     if state[last] ~= nil then
@@ -42,23 +42,21 @@ local function pack_state(state)
   end
 end
 
+-- Deleting a user starts a new generation for the tenant's new users (counter `d`), so that used idempotency keys of a deleted user
+-- do not apply to a new one with the same ID. Nil before the first deletion, which costs the state no byte.
 -- `counters`: the key of the tenant's counters.
--- Users of a tenant are of a younger generation with every user who is deleted (counter `d`), so that the used
--- idempotency keys of a deleted user mean nothing to one who comes after under the same ID. Nil before the first
--- deletion, which costs the state no byte.
 local function generation_of_new_users(counters)
   return tonumber(redis.call('HGET', counters, COUNTER.generation))
 end
 
--- The field under which a user keeps that an idempotency key is used; src/redis/idempotency.ts knows the same rule.
+-- The field of a used idempotency key for a user's generation. src/redis/idempotency.ts has the same rule.
 local function field_of_generation(field, state)
   return state[USER.generation] and field .. '.' .. string.format('%.0f', state[USER.generation]) or field
 end
 
 local NO_STREAK = { 0, -1, -1, -1, -1, {} }
 
--- The state of a user who is seen for the first time; see src/packed/user-fields.ts. `counters`: key of the
--- tenant's counters.
+-- The state of a new user; see src/packed/user-fields.ts. `counters`: key of the tenant's counters.
 local function new_user(now, freezes, counters)
   local state = {
     [USER.createdMs] = now,
@@ -78,8 +76,8 @@ local function new_user(now, freezes, counters)
   return state
 end
 
--- The users of a call, each read once: { id, key, packed, state, changed, sent }. `state` is decoded when first used;
--- `sent` counts the bytes of user fields (see near_full).
+-- The users of a call, each read once: { id, key, packed, state, changed, sent }. `state` is decoded on first use; `sent` counts
+-- the bytes of user fields (see near_full).
 local function read_user(users, key, id)
   local user = users[key]
   if not user then
@@ -90,7 +88,7 @@ local function read_user(users, key, id)
   return user
 end
 
--- Reads users who are not read yet with one command. `ids` and `keys` go together.
+-- Reads users that are not read yet, with one command. `ids` and `keys` have the same order.
 local function read_users(users, keys, ids)
   local wanted, new = {}, {}
   for i = 1, #keys do
@@ -110,8 +108,8 @@ local function read_users(users, keys, ids)
   end
 end
 
--- Decodes a user's state, or makes it; for a user who is certainly there nothing but the user is needed. A refused event
--- drops it, to be decoded again. `freezes`: those of a new user; `counters`: key of the tenant's counters.
+-- Decodes or creates a user's state. For an existing user, `user` suffices. A refused event discards the state, which is decoded again.
+-- `freezes`: those of a new user; `counters`: key of the tenant's counters.
 local function state_of(user, now, freezes, counters)
   if not user.state then
     if user.packed then
@@ -123,29 +121,28 @@ local function state_of(user, now, freezes, counters)
   return user.state
 end
 
--- A user's packed state has at most LIMIT.stateBytes, and what requests say of the user in it LIMIT.profileBytes: so what a
--- request may bring leaves room for what events add. Redis decodes and encodes the whole state at each event, for which all
--- others wait.
+-- A packed state has at most LIMIT.stateBytes, of which fields from requests take at most LIMIT.profileBytes, so that events have room
+-- for what they add. Redis decodes and encodes the whole state at each event, which blocks all other commands.
 
--- Whether an event may bring a user near a bound; most users never cost more than this question. From 16 KiB on a state is
--- packed after each event, not only at the end of the call. `sent`: bytes of the user fields that come with the event, `plan`: the
--- event's. What an event adds beyond those fields is bounded by the catalog; but the group of a leaderboard with a breakdown
--- (`plan.grouped` of them) holds values of attributes again, so none is longer than what is known of the user.
+-- Whether an event may bring a user near a limit; for most users, only this check is made. From 16 KiB on, a state is packed after each
+-- event, not only at the end of the call. `sent`: bytes of the event's user fields; `plan`: the event's. The catalog bounds what an
+-- event adds beyond these fields, except for the groups of leaderboards with a breakdown (`plan.grouped` of them): they repeat attribute
+-- values, so none is longer than what is known about the user.
 local function near_full(user, sent, plan)
   user.sent = user.sent + sent
   return (user.sent + (user.packed and #user.packed or 0)) * (1 + (plan.grouped or 0)) > 16384
 end
 
--- Whether a packed state may be written. One that is beyond the bound already may shrink. `before`: the packed state
--- before the change; nil or false for none.
+-- Whether a packed state may be written. A state that already exceeds the limit may shrink. `before`: the packed state before the
+-- change; nil or false for none.
 local function has_room(packed, before)
   return #packed <= LIMIT.stateBytes or before and #packed <= #before
 end
 
--- Why a state that a request has changed may not be written (a REFUSAL); nil: it may. See `has_room`.
+-- Why a state that a request changed may not be written (a REFUSAL), or nil. See `has_room`.
 local lack_of_room
 do
-  -- Bytes of what requests say of a user.
+  -- Bytes of the user's fields that come from requests.
   local function profile_bytes(state)
     local bytes = #(state[USER.name] or '') + #(state[USER.email] or '') + #(state[USER.deviceTokens] or '')
     for _, value in pairs(state[USER.attributes] or {}) do

@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
 import { CHANGES_CHANNEL } from '../redis/keys.ts';
 
-/** The message that a job was added, or is to be run again. */
+/** Message: a job was added or restarted. */
 export const JOB_ADDED = 'jobs';
 
 /**
- * Publishes a change, after its commit: `<tenant no>:<version>` for a catalog, `*` for keys, tenants or the
- * organisation, `JOB_ADDED` for a job. Never rejects, for the change is stored already: a process that misses it finds it by `Changes`' poll.
+ * Publishes a change after its commit: `<tenant no>:<version>` for a catalog, `*` for keys, tenants or the organisation, `JOB_ADDED` for a job. Never
+ * rejects, because the change is already stored, and a process that misses the message finds it by polling (`Changes`).
  */
 export async function announce(redis: Redis, message: string): Promise<void> {
   await redis.publish(CHANGES_CHANNEL, message).catch(() => undefined);

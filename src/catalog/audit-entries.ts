@@ -3,7 +3,7 @@ import { changesOf, type Edit } from './configuration/changes-of.ts';
 import type { Change } from './draft.ts';
 import { differences } from './resource-fields.ts';
 
-/** What an edit of a catalog did, for the audit log: in the words of the configuration document, where it has any. */
+/** Audit log entries of a catalog edit, in the terms of the configuration document where possible. */
 export async function auditEntries(edit: Edit): Promise<AuditEntry[]> {
   const recorded = edit.changes.filter(({ kind }) => kind !== 'webhook');
   const changes = await changesOf({ ...edit, changes: recorded });
@@ -18,7 +18,7 @@ function plainEntry({ kind, before, after }: Change): AuditEntry {
   const { id, name } = (after ?? before)! as { id: string; name: string };
   if (before === null || after === null) return { action: before === null ? 'create' : 'delete', kind, id, name };
   const changed = differences(before, after);
-  // Of a rotation there is nothing to show.
+  // A rotation has no fields to show.
   if (changed.length === 1 && changed[0] === 'secretNo') return { action: 'rotate', kind, id, name };
   const fields = (of: object): object =>
     Object.fromEntries(Object.entries(of).filter(([key]) => changed.includes(key)));

@@ -3,7 +3,7 @@ import { DAY_MS, dayOf } from '../domain/periods.ts';
 import { finalMs, playedRule, runOf, type Run } from '../domain/runs.ts';
 import type { Change } from './draft.ts';
 
-/** The oldest run of a board that is not final at a time; null: it has no such run, or none any more. */
+/** The oldest run of a leaderboard that is not final at a time; `null` if there is none. */
 export function firstOpenRun(board: Leaderboard, nowMs: number): Run | null {
   const rule = playedRule(board);
   const run = runOf(rule, Math.max(Math.floor(nowMs / DAY_MS) - 1, dayOf(rule.start)));
@@ -11,7 +11,7 @@ export function firstOpenRun(board: Leaderboard, nowMs: number): Run | null {
   return runOf(rule, run.endDay + 1);
 }
 
-/** The boards that an edit switched on, or made score something else while on. */
+/** Leaderboards that an edit activated, or whose scoring it changed while they were active. */
 export function switchedOn(changes: readonly Change[]): Leaderboard[] {
   return changes.flatMap(({ kind, before, after }) => {
     if (kind !== 'leaderboard' || after === null) return [];
@@ -21,13 +21,13 @@ export function switchedOn(changes: readonly Change[]): Leaderboard[] {
   });
 }
 
-/** The boards that an edit of these settings makes score something else: streaks are now counted in another frequency. */
+/** Leaderboards whose scoring changes with these settings, because the streak frequency changed. */
 export const rescored = ({ leaderboards }: Catalog, streakChanges: readonly string[]): Leaderboard[] =>
   streakChanges.includes('frequency')
     ? leaderboards.filter(({ rankBy, status }) => rankBy === 'streak' && status !== 'inactive')
     : [];
 
-/** From where the clock follows boards that are switched on at a time. */
+/** From which run the clock follows leaderboards that were activated at a time. */
 export const boardsToTrack = (
   boards: readonly Leaderboard[],
   nowMs: number,
@@ -38,6 +38,6 @@ export const boardsToTrack = (
     nextSnapshotDay: Math.max(Math.floor(nowMs / DAY_MS), dayOf(board.start)),
   }));
 
-/** Whether a board's first day has begun somewhere, so that there may be history that counts. */
+/** Whether a leaderboard's first day has begun in some time zone, so that relevant history may exist. */
 export const hasBegun = ({ start }: Leaderboard, nowMs: number): boolean =>
   dayOf(start) <= Math.floor(nowMs / DAY_MS) + 1;

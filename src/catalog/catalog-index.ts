@@ -15,7 +15,7 @@ const byId = <T extends { id: string }>(items: T[]): Map<string, T> => new Map(i
 const byKey = <T extends { key: string | null }>(items: T[]): Map<string, T> =>
   new Map(items.flatMap((item) => (item.key === null ? [] : [[item.key, item]])));
 
-/** The look-ups of one version of a tenant's catalog. Never change. */
+/** Lookups for one version of a tenant's catalog. Immutable. */
 export class CatalogIndex {
   readonly catalog: Catalog;
   readonly userAttributes: ReadonlyMap<string, Attribute>;
@@ -35,7 +35,7 @@ export class CatalogIndex {
   readonly boostsByNo: ReadonlyMap<number, PointsBoost>;
   readonly leaderboards: ReadonlyMap<string, Leaderboard>;
   readonly leaderboardsByNo: ReadonlyMap<number, Leaderboard>;
-  /** Levels of a points system (by its ID), lowest first. */
+  /** Levels by ID of the points system, lowest first. */
   readonly levels: ReadonlyMap<string, PointsLevel[]>;
 
   constructor(catalog: Catalog) {
@@ -66,7 +66,7 @@ export class CatalogIndex {
     this.levels = levels;
   }
 
-  /** The level of a points total: the highest whose points are at most the total; null below the first. */
+  /** The level of a total: the highest level whose points do not exceed it; `null` below the first. */
   levelOf(systemId: string, total: number): PointsLevel | null {
     return this.levels.get(systemId)?.findLast((level) => level.points <= total) ?? null;
   }

@@ -7,15 +7,15 @@ import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
 
 interface Loading {
   promise: Promise<CompiledCatalog>;
-  /** A newer version was announced while this load ran: it must be followed by another. */
+  /** A newer version was announced during this load, so another must follow. */
   stale: boolean;
 }
 
 const RETRY_MS = 500;
 
 /**
- * The tenants' catalogs as this process holds them, compiled. One that was loaded stays readable without
- * waiting; a newer version takes its place when it is loaded, as a whole. While that fails the older one stays.
+ * Compiled catalogs in the memory of this process. A loaded catalog can be read without waiting. A newer version replaces it atomically once it is
+ * loaded; until then, or if loading fails, the old one stays.
  */
 export class Catalogs implements ChangeListener {
   private readonly pool: Pool;
@@ -28,19 +28,16 @@ export class Catalogs implements ChangeListener {
     this.pool = pool;
   }
 
-  /** The catalog, if it is loaded. */
   get(tenantNo: number): CompiledCatalog | undefined {
     return this.loaded.get(tenantNo);
   }
 
-  /** The catalog: at once where it is loaded. */
+  /** The catalog; synchronously if it is loaded. */
   of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> {
     return this.loaded.get(tenantNo) ?? this.load(tenantNo);
   }
 
-  /**
-   * Loads the catalog as it is in Postgres now. Simultaneous calls share one query. 404 for an unknown tenant.
-   */
+  /** Loads the current catalog from Postgres. Concurrent calls share one query. Error 404 for an unknown tenant. */
   load(tenantNo: number): Promise<CompiledCatalog> {
     const running = this.loading.get(tenantNo);
     if (running !== undefined) return running.promise;
@@ -49,7 +46,7 @@ export class Catalogs implements ChangeListener {
     return loading.promise;
   }
 
-  /** Resolves when what is loaded of the tenant, if anything, is at this version or a newer one. */
+  /** Resolves when the tenant's catalog, if loaded, has this version or a newer one. */
   async atLeast(tenantNo: number, version: number): Promise<void> {
     this.catalogChanged(tenantNo, version);
     await this.loading.get(tenantNo)?.promise;
@@ -60,7 +57,7 @@ export class Catalogs implements ChangeListener {
     const running = this.loading.get(tenantNo);
     if (current !== undefined && current.catalog.version >= version) return;
     if (running !== undefined) running.stale = true;
-    // A tenant that nobody asked for yet is not loaded for its changes.
+    // The catalog of a tenant that nobody has used yet is not loaded for a change.
     else if (current !== undefined) this.load(tenantNo).catch(() => this.retryLater());
   }
 
@@ -68,7 +65,7 @@ export class Catalogs implements ChangeListener {
     void this.compareVersions().catch(() => this.retryLater());
   }
 
-  /** From now on nothing is tried again. */
+  /** Stops retries. */
   close(): void {
     this.closed = true;
     clearTimeout(this.retry);
@@ -76,7 +73,7 @@ export class Catalogs implements ChangeListener {
 
   private async read(tenantNo: number, self: () => Loading): Promise<CompiledCatalog> {
     try {
-      // After the first await `self` is made.
+      // `self` is assigned by the time the first await returns.
       for (;;) {
         const catalog = await loadCatalog(this.pool, tenantNo);
         if (catalog === null) throw new AppError('not_found', 'There is no such tenant.');

@@ -6,8 +6,8 @@ import { problem, type Problem } from './rules/problem.ts';
 type Freezes = StreakSettings['freezes'];
 
 /**
- * The streak settings of a catalog with what a request says of them, and what makes no sense in it: two names of one
- * setting that differ, an unknown key. What the request names and nobody knows is left behind.
+ * Merges a request into a catalog's streak settings, and reports contradictions: two names of a setting with different values, an unknown key. Unknown
+ * fields are ignored.
  */
 export function changedStreaks(
   { streaks: current, metrics }: Pick<Catalog, 'streaks' | 'metrics'>,
@@ -29,7 +29,7 @@ export function changedStreaks(
   return { settings, problems };
 }
 
-/** The value of a setting that has two names; a problem where both are sent and differ. */
+/** The value of a setting that has two names; a problem if both are sent and differ. */
 function eitherName<T extends object, N extends keyof T & string>(
   sent: T,
   [name, earlier]: [N, N],
@@ -59,7 +59,7 @@ function countedMetrics(
   });
 }
 
-/** By `startCount` and `maxCount` the freezes are replaced as a whole; by the earlier names alone they are set one by one. */
+/** With `startCount` and `maxCount`, replaces all freeze settings; with the earlier names alone, sets them one by one. */
 function changedFreezes(current: Freezes, sent: StreakSettingsChanges['freezes'], problems: Problem[]): Freezes {
   if (sent === undefined) return current;
   if (sent === null) return { ...current, enabled: false };
@@ -71,7 +71,7 @@ function changedFreezes(current: Freezes, sent: StreakSettingsChanges['freezes']
       enabled: sent.enabled ?? current.enabled,
       initial: initial ?? current.initial,
       max: max ?? current.max,
-      // Null is a value of its own: nothing is earned.
+      // `null` is a value: users earn no freezes.
       autoEarnInterval: sent.autoEarnInterval === undefined ? current.autoEarnInterval : sent.autoEarnInterval,
       autoEarnAmount: sent.autoEarnAmount === undefined ? current.autoEarnAmount : sent.autoEarnAmount,
     };

@@ -6,43 +6,42 @@ import { CHANGES_CHANNEL, LISTENED_CHANNEL } from '../redis/keys.ts';
 import { JOB_ADDED } from './announce.ts';
 
 export interface ChangeListener {
-  /** A tenant's catalog has this version, or a newer one. */
+  /** A tenant's catalog has this version or a newer one. */
   catalogChanged?(tenantNo: number, version: number): void;
-  /** Some catalogs may have changed; which ones is not known. */
+  /** Some catalogs may have changed; it is unknown which. */
   anyCatalogChanged?(): void;
-  /** Keys, tenants or the organisation changed, or may have. */
+  /** Keys, tenants or the organisation have changed, or may have. */
   organisationChanged?(): void;
-  /** A job was added, or is to be run again. */
+  /** A job was added or restarted. */
   jobAdded?(): void;
-  /** Somebody began to listen to the live streams of a tenant nobody listened to. */
+  /** A tenant's live streams got their first listener. */
   listenedTo?(): void;
   /**
-   * Something was written to Postgres, whatever it was and whoever wrote it, since the counters were read before. Called when
-   * they are read; never while nothing is written. Others who use the same server may be the writers.
+   * Something was written to Postgres since the counters were last read, by anyone, including other users of the same server. Called when
+   * the counters are read, and never while nothing is written.
    */
   written?(): void;
 }
 
-/** How often the counters are read while Postgres notifies nobody, and while it does. */
+/** Interval of reading the counters, without and with notifications from Postgres. */
 const POLL_MS = { alone: 500, notified: 5_000 };
-/** How soon it is tried again to be notified: behind some proxies it never works. */
+/** Delay before subscribing to notifications again. Behind some proxies this never works. */
 const LISTEN_AGAIN_MS = 30_000;
 
 export interface ChangesOptions {
-  /** A connection beside it is opened with its settings. */
+  /** Its settings are used for a separate connection. */
   pool: Pool;
-  /** Is only copied: the subscription has a connection of its own. */
+  /** Duplicated for the subscription. */
   redis: Redis;
-  /** See `POLL_MS`. */
+  /** Defaults to `POLL_MS`. */
   pollMs?: { alone: number; notified: number };
 }
 
 /**
- * Notices changes made by any process: at once by Redis's pub/sub, and at once by Postgres, which notifies of the commit
- * that counted the change, also while Redis is away. Should both be lost, the two counters are looked at every 5 s; every
- * 0.5 s where Postgres's notifications do not arrive. Whenever one of the two is made again everything counts as changed, or
- * the counters are compared. The same look finds whether anything at all was written to Postgres: so nobody else has to
- * ask Postgres again and again while nothing is.
+ * Detects changes made by any process, immediately: by Redis's pub/sub, and by Postgres's notification of the commit that counted the
+ * change, which also works while Redis is unreachable. As a fallback, it reads the two counters every 5 s, or every 0.5 s if Postgres's
+ * notifications do not arrive. After each reconnect everything counts as changed, or the counters are compared. The same read shows
+ * whether anything at all was written to Postgres, so no other component has to poll it.
  */
 export class Changes {
   private readonly pool: Pool;
@@ -52,7 +51,7 @@ export class Changes {
   private readonly listeners = new Set<ChangeListener>();
   private seen: RevisionsSeen | null = null;
   private timer: NodeJS.Timeout | undefined;
-  /** A look at the counters is under way; `again`: they changed since it began. */
+  /** The counters are being read. `again`: they changed since. */
   private looking: { again: boolean } | null = null;
   private listenAgainMs = 0;
   private closed = false;
@@ -63,7 +62,7 @@ export class Changes {
     const look = (): void => void this.look();
     this.listener = new Listener({ pool, channel: REVISIONS_CHANNEL, onNotification: look, onLost: look });
     this.subscriber = redis.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, autoResubscribe: false });
-    // What is wrong with Redis shows elsewhere; this connection just comes back.
+    // Other connections report problems with Redis; this one only reconnects.
     this.subscriber.on('error', () => undefined);
     this.subscriber.on('message', (channel, message) =>
       channel === LISTENED_CHANNEL ? this.notifyListened() : this.notify(message),
@@ -79,15 +78,15 @@ export class Changes {
     });
   }
 
-  /** Every change from now on is reported to the listener; the returned function ends that. */
+  /** Reports every later change to the listener. Returns a function that stops this. */
   listen(listener: ChangeListener): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
   }
 
   /**
-   * Begins. Resolves when the subscription is made for the first time and the counters were read. While Redis is away nothing is waited
-   * for: the subscription is made later, and everything counts as changed then.
+   * Resolves when the subscription exists and the counters have been read. If Redis is unreachable, it does not wait: it subscribes later, and
+   * everything counts as changed then.
    */
   async start(): Promise<void> {
     await this.poll();
@@ -125,7 +124,7 @@ export class Changes {
     for (const listener of this.listeners) listener.listenedTo?.();
   }
 
-  /** Looks at the counters now, and again in time. Never rejects. */
+  /** Reads the counters now and schedules the next read. Never rejects. */
   private async look(): Promise<void> {
     if (this.closed) return;
     if (this.looking !== null) {
@@ -135,7 +134,7 @@ export class Changes {
     clearTimeout(this.timer);
     this.beNotified();
     const looking = (this.looking = { again: false });
-    // With Postgres away nothing is to be learned; requests say themselves that it is.
+    // While Postgres is unreachable there is nothing to learn; requests report the outage themselves.
     await this.poll().catch(() => undefined);
     this.looking = null;
     if (this.closed) return;
@@ -144,7 +143,7 @@ export class Changes {
     this.timer = setTimeout(() => void this.look(), looking.again ? 0 : restMs).unref();
   }
 
-  /** Has Postgres notify this process, where it does not yet; what was counted before it does is looked at then. */
+  /** Subscribes to Postgres's notifications, if necessary, and then reads the changes counted before. */
   private beNotified(): void {
     if (this.listener.connection !== null || performance.now() < this.listenAgainMs) return;
     this.listenAgainMs = performance.now() + LISTEN_AGAIN_MS;
@@ -154,7 +153,7 @@ export class Changes {
     );
   }
 
-  /** Reads the counters: over the connection that notifies where there is one, which is dropped if it does not answer. */
+  /** Reads the counters, over the connection for notifications if there is one. Drops that connection if it does not answer. */
   private async poll(): Promise<void> {
     const { connection } = this.listener;
     const now = await readRevisions(connection ?? this.pool).catch((error: unknown) => {

@@ -5,9 +5,9 @@ import { compilePersonalBoosts } from './compile/points.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
 import type { CompiledPlan } from './plan.ts';
 
-/** One version of a tenant's catalog with its look-ups, and the plans made from it. Never changes. */
+/** One version of a tenant's catalog with lookups and compiled plans. Never changes. */
 export class CompiledCatalog extends CatalogIndex {
-  /** JSON for the script of the boosts that are for one user only, by user ID. */
+  /** Boosts for a single user as JSON for the script, by user ID. */
   readonly personalBoosts: ReadonlyMap<string, string>;
   /** Numbers of the user attributes that application keys may not change. */
   readonly serverAttributes: ReadonlySet<number>;
@@ -23,7 +23,7 @@ export class CompiledCatalog extends CatalogIndex {
     this.serverAttributes = new Set(ofServers.map(({ no }) => no));
   }
 
-  /** The plan for events of a metric on a UTC day; null for an unknown metric. Compiled once a day. */
+  /** The plan for events of a metric on a UTC day; `null` for an unknown metric. Compiled once per day. */
   plan(metricKey: string, utcDay: number): CompiledPlan | null {
     this.turnTo(utcDay);
     const known = this.plans.get(metricKey);
@@ -35,7 +35,7 @@ export class CompiledCatalog extends CatalogIndex {
     return plan;
   }
 
-  /** The plan for calls about a user that are no event, on a UTC day. Compiled once a day. */
+  /** The plan for calls that are not events, on a UTC day. Compiled once per day. */
   userPlan(utcDay: number): CompiledPlan {
     this.turnTo(utcDay);
     this.planOfUsers ??= compileUserPlan(this, utcDay);
@@ -50,5 +50,4 @@ export class CompiledCatalog extends CatalogIndex {
   }
 }
 
-/** Builds the look-ups of a catalog. */
 export const compileCatalog = (catalog: Catalog): CompiledCatalog => new CompiledCatalog(catalog);

@@ -20,33 +20,32 @@ import { Resources } from './resources.ts';
 import type { Problem } from './rules/problem.ts';
 import { streakProblems } from './rules/streaks.ts';
 
-/** A tenant's configuration as one document, by key. */
 export class ConfigurationStore {
   private readonly pool: Pool;
   private readonly resources: Resources;
   private readonly clock: Clock;
 
-  /** @param options.catalogs of this process: a change resolves when they have it */
+  /** @param options.catalogs of this process; a change resolves once they include it */
   constructor(options: { pool: Pool; announce: Announce; clock?: Clock; catalogs?: Catalogs }) {
     this.pool = options.pool;
     this.clock = options.clock ?? systemClock;
     this.resources = new Resources({ ...options, clock: this.clock });
   }
 
-  /** The document that, applied, changes nothing. */
+  /** The document that describes the current configuration; applying it changes nothing. */
   async read(tenantNo: number): Promise<Required<Configuration>> {
     return exportConfiguration(await this.resources.read(tenantNo));
   }
 
-  /** Whether any resource of the demo is left that nobody has made their own. */
+  /** Whether any unmodified demo resource is left. */
   async hasDemo(tenantNo: number): Promise<boolean> {
     return (await demoResources(this.pool, tenantNo)).size > 0;
   }
 
   /**
-   * What applying the document would change, and which resources of the demo it would leave in force although it does not
-   * name them. 422 names every field that is wrong (the first ten).
-   * @param choice what is done about these; without one they stay
+   * What applying the document would change, and which demo resources it would keep without naming them. Error 422 names every invalid field
+   * (the first ten).
+   * @param choice what to do with these demo resources; by default they stay
    */
   async diff(
     tenantNo: number,
@@ -61,12 +60,11 @@ export class ConfigurationStore {
   }
 
   /**
-   * Makes the configuration what the document says, as a whole or (422) not at all. Applying a document again
-   * changes nothing. Resolves when it is stored and announced. `demo`: the resources of the demo that it did not name; without
-   * a choice they are in force and still the demo's. Otherwise nothing is the demo's from then on: what the document names or
-   * keeps of it is the tenant's own.
-   * @param by who asks for it, for the record
-   * @param choice what is done about resources of the demo that the document would leave in force without naming them
+   * Applies a document completely or, with error 422, not at all. Applying it again changes nothing. Resolves when the change is stored and
+   * announced. `demo` in the result: demo resources that the document did not name; without a choice they stay in force and remain the
+   * demo's. Otherwise nothing belongs to the demo afterwards: resources that are named or kept become the tenant's own.
+   * @param by who makes the change, for the audit log
+   * @param choice what to do with demo resources that the document would keep without naming them
    */
   async apply(
     tenantNo: number,
@@ -85,7 +83,7 @@ export class ConfigurationStore {
     return { version, changes: await changesOf({ ...result, ...edited }), demo };
   }
 
-  /** Applies the document as the demo if nothing was ever configured; whether it did. */
+  /** Applies the document as the demo if nothing was ever configured. Returns whether it did. */
   async applyDemo(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
     const first = async (draft: CatalogDraft): Promise<void> => {
       if (draft.before.version === 0) await this.configure(draft, document, { demo: new Set(), choice: 'keep' });
@@ -94,12 +92,12 @@ export class ConfigurationStore {
     return changes.length > 0;
   }
 
-  /** The streak settings, with the metrics that they name. */
+  /** The streak settings and the metrics that they refer to. */
   streaks(tenantNo: number): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
     return this.resources.read(tenantNo);
   }
 
-  /** Sets what is given of the streak settings; all of them as they are then. 422 for what breaks a rule. */
+  /** Changes some streak settings and returns all. Error 422 if a rule is violated. */
   async updateStreaks(
     tenantNo: number,
     changes: StreakSettingsChanges,
@@ -117,12 +115,12 @@ export class ConfigurationStore {
     return result;
   }
 
-  /** What is allowed of events that say when they happened. */
+  /** The settings for late events. */
   async events(tenantNo: number): Promise<EventSettings> {
     return (await this.resources.read(tenantNo)).events;
   }
 
-  /** Sets what is given of these; all of them as they are then. */
+  /** Changes some of these settings and returns all. */
   async updateEvents(tenantNo: number, changes: Partial<EventSettings>, by: Author): Promise<EventSettings> {
     const { result } = await this.resources.edit(tenantNo, by, (draft) => {
       draft.setEvents({ ...draft.catalog.events, ...changes });
@@ -131,7 +129,7 @@ export class ConfigurationStore {
     return result;
   }
 
-  /** The catalog before and after, and what of the demo the document does not name and would leave in force. */
+  /** The catalog before and after, and the demo resources that the document would keep without naming them. */
   private async configure(
     draft: CatalogDraft,
     document: Configuration,
@@ -141,7 +139,7 @@ export class ConfigurationStore {
     const today = new Date(this.clock.now()).toISOString().slice(0, 10);
     const without = choice === 'remove' ? { without: new Set(left.map(({ id }) => id)) } : {};
     const problems = await configure(draft, document, { today, ...without });
-    // What is wrong may be that the document builds on the demo.
+    // The document may be invalid because it depends on the demo.
     if (problems.length > 0 && choice === 'remove' && left.length > 0) problems.push(WITHOUT_DEMO);
     refuse(problems);
     return { before: draft.before, after: draft.catalog, left };

@@ -1,9 +1,6 @@
 import type { StreakSettings } from '../domain/catalog.ts';
 
-/**
- * The days off of changed streak settings, in ascending order: those that are sent, else those so far, which are
- * cleared where the frequency is `daily` no longer.
- */
+/** Days off after a change of streak settings, ascending: those in the request or else the current ones, cleared unless the frequency is `daily`. */
 export function daysOffAfter(
   current: StreakSettings,
   frequency: StreakSettings['frequency'],

@@ -2,8 +2,8 @@ import type { Configuration } from '../domain/configuration.ts';
 import type { ConfigurationStore } from './configuration-store.ts';
 
 /**
- * A study app: enough of everything that a first event's answer shows a total, a streak, achievements, points with
- * a boost, a level, and ranks.
+ * A study app. It has enough of everything that the answer to the first event contains a total, a streak, achievements, points with a boost, a
+ * level and ranks.
  */
 export const DEMO: Configuration = {
   attributes: [
@@ -148,6 +148,6 @@ export const DEMO: Configuration = {
   streaks: { enabled: true, frequency: 'daily', weekStart: 'sunday' },
 };
 
-/** Configures the organisation's own tenant with the demo, if it was never configured; whether it did. */
+/** Configures the organisation's own tenant with the demo if nothing was ever configured. Returns whether it did. */
 export const loadDemo = (store: ConfigurationStore): Promise<boolean> =>
   store.applyDemo(0, DEMO, { who: 'first start' });

@@ -16,7 +16,7 @@ import {
 } from './resource-fields.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 
-/** One resource that differs between a catalog and the draft made from it. */
+/** A resource that differs between a catalog and a draft made from it. */
 export interface Change {
   kind: Kind;
   before: Resource | null;
@@ -32,17 +32,17 @@ interface DraftOptions {
 const STRICT: RuleSettings = { privateWebhooks: false };
 
 /**
- * A catalog being edited. It holds what the catalog will be; `changes` lists in what that differs from what it
- * was. A resource that is set to what it is already does not change. Lists are replaced, never changed in place.
+ * A catalog that is being edited. `changes` lists the differences from the original. Setting a resource to its present value is not a
+ * change. Lists are replaced, never changed in place.
  */
 export class CatalogDraft {
-  /** As edited so far. */
+  /** The edited catalog. */
   readonly catalog: Catalog;
-  /** As it was. */
+  /** The original catalog. */
   readonly before: Catalog;
-  /** When the edit is made, epoch ms. */
+  /** Time of the edit, epoch ms. */
   readonly nowMs: number;
-  /** What the rules allow. */
+  /** Installation settings that the rules depend on. */
   readonly settings: RuleSettings;
   private no: number;
 
@@ -55,7 +55,7 @@ export class CatalogDraft {
     for (const kind of KINDS) this.setList(kind, [...listOf(before, kind)]);
   }
 
-  /** The number that the next resource gets. */
+  /** The number of the next resource. */
   get nextNo(): number {
     return this.no;
   }
@@ -64,20 +64,20 @@ export class CatalogDraft {
     return listOf(this.catalog, kind).find((resource) => resource.id === id);
   }
 
-  /** Adds a resource, with a new number, as the youngest of its kind. */
+  /** Adds a resource with a new number, as the newest of its kind. */
   create<K extends Kind>(kind: K, fields: Fields<K>, id: string = uuid()): ResourceOf[K] {
     return this.storeAll(kind, [{ id, fields }])[0]!;
   }
 
-  /** Replaces the configured fields of a resource. It must exist. */
+  /** Replaces the configured fields of an existing resource. */
   update<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {
     if (this.get(kind, id) === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
     return this.storeAll(kind, [{ id, fields }])[0]!;
   }
 
   /**
-   * Replaces the configured fields of those resources that exist, and adds the others, with new numbers, as the youngest
-   * of their kind, in their order. O(the kind's resources), however many are stored.
+   * Replaces the configured fields of existing resources and adds the others with new numbers, as the newest of their kind, in order.
+   * O(resources of the kind), regardless of how many are stored.
    */
   storeAll<K extends Kind>(kind: K, all: readonly { id: string; fields: Fields<K> }[]): ResourceOf[K][] {
     const list = [...listOf(this.catalog, kind)];
@@ -93,12 +93,12 @@ export class CatalogDraft {
     return stored;
   }
 
-  /** Deletes a resource; a points system with all its parts. False: there is none. */
+  /** Deletes a resource, and a points system's parts with it. False if it does not exist. */
   remove(kind: Kind, id: string): boolean {
     return this.removeAll(kind, new Set([id])) > 0;
   }
 
-  /** Deletes resources as `remove` does; how many there were. */
+  /** Deletes resources as `remove` does and returns how many existed. */
   removeAll(kind: Kind, ids: ReadonlySet<string>): number {
     const list = listOf(this.catalog, kind);
     const left = list.filter(({ id }) => !ids.has(id));
@@ -115,7 +115,7 @@ export class CatalogDraft {
     return list.length - left.length;
   }
 
-  /** Does `work`; what it did is undone where it answers with a text, which says why it may not be. */
+  /** Runs `work`. If it returns a text (a reason), undoes its edits. */
   attempt<T extends object>(work: () => T | string): T | string {
     const before = { ...this.catalog };
     const { no } = this;
@@ -136,7 +136,7 @@ export class CatalogDraft {
     this.catalog.events = settings;
   }
 
-  /** What was created (`before` null), updated, and deleted (`after` null). In slices. */
+  /** All resources created (`before` is `null`), updated, and deleted (`after` is `null`). Runs in slices. */
   async changes(): Promise<Change[]> {
     const slices = new Slices();
     const changes: Change[] = [];
@@ -145,7 +145,7 @@ export class CatalogDraft {
       for (const after of listOf(this.catalog, kind)) {
         const earlier = before.get(after.id) ?? null;
         before.delete(after.id);
-        // What was not touched is the same object: a document of thousands changes few.
+        // Unchanged resources are the same objects; even a large document changes few.
         if (earlier === after) continue;
         if (earlier === null || differences(earlier, after).length > 0) changes.push({ kind, before: earlier, after });
         if (slices.over) await slices.turn();
@@ -155,12 +155,10 @@ export class CatalogDraft {
     return changes;
   }
 
-  /** The names of the streak settings that were changed. */
   streakChanges(): string[] {
     return differences(this.before.streaks, this.catalog.streaks);
   }
 
-  /** The names of the settings of events that were changed. */
   eventChanges(): string[] {
     return differences(this.before.events, this.catalog.events);
   }
@@ -186,8 +184,8 @@ export class CatalogDraft {
   }
 
   /**
-   * A trigger remembers when it was last activated: `time` triggers pay nothing for the time before. A leaderboard
-   * remembers when an admin finished it.
+   * Records when a trigger was last activated, because `time` triggers award nothing for the time before, and when an administrator finished a
+   * leaderboard.
    */
   private activation(kind: Kind, current: Resource | null, fields: object): object {
     if (kind === 'leaderboard') {
@@ -201,10 +199,7 @@ export class CatalogDraft {
     return { activated: activating ? this.nowMs : (trigger?.activated ?? null) };
   }
 
-  /**
-   * A leaderboard that is to score something else gets a new number, under which there are no scores: the previous ones
-   * are worth nothing on it.
-   */
+  /** A leaderboard that scores something else gets a new number, which has no scores, because its previous scores become meaningless. */
   private renumbering(kind: Kind, current: Resource, fields: object): object {
     if (kind !== 'leaderboard') return {};
     return scoresDiffer(current as Leaderboard, fields as Leaderboard) ? { no: this.no++ } : {};

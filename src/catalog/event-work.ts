@@ -11,48 +11,48 @@ import { boardStatus } from '../domain/runs.ts';
 import type { Kind } from '../domain/kinds.ts';
 import { problem, type Problem } from './rules/problem.ts';
 
-// What one event may cost in Redis, which works on nothing else meanwhile: limits of what a metric or a points system has in
-// force, and of the work that an event of a metric may cause in all.
+// Redis handles one event at a time. These limits bound an event's cost: the number of resources in force per metric or points
+// system, and the total work that an event may cause.
 
-/** The most that one group of resources has in force, see `GROUP`. */
+/** Most resources in force per group; see `GROUP`. */
 export const MOST = { leaderboard: 100, achievement: 200, points_trigger: 100, points_boost: 50 } as const;
 
 type Counted = keyof typeof MOST;
 
-/** Most work of one event, in microseconds of Redis at worst. Figures: docs/api.md, "Limits of active resources". */
+/** Most work of one event: an upper bound in microseconds of Redis. Figures: docs/api.md, "Limits of active resources". */
 export const MOST_EVENT_WORK = 5_000;
 
-/** Work that one call of a function takes on; a single user or event that has more is a call of its own. */
+/** Most work of one function call. A user or event with more gets a call of its own. */
 export const CALL_WORK = 4 * MOST_EVENT_WORK;
 
-/** What each thing that an event reaches costs at worst, in microseconds: measured, and rounded up. */
+/** Upper bound of each item's cost, in microseconds: measured and rounded up. */
 const WORK = {
   event: 50,
-  /** Its score, its ranks before and after, its threshold, and the move from one group to another. */
+  /** Score, ranks before and after, threshold, and a change of group. */
   board: 12,
-  /** To look at, and to complete. */
+  /** Checking and completing it. */
   achievement: 6,
   condition: 0.1,
-  /** A character of a condition's value: it travels with the plan. */
+  /** Per character of a condition's value, because it is part of the plan. */
   character: 0.005,
   part: 0.1,
   trigger: 1.5,
-  /** Each award names the boosts that it had. */
+  /** Each award lists its boosts. */
   boostOfTrigger: 0.1,
   system: 8,
-  /** A sum of each frequency. */
+  /** One sum per frequency. */
   streakMetric: 3,
-  /** Any leaderboard, in force or not: the plan names those that there are. */
+  /** Any leaderboard, in force or not, because the plan lists all. */
   named: 0.05,
 } as const;
 
-/** How many users or events, each of so much work, one call takes: at most `most`, at least one. */
+/** Number of users or events, each of this much work, that fit into one call: at most `most`, at least one. */
 export const fittingCall = (work: number, most: number): number =>
   Math.max(1, Math.min(most, Math.floor(CALL_WORK / work)));
 
 const utcDayOf = (nowMs: number): number => Math.floor(nowMs / DAY_MS);
 
-/** A function of the catalog, computed once while the lists that it depends on are the same; lists are never changed in place. */
+/** Memoises a function of the catalog while its lists are the same. Lists are never changed in place. */
 function remembered<T>(make: (catalog: Catalog, utcDay: number) => T): (catalog: Catalog, utcDay: number) => T {
   let last: { from: readonly unknown[]; made: T } | null = null;
   return (catalog, utcDay) => {
@@ -66,7 +66,7 @@ function remembered<T>(make: (catalog: Catalog, utcDay: number) => T): (catalog:
 
 // Limits.
 
-/** The group that a resource counts in, and how a message names it; null: it is not in force. */
+/** The group in which a resource counts, and its description in messages; `null` if the resource is not in force. */
 const GROUP: {
   leaderboard: (board: Leaderboard, utcDay: number) => [string, string] | null;
   achievement: (achievement: Achievement) => [string, string] | null;
@@ -89,9 +89,9 @@ const GROUP: {
   points_trigger: ({ status, systemId }) =>
     status === 'active' ? [systemId, 'triggers of a points system are active'] : null,
   points_boost: ({ end, userId, systemId }, utcDay) => {
-    // Those for one user come with each of the user's events, ended or not.
+    // Boosts for one user are part of each of the user's events, even after their end.
     if (userId !== null) return [`${systemId} ${userId}`, 'boosts of a points system are for one user'];
-    // A day is over in every time zone when the UTC day after it is.
+    // A day has ended in every time zone when the next UTC day has ended.
     if (end !== null && utcDay > dayOf(end) + 1) return null;
     return [systemId, 'boosts of a points system are for all users and have not ended'];
   },
@@ -107,7 +107,7 @@ const LIST = {
   points_boost: 'boosts',
 } as const;
 
-/** How many of each kind are in force, by group. */
+/** Number of resources in force, by kind and group. */
 const inForce = remembered((catalog, utcDay) => {
   const counts = { leaderboard: new Map(), achievement: new Map(), points_trigger: new Map(), points_boost: new Map() };
   for (const kind of Object.keys(MOST) as Counted[]) {
@@ -120,7 +120,7 @@ const inForce = remembered((catalog, utcDay) => {
   return counts as Record<Counted, Map<string, number>>;
 });
 
-/** Metric triggers in force, by metric: those of all points systems. */
+/** Metric triggers in force in all points systems, by metric. */
 const triggersOfMetrics = remembered(({ triggers }) => {
   const counts = new Map<string, number>();
   for (const { status, metricId } of triggers)
@@ -128,7 +128,7 @@ const triggersOfMetrics = remembered(({ triggers }) => {
   return counts;
 });
 
-/** What of a resource in its catalog is beyond the limits of what may be in force. */
+/** Reports if a resource exceeds a limit on resources in force. */
 export function* limitProblems(
   kind: Kind,
   resource: object,
@@ -161,20 +161,20 @@ const workOfConditions = (conditions: readonly AttributeCondition[]): number =>
 const workOfAchievement = ({ userAttributes, achievementIds }: Achievement): number =>
   WORK.achievement + workOfConditions(userAttributes) + achievementIds.length * WORK.part;
 
-/** The work of an event of each metric, and of a call about a user that is no event. */
+/** The work of an event of each metric, and of a call that is not an event. */
 export interface EventWork {
-  /** Of what every event reaches, whatever its metric. */
+  /** Work of every event, whatever its metric. */
   shared: number;
-  /** Metric ID → what its events reach besides. */
+  /** Metric ID → additional work of its events. */
   own: ReadonlyMap<string, number>;
 }
 
-/** The work that events may cause on a UTC day, or on any later one: what ends only makes it less. O(resources). */
+/** Work that events may cause on a UTC day and later; resources that end only reduce it. O(resources). */
 export const eventWork = remembered((catalog, utcDay): EventWork => {
   let shared = WORK.event + catalog.leaderboards.length * WORK.named;
   shared += catalog.streaks.metrics.length * WORK.streakMetric;
   const own = new Map<string, number>();
-  // A metric's own is reached by its events; what depends on attributes of users by all, since those come with any event.
+  // Resources of a metric concern its own events; those that depend on user attributes concern all, because any event can change these.
   const add = (metricId: string | null, reachedByAll: boolean, work: number): void => {
     if (metricId === null || reachedByAll) shared += work;
     else own.set(metricId, (own.get(metricId) ?? 0) + work);
@@ -200,7 +200,7 @@ export const eventWork = remembered((catalog, utcDay): EventWork => {
   return { shared, own };
 });
 
-/** What the boosts of each points system cost: each award, and the plan. */
+/** Cost of each points system's boosts, per award and in the plan. */
 function boostsOfSystems(
   { boosts }: Catalog,
   utcDay: number,
@@ -234,10 +234,9 @@ function boostsOfSystems(
   );
 }
 
-/** The work of an event of a metric. */
 export const workOfMetric = ({ shared, own }: EventWork, metricId: string): number => shared + (own.get(metricId) ?? 0);
 
-/** The metric whose events cause the most work, and how much; null: there is no metric. */
+/** The metric whose events cause the most work, and how much; `null` if there are no metrics. */
 function costliest(catalog: Catalog, utcDay: number): { key: string; work: number } | null {
   const all = eventWork(catalog, utcDay);
   let most: { key: string; work: number } | null = null;
@@ -248,7 +247,7 @@ function costliest(catalog: Catalog, utcDay: number): { key: string; work: numbe
   return most;
 }
 
-/** Says of a draft which metric's events it would make too much work; null: none, or they were as much before. */
+/** Why a draft is refused for too much work per event. `null` if it is within the limit, or the work was as high before. */
 export function tooMuchWork({
   catalog,
   before,
@@ -265,7 +264,7 @@ export function tooMuchWork({
   return `an event of metric '${most.key}' ${workText(most.work)}`;
 }
 
-/** How a message goes on that begins with what causes the work. */
+/** The end of a message that begins with the cause of the work. */
 export const workText = (work: number): string =>
   `would take up to ${(work / 1_000).toFixed(1)} ms of Redis for all that it reaches (leaderboards, achievements, triggers ` +
   `and boosts in force), and may take ${MOST_EVENT_WORK / 1_000}: set some of them inactive`;

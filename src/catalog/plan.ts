@@ -1,40 +1,39 @@
 /**
- * A plan: exactly what the script needs to apply an event of one metric, prepared once per catalog version and
- * UTC day. Local days differ from the UTC day by at most one, so what depends on the day comes in rows for three
- * days, and no calendar rule is written in Lua. Numbers are those of the catalog (`no`); fields that do not
- * apply are left out (Lua's nil).
+ * A plan: everything the script needs to apply an event of one metric, compiled per catalog version and UTC day. A local day differs
+ * from the UTC day by at most one, so day-dependent data comes in rows for three days and Lua contains no calendar rules. Numbers
+ * are the catalog's (`no`). Fields that do not apply are absent (Lua's nil).
  */
 export interface Plan {
-  /** Of the catalog. */
+  /** Version of the catalog. */
   version: number;
-  /** Metric number; 0 in the plan of calls about a user that are no event. */
+  /** Metric number; 0 in plans for calls that are not events. */
   metric: number;
   /** Local day (epoch day) of the first of the three rows. */
   firstDay: number;
-  /** A row a day: day, week, month; first day of that day, week, month. */
+  /** One row per day: day, week, month; first day of that day, week, month. */
   periods: [number, number, number, number, number, number][];
   streak: PlanStreak;
   achievements: PlanAchievement[];
   systems: PlanSystem[];
   boards: PlanBoard[];
-  /** In plans for events: the numbers of all boards there are, and the newest number in this version of the catalog. */
+  /** Plans for events only: the numbers of all existing leaderboards, and the newest number in this version of the catalog. */
   present?: { newest: number; boards: Record<number, true> };
-  /** The metric's guards; absent: it has none, and their price is this one look. */
+  /** The metric's guards. If absent, guards cost the script only this check. */
   guards?: PlanGuards;
-  /** How many of the boards have a breakdown; absent: none. */
+  /** Number of leaderboards with a breakdown; absent for none. */
   grouped?: number;
-  /** A metric trigger with `blockIfOutOfPoints` is among `systems`. */
+  /** `systems` contains a metric trigger with `blockIfOutOfPoints`. */
   blocks?: true;
 }
 
-/** Guards, in the order in which an event meets them. */
+/** Guards in the order in which they run. */
 export interface PlanGuards {
   asked: PlanGuard[];
-  /** The plan is for events that are released from quarantine: nothing is asked. */
+  /** The plan is for events released from quarantine, which guards do not check. */
   release?: true;
 }
 
-/** A limit, and what happens to an event beyond it. */
+/** A limit, and the action for events beyond it. */
 export interface PlanGuard {
   /** GUARD. */
   kind: number;
@@ -44,35 +43,34 @@ export interface PlanGuard {
   micros: number;
 }
 
-/** By what streaks are settled. */
+/** Settings for settling streaks. */
 export interface PlanSettling {
   /** 1 daily, 2 weekly, 3 monthly. */
   frequency: 1 | 2 | 3;
-  /** Freezes are used. */
   frozen?: true | undefined;
-  /** Freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms). */
+  /** Earning of freezes: interval in days, amount, maximum, since when (epoch ms). */
   earn?: [number, number, number, number] | undefined;
   /** Days off, as a set of weekdays. */
   off?: number | undefined;
-  /** Users' own days off count. */
+  /** Users may have their own days off. */
   own?: true | undefined;
 }
 
 export interface PlanStreak extends PlanSettling {
   on: boolean;
-  /** True: every metric must reach its threshold; false: one. */
+  /** Whether every metric must reach its threshold, or only one. */
   all: boolean;
-  /** `[metric no, whole, micros]`; empty: any event of positive value counts. */
+  /** `[metric no, whole, micros]`. If empty, any event with a positive value counts. */
   metrics: [number, number, number][];
-  /** Streak freezes that a new user starts with. */
+  /** Number of freezes of a new user. */
   freezes: number;
-  /** What it was before, oldest first: when that ended (epoch ms), and the first day (epoch day) of its week 0. */
+  /** Previous settings, oldest first, with their end (epoch ms) and the first day (epoch day) of their week 0. */
   before?: (PlanSettling & { ends: number; week: number })[];
-  /** Numbers of all metrics, where users may have a rule of their own, which may name them. */
+  /** Numbers of all metrics, if users may have their own rules, which may name them. */
   personal?: number[];
 }
 
-/** `[attribute no, value]`, all must hold. */
+/** `[attribute no, value]`; all must match. */
 export type PlanConditions = [number, string][];
 
 export interface PlanAchievement {
@@ -90,7 +88,7 @@ export interface PlanAchievement {
   years?: number;
   /** Composites: numbers of the achievements that must all be completed. */
   of?: number[];
-  /** API achievements: no one new gets it. */
+  /** API achievements: no further users can complete it. */
   locked?: true;
 }
 
@@ -123,42 +121,42 @@ export interface PlanSystem {
   metric: PlanTrigger[];
   streak: PlanTrigger[];
   achievement: PlanTrigger[];
-  /** Only in the plan for paying `time` triggers. */
+  /** Only in plans for `time` triggers. */
   time?: PlanTrigger[];
   boosts: PlanBoost[];
 }
 
 export interface PlanBoard {
   no: number;
-  /** `none`: an event of this plan earns nothing on it. */
+  /** `none`: events of this plan do not change its scores. */
   by: 'metric' | 'points' | 'streak' | 'none';
   system?: number;
   max?: number;
-  /** Seconds of the local day: only events from `from` to before `to` count. */
+  /** Seconds of the local day: events count from `from` until before `to`. */
   from?: number;
   to?: number;
   /** Attribute numbers of the breakdown. */
   groups?: number[];
-  /** First day of the run on each of the three days; −1: none. */
+  /** First day of the run on each of the three days; −1 if there is no run. */
   runs: number[];
-  /** Records hold the scores as well: a webhook is to hear of its ranks. */
+  /** Records include the scores, because a webhook reports its ranks. */
   scores?: true;
-  /** A webhook is to hear of its ranks, or of who was overtaken: events of batches are ranked, too. */
+  /** A webhook reports its ranks or overtaken users, so events of batches are also ranked. */
   heard?: true;
 }
 
-/** Achievements and triggers that count matching events themselves, with their event-attribute conditions. */
+/** Achievements and triggers that count matching events themselves, with their conditions on event attributes. */
 export interface Counter {
   no: number;
-  /** Attribute key and value, all must match. */
+  /** Attribute keys and values; all must match. */
   conditions: [string, string][];
 }
 
 export interface CompiledPlan {
   plan: Plan;
-  /** The plan as the script takes it. */
+  /** The plan in the form that the script receives. */
   json: string;
   counters: Counter[];
-  /** What an event by this plan may take of Redis at worst, in microseconds, see `event-work.ts`. */
+  /** Upper bound of an event's work in Redis, in microseconds; see `event-work.ts`. */
   work: number;
 }

@@ -1,5 +1,5 @@
 import type { Catalog } from '../domain/catalog.ts';
 
-/** What points systems may hold at most, by their numbers; those without a maximum are left out. */
+/** Maximum of each points system, by number; those without a maximum are absent. */
 export const pointsLimits = ({ pointsSystems }: Pick<Catalog, 'pointsSystems'>): Record<number, number> =>
   Object.fromEntries(pointsSystems.flatMap(({ no, maxPoints }) => (maxPoints === null ? [] : [[no, maxPoints]])));

@@ -1,17 +1,17 @@
 import ipaddr from 'ipaddr.js';
 
-/** What IANA has given out for use on the Internet; the rest of IPv6 is reserved, whatever a list of exceptions says. */
+/** The range that IANA assigns for use on the Internet. The rest of IPv6 is reserved. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Ranges whose last 32 bits are the IPv4 address that is meant: `::ffff:a.b.c.d`, and `64:ff9b::a.b.c.d` (RFC 6052). */
+/** Ranges whose last 32 bits are an IPv4 address: `::ffff:a.b.c.d`, and `64:ff9b::a.b.c.d` (RFC 6052). */
 const EMBEDS_IPV4: readonly (readonly [ipaddr.IPv6, number])[] = [
   ipaddr.IPv6.parseCIDR('::ffff:0:0/96'),
   ipaddr.IPv6.parseCIDR('64:ff9b::/96'),
 ];
 
 /**
- * Public unicast addresses at which a hosting platform serves its own machines: agents, metadata, internal APIs. They are routed
- * inside that platform only, so no webhook receiver is there. Sources: docs/security.md, "Addresses of hosting platforms".
+ * Public unicast addresses at which hosting platforms serve their own machines: agents, metadata, internal APIs. They are routed only inside
+ * the platform, so no webhook receiver uses them. Sources: docs/security.md, "Addresses of hosting platforms".
  */
 const PLATFORM_IPV4 = [
   '161.26.0.0/16',
@@ -25,16 +25,15 @@ const PLATFORM_IPV6 = ['2600:2d00:2:1000::/56', '2600:2d00:2:2000::/56'].map((ne
   ipaddr.IPv6.parseCIDR(network),
 );
 
-/** The interface identifier of ISATAP (RFC 5214), before the IPv4 address that is meant: with or without the bit "universal". */
+/** Interface identifier of ISATAP (RFC 5214), which precedes the IPv4 address, with or without the "universal" bit. */
 const ISATAP = [0x0000, 0x0200];
 const ISATAP_NEXT = 0x5efe;
 
 /**
- * Whether an IP address is a unicast address of the public Internet at which a webhook receiver can be. False for what is no
- * address, for special ranges (private, loopback, link-local, shared, documentation, multicast, 6to4, Teredo and the rest of
- * IANA's registries), and for addresses of hosting platforms. An address that stands for an IPv4 address is as public as that one. To
- * be asked of an address as written in a URL, and again of the address that a connection is about to be made to: what a name
- * stands for may change in between.
+ * Whether an IP address is a public unicast address that a webhook receiver may have. False for text that is not an address, for special ranges
+ * (private, loopback, link-local, shared, documentation, multicast, 6to4, Teredo and the rest of IANA's registries), and for addresses of
+ * hosting platforms. An address that embeds an IPv4 address is as public as that one. Check the address in a URL, and again the address of
+ * each new connection, because a name may resolve to another address by then.
  */
 export function isPublicAddress(address: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return isPublicIPv4(ipaddr.IPv4.parse(address));

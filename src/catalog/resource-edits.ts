@@ -9,13 +9,13 @@ import { problem, type Problem } from './rules/problem.ts';
 import { referrersOf } from './rules/referrers.ts';
 import { problemsOf } from './rules/rules.ts';
 
-/** A resource as an edit left it, with what is wrong with that. */
+/** A resource after an edit, and the problems found. */
 export interface Checked<K extends Kind> {
   resource: ResourceOf[K];
   problems: Problem[];
 }
 
-/** Replaces the configured fields of a resource of the draft; `sent`: those that were asked for. */
+/** Replaces the configured fields of a resource in the draft. `sent`: the fields in the request. */
 export function updateChecked<K extends Kind>(
   draft: CatalogDraft,
   kind: K,
@@ -27,7 +27,7 @@ export function updateChecked<K extends Kind>(
   return { resource, problems: [...problems, ...problemsOf(kind, resource, draft), ...workProblems(draft)] };
 }
 
-/** What an item of a bulk edit is refused for that would make events too much work. */
+/** Problems of an edit that makes events too much work. */
 export function workProblems(draft: CatalogDraft): Problem[] {
   const tooMuch = tooMuchWork(draft);
   return tooMuch === null ? [] : [problem('status', tooMuch)];
@@ -36,8 +36,7 @@ export function workProblems(draft: CatalogDraft): Problem[] {
 const MOST_NAMED = 5;
 
 /**
- * Deletes those of the resources that nothing refers to any more once the others are deleted; for each of the
- * others why it stays. In slices.
+ * Deletes those resources that nothing refers to once the others are deleted. Returns the reason for each of the rest. Runs in slices.
  */
 export async function deleteUnreferred(draft: CatalogDraft, kind: Kind, ids: string[]): Promise<Map<string, string>> {
   const slices = new Slices();

@@ -12,7 +12,7 @@ import type {
 } from '../domain/catalog.ts';
 import { LISTS, type Kind } from '../domain/kinds.ts';
 
-/** A resource of each kind. */
+/** The type of each kind of resource. */
 export interface ResourceOf {
   attribute: Attribute;
   metric: Metric;
@@ -28,15 +28,15 @@ export interface ResourceOf {
 export type Resource = ResourceOf[Kind];
 
 /**
- * The kinds that the configuration document holds. Webhooks are no part of it: where a deployment's notifications go, and
- * their secrets, belong to the deployment, and a document goes from one to the next.
+ * The kinds in the configuration document. Webhooks are not among them: their targets and secrets belong to a deployment, and documents move from one
+ * deployment to another.
  */
 export type DocumentKind = Exclude<Kind, 'webhook'>;
 
-/** What Laurel sets itself, and no configuration. */
+/** Fields that Laurel manages; they cannot be configured. */
 type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated' | 'finished';
 
-/** The fields of a resource that are configured. */
+/** The configurable fields of a resource. */
 export type Fields<K extends Kind> = Omit<ResourceOf[K], Kept>;
 
 export const KINDS = Object.keys(LISTS) as Kind[];
@@ -45,7 +45,7 @@ export const KINDS = Object.keys(LISTS) as Kind[];
 export const listOf = <K extends Kind>(catalog: Catalog, kind: K): ResourceOf[K][] =>
   catalog[LISTS[kind]] as unknown as ResourceOf[K][];
 
-/** How many resources a catalog has, of all kinds. */
+/** Number of resources in a catalog, all kinds together. */
 export const resourcesIn = (catalog: Catalog): number =>
   KINDS.reduce((sum, kind) => sum + listOf(catalog, kind).length, 0);
 
@@ -55,15 +55,15 @@ const configured = (resource: object): [string, unknown][] =>
   Object.entries(resource).filter(([name]) => !KEPT.has(name));
 
 /**
- * The names of the configured fields in which two resources differ once they are stored: as JSON, in which -0 is 0
- * and the order of fields says nothing.
+ * Names of the configured fields in which two resources would differ after storing them: compared as JSON, where -0 is 0 and the order of fields is
+ * irrelevant.
  */
 export function differences(before: object, after: object): string[] {
   const values = new Map(configured(before));
   return configured(after).flatMap(([name, value]) => (canonical(value) === canonical(values.get(name)) ? [] : [name]));
 }
 
-/** A text that resources share which are configured alike, whatever the order of their fields. */
+/** Text that is equal for resources with equal configuration, regardless of the order of fields. */
 export const contentOf = (resource: object): string => canonical(Object.fromEntries(configured(resource)))!;
 
 function canonical(value: unknown): string | undefined {
@@ -73,12 +73,12 @@ function canonical(value: unknown): string | undefined {
   return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`;
 }
 
-/** What no other resource of the kind (and the same parent) may have; null: nothing. */
+/** Text that must be unique within the kind (and parent); `null` if nothing must be. */
 export function identityOf(kind: Kind, resource: object): string | null {
   const { key, type } = resource as { key?: string | null; type?: string };
   if (key === undefined || key === null) return null;
   return kind === 'attribute' ? `${type}:${key}` : key;
 }
 
-/** The points system that a resource is a part of; null for one that is part of none. */
+/** ID of the points system that contains a resource, or `null`. */
 export const parentOf = (resource: object): string | null => (resource as { systemId?: string }).systemId ?? null;

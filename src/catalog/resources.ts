@@ -20,21 +20,20 @@ import { toBackdate } from './to-backdate.ts';
 import { hasBegun, rescored, switchedOn, boardsToTrack } from './boards-to-track.ts';
 import { keepSecrets } from './webhook-secrets.ts';
 
-/** What an edit came to. */
+/** Result of an edit. */
 export interface Edited<T> {
   result: T;
-  /** The version of the catalog. */
   version: number;
   changes: Change[];
-  /** The names of the streak settings that changed. */
+  /** Names of the changed streak settings. */
   streakChanges: string[];
-  /** The names of the settings of events that changed. */
+  /** Names of the changed event settings. */
   eventChanges: string[];
 }
 
 const noTenant = (): AppError => new AppError('not_found', 'There is no such tenant.');
 
-/** The stored resources of every kind: the one place that reads them for an edit and writes them. */
+/** Stored resources of every kind. Only this class reads and writes them for edits. */
 export class Resources {
   private readonly pool: Pool;
   private readonly announce: Announce;
@@ -42,7 +41,7 @@ export class Resources {
   private readonly catalogs: Catalogs | null;
   private readonly settings: RuleSettings | undefined;
 
-  /** @param options.catalogs of this process: an edit resolves when they have it */
+  /** @param options.catalogs of this process; an edit resolves once they include it */
   constructor(options: { pool: Pool; announce: Announce; clock: Clock; catalogs?: Catalogs; settings?: RuleSettings }) {
     this.pool = options.pool;
     this.announce = options.announce;
@@ -51,14 +50,14 @@ export class Resources {
     this.settings = options.settings;
   }
 
-  /** A tenant's resources as they are stored now. 404 for an unknown tenant. */
+  /** A tenant's stored resources. Error 404 for an unknown tenant. */
   async read(tenantNo: number): Promise<Catalog> {
     const catalog = await loadCatalog(this.pool, tenantNo);
     if (catalog === null) throw noTenant();
     return catalog;
   }
 
-  /** What an edit would come to; nothing is stored. */
+  /** The result of an edit, without storing it. */
   async preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T | Promise<T>): Promise<Edited<T>> {
     const before = await this.read(tenantNo);
     const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });
@@ -68,10 +67,9 @@ export class Resources {
   }
 
   /**
-   * Edits a tenant's catalog. Edits of one tenant follow one another; each is stored as a whole, makes a new
-   * version if it changed anything, and is announced to every process. What `work` throws leaves no trace.
-   * `work` sees to the rules (`rules/`) itself; `client` is in the edit's transaction.
-   * @param options.demo whether what is created is the demo
+   * Edits a tenant's catalog. Edits of a tenant run one after another. Each is atomic, creates a new version if it changed anything, and is announced to
+   * every process. If `work` throws, nothing is stored. `work` must check the rules (`rules/`) itself; `client` is in the edit's transaction.
+   * @param options.demo whether created resources belong to the demo
    */
   async edit<T>(
     tenantNo: number,
@@ -135,7 +133,7 @@ export class Resources {
   }
 
   private async publish(tenantNo: number, version: number): Promise<void> {
-    // The edit is stored: if this process cannot load it now, it finds it later as the others do.
+    // The edit is stored. If this process cannot load it now, it detects it later, like the others.
     await Promise.all([
       this.announce(`${tenantNo}:${version}`),
       this.catalogs?.atLeast(tenantNo, version).catch(() => undefined),

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Leaderboard } from '../domain/catalog.ts';
 
-/** What decides the scores of a board: they are worth nothing once one of these is another. */
+/** Fields that determine a leaderboard's scores. Changing one makes the scores meaningless. */
 export const SCORING = [
   'rankBy',
   'metricId',
@@ -14,7 +14,7 @@ export const SCORING = [
   'runInterval',
 ] as const satisfies (keyof Leaderboard)[];
 
-/** Whether scores on one of two boards say nothing about the other. */
+/** Whether the scores of two leaderboards cannot be compared. */
 export const scoresDiffer = (
   one: Pick<Leaderboard, (typeof SCORING)[number]>,
   other: Pick<Leaderboard, (typeof SCORING)[number]>,

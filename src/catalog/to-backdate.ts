@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Achievement } from '../domain/catalog.ts';
 import type { Change } from './draft.ts';
 
-/** What decides who qualifies. */
+/** Fields that determine who qualifies. */
 const CONDITIONS = [
   'trigger',
   'metricId',
@@ -15,8 +15,8 @@ const CONDITIONS = [
 ] as const satisfies (keyof Achievement)[];
 
 /**
- * The achievements that an edit activated, or changed while active, so that users may qualify already. Those
- * completed by call are nobody's until they are called.
+ * Achievements that an edit activated, or changed while active, so that some users may already qualify. Excludes achievements that only calls
+ * complete.
  */
 export function toBackdate(changes: readonly Change[]): Achievement[] {
   return changes.flatMap(({ kind, before, after }) => {

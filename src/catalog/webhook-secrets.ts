@@ -6,10 +6,10 @@ import type { Change } from './draft.ts';
 
 const SECRET_BYTES = 32;
 
-/** A secret to sign with: 256 random bits, in Base64 after a prefix that says what it is. */
+/** A signing secret: 256 random bits in Base64, after a prefix that identifies it. */
 const newSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
-/** In the transaction of the changes: webhooks that are new, or to have another secret, get one; a deleted one's goes. */
+/** Creates secrets for new webhooks and rotations, and deletes those of deleted webhooks, in the transaction of the changes. */
 export async function keepSecrets(
   client: PoolClient,
   { tenantNo, nowMs, changes }: { tenantNo: number; nowMs: number; changes: Change[] },

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { isPublicAddress } from './public-address.ts';
 
 /**
- * Ports of services that take commands from anybody who connects, or pass mail on: a request sent there is at best lost. Those
- * that browsers refuse for that reason (Fetch standard, "bad port"), as far as they are common, and those of databases.
+ * Ports of services that execute commands from anybody or forward mail. A webhook request to them is useless at best. Includes common ports
+ * that browsers block for the same reason (Fetch standard, "bad port"), and those of databases.
  */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   // File transfer, shells, mail, names, time
@@ -11,20 +11,20 @@ const REFUSED_PORTS: ReadonlySet<number> = new Set([
   // Databases, queues and caches
   1433, 1521, 2049, 2181, 3306, 3389, 5432, 5433, 5672, 5984, 6379, 6380, 6432, 7000, 7001, 9042, 9092, 9200, 9300,
   11_211, 15_672, 26_379, 27_017, 27_018, 27_019, 28_017, 50_000,
-  // What runs containers
+  // Container runtimes and orchestration
   2375, 2376, 2377, 2379, 2380, 6443, 10_250, 10_255,
 ]);
 
-/** Names that stand for a machine of the operator's network, or of the provider's, by what they end with. */
+/** Suffixes of names for machines in the operator's or the provider's network. */
 const INTERNAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
 /**
- * A URL in the one form in which it is stored, checked and sent to: the name in lower case and in ASCII, numeric addresses
- * in their usual form (`http://0x7f.1` is `http://127.0.0.1/`), without a port that is the scheme's own. Null for what is no URL.
+ * The canonical form of a URL, in which it is stored, checked and used: lower-case ASCII host name, numeric addresses in their usual form
+ * (`http://0x7f.1` becomes `http://127.0.0.1/`), no default port. `null` if the text is not a URL.
  */
 export const canonicalUrl = (text: string): string | null => (URL.canParse(text) ? new URL(text).href : null);
 
-/** Why nothing may be sent to a URL, as it follows "url": null where it may. */
+/** Why webhooks may not use a URL, as text that follows "url"; `null` if they may. */
 export function targetProblem(url: URL, { privateTargets }: { privateTargets: boolean }): string | null {
   if (!['http:', 'https:'].includes(url.protocol)) return 'must be a URL that begins with http:// or https://';
   if (url.username !== '' || url.password !== '')
@@ -40,7 +40,7 @@ export function targetProblem(url: URL, { privateTargets }: { privateTargets: bo
   return null;
 }
 
-/** A name without a dot is looked up in the operator's own network: `redis`, `postgres`, `instance-data`. */
+/** Whether a name has no dot, so that the operator's own network resolves it: `redis`, `postgres`, `instance-data`. */
 function isInternalName(host: string): boolean {
   const name = host.replace(/\.$/, '');
   return !name.includes('.') || INTERNAL_NAME.test(name);

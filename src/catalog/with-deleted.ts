@@ -3,9 +3,8 @@ import { deletedResources } from '../postgres/deleted-resources.ts';
 import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
 
 /**
- * A catalog and, with those that they refer to, the resources of some numbers that were deleted from it, as they were
- * last: for history, which keeps their names. Where a key was used again it is the living one's. Asks Postgres only
- * where a number is of none that lives.
+ * Adds deleted resources to a catalog, by number and in their last form, with the resources that they refer to. History uses them for names. A
+ * key that was reused refers to the existing resource. Queries Postgres only if a number belongs to a deleted resource.
  */
 export async function withDeleted(
   pool: Pool,
@@ -26,7 +25,7 @@ export async function withDeleted(
   });
 }
 
-/** Numbers are unique within a tenant, whatever they number. */
+/** Whether a number belongs to an existing resource. Numbers are unique within a tenant, across all kinds. */
 const lives = (compiled: CompiledCatalog, no: number): boolean =>
   compiled.metricsByNo.has(no) ||
   compiled.achievementsByNo.has(no) ||

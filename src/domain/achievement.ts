@@ -7,7 +7,7 @@ export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() }
 export const achievementFields = {
   id: Type.String(),
   name: Type.String(),
-  // To an older client an anniversary is what the API completes: no event and no streak of its leads there.
+  // Older clients see an anniversary as `api`: neither an event nor a streak completes it.
   trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary'], {
     [OLDER_VALUES]: { anniversary: 'api' },
   }),
@@ -49,7 +49,7 @@ export const MetricResponse = Type.Object({
   id: Type.String(),
   key: Type.String(),
   name: Type.String(),
-  // Not in the contract, but published clients of an earlier version of it insist on it.
+  // Not in the contract, but published clients of an earlier version require it.
   status: Type.Literal('active'),
   current: Type.Number(),
   achievements: Type.Array(UserAchievementResponse),

@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
-/** Most days of one answer. */
+/** Most days per answer. */
 export const MAX_DAYS = 366;
 
-/** What happened in a tenant on a UTC day. */
+/** A tenant's activity on a UTC day. */
 export const ActivityDay = Type.Object({
   date: LocalDate,
   events: Type.Integer(),
@@ -23,7 +23,6 @@ export const Activity = Type.Object({
 });
 export type Activity = Static<typeof Activity>;
 
-/** An achievement that a user completed. */
 export const RecentCompletion = Type.Object({
   userId: Type.String(),
   userName: Nullable(Type.String()),

@@ -2,12 +2,12 @@ import { Type, type Static } from 'typebox';
 import { KEY_SCOPES } from './api-key.ts';
 import { Nullable, Uuid } from './schemas.ts';
 
-/** Requests a second; 0: any number. */
+/** Requests per second; 0 means no limit. */
 export const RequestsPerSecond = Type.Integer({ minimum: 0, maximum: 1_000_000 });
 
 /**
- * What is to be said of one item of a bulk call. `index` names an item without an ID. `level` and `reason` repeat `severity`
- * and `message` under the names that older clients read.
+ * An error or warning about one item of a bulk call. `index` identifies an item without an ID. `level` and `reason` repeat
+ * `severity` and `message` for older clients.
  */
 export const AdminIssue = Type.Object({
   id: Type.Optional(Type.String()),
@@ -27,22 +27,20 @@ export const DeletedResources = Type.Object({
 });
 export type DeletedResources = Static<typeof DeletedResources>;
 
-/** The same of users, whose IDs are any text. */
+/** The answer for users, whose IDs are arbitrary text. */
 export const DeletedUsers = Type.Object({
   deleted: Type.Array(Type.Object({ id: Type.String() })),
   issues: Type.Array(AdminIssue),
 });
 
-/** The query of a list. */
 export const Paging = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
   skip: Type.Integer({ minimum: 0, default: 0 }),
 });
 
-/** The query of a bulk deletion. */
 export const Ids = Type.Object({ ids: Type.Array(Uuid, { minItems: 1, maxItems: 100 }) });
 
-/** The same for the resources of which the contract names no upper bound: as many as the address holds. */
+/** IDs for resources to which the contract sets no limit; the length of the URL is the limit. */
 export const AnyIds = Type.Object({ ids: Type.Array(Uuid, { minItems: 1 }) });
 
 export const AdminTenant = Type.Object({
@@ -66,39 +64,39 @@ export const CreatedApplicationKey = Type.Object({
 });
 export type CreatedApplicationKey = Static<typeof CreatedApplicationKey>;
 
-/** An application key as it is listed. */
+/** An application key in a list. */
 export const ApplicationKey = Type.Object({
   id: Uuid,
-  /** The readable part of the key. */
+  /** Readable part of the key. */
   prefix: Type.String(),
   userId: Type.String(),
   scope: Type.Enum([...KEY_SCOPES]),
   expiresAt: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-  /** Null: the organisation's. */
+  /** `null` for the organisation's limit. */
   rateLimit: Nullable(RequestsPerSecond),
   created: Type.String({ format: 'date-time' }),
-  /** To the minute or so. */
+  /** Accurate to about a minute. */
   lastUsed: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
 });
 export type ApplicationKey = Static<typeof ApplicationKey>;
 
 export const AdminKey = Type.Object({
   id: Uuid,
-  /** The readable part of the key. */
+  /** Readable part of the key. */
   prefix: Type.String(),
   name: Type.String(),
   status: Type.Enum(['active', 'inactive']),
-  /** A key of access `read` may change nothing. */
+  /** A `read` key cannot change anything. */
   access: Type.Enum(['full', 'read']),
-  /** The one tenant that the key is for, as in the `Tenant-ID` header. */
+  /** The only tenant that the key gives access to, as in the `Tenant-ID` header. */
   tenantId: Type.Union([Type.String(), Type.Null()]),
   created: Type.String({ format: 'date-time' }),
-  /** To the minute or so. */
+  /** Accurate to about a minute. */
   lastUsed: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
 });
 export type AdminKey = Static<typeof AdminKey>;
 
-/** An admin key as it is shown once. */
+/** A new admin key. Its secret is shown only once. */
 export const CreatedAdminKey = Type.Object({ ...AdminKey.properties, key: Type.String() });
 export type CreatedAdminKey = Static<typeof CreatedAdminKey>;
 
@@ -106,28 +104,28 @@ export const OrganisationSettings = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 255 }),
   multiTenancy: Type.Boolean(),
   controlShare: Type.Number({ minimum: 0, maximum: 1 }),
-  /** Whether values of boards are rounded down to whole numbers: `byClient`: for clients that take nothing else. */
+  /** Whether leaderboard values are rounded down to whole numbers. `byClient`: only for clients that require it. */
   boardValues: Type.Enum(['exact', 'whole', 'byClient']),
-  /** Of a user's application keys without a limit of their own; null: `RATE_LIMIT` of the installation. */
+  /** Limit of application keys without their own; `null` for the installation's `RATE_LIMIT`. */
   rateLimit: Nullable(RequestsPerSecond),
 });
 export type OrganisationSettings = Static<typeof OrganisationSettings>;
 
-/** `demo`: whether resources of the demo are configured that nobody has made their own. */
+/** `demo`: whether unmodified demo resources are still configured. */
 export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
 export type Organisation = Static<typeof Organisation>;
 
 /**
- * The client's own ID of a tenant. It travels in a header, so it is printable ASCII without space at its ends:
- * anything else would arrive changed, and might arrive as another tenant's.
+ * The client's own ID of a tenant. It travels in a header, so it is printable ASCII without leading or trailing spaces: other
+ * text would arrive changed and might name a different tenant.
  */
 export const CustomerId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' });
 
-/** What administrators decide about a user. */
+/** The user settings that administrators control. */
 export const ManagedUser = Type.Object({
   id: Type.String(),
   hidden: Type.Boolean(),
-  /** Hidden by own wish. */
+  /** Hidden by the user's own choice. */
   hiddenByUser: Type.Boolean(),
 });
 export type ManagedUser = Static<typeof ManagedUser>;

@@ -1,49 +1,49 @@
 import { dateOf, DAY_MS, isDate, dayOf } from './periods.ts';
 import { dayIn, dayStartMs } from './zone.ts';
 
-/** When a user signed up, with how far the clock has counted the years since. */
+/** A user's sign-up date, and how many years the clock has counted since. */
 export interface SignUp {
   /** Epoch day. */
   day: number;
-  /** Full years that the clock has counted. */
+  /** Full years already counted. */
   years: number;
-  /** When the day was set, or the user's zone changed, epoch ms: nothing is counted before. */
+  /** When the date or the user's zone was last set (epoch ms). The clock counts nothing before. */
   sinceMs: number;
 }
 
-/** The day (epoch day) on which so many years since another are over; of 29 February 1 March in other years. */
+/** The day (epoch day) `years` after another. In other years, 29 February becomes 1 March. */
 export function anniversaryDay(day: number, years: number): number {
   const date = new Date(day * DAY_MS);
   date.setUTCFullYear(date.getUTCFullYear() + years);
   return date.getTime() / DAY_MS;
 }
 
-/** The full years from one day to another (epoch days). */
+/** The full years between two epoch days. */
 export function fullYears(from: number, to: number): number {
   const years = new Date(to * DAY_MS).getUTCFullYear() - new Date(from * DAY_MS).getUTCFullYear();
   return Math.max(0, anniversaryDay(from, years) > to ? years - 1 : years);
 }
 
-/** The last day (epoch day) from which so many full years are over on a day. */
+/** The latest sign-up day (epoch day) that has `years` full years on `day`. */
 export function latestSignUp(day: number, years: number): number {
-  // 29 February has its anniversary a day later than so many years back would say, and seen from there it is a day too late.
+  // 29 February: its anniversary falls one day later than subtracting the years suggests.
   let latest = anniversaryDay(day, -years) + 1;
   while (fullYears(latest, day) < years) latest -= 1;
   return latest;
 }
 
 /**
- * When the clock counts a user's years next, epoch ms: at the beginning of the local day on which one more is over, or
- * when that day or the zone was set, if that was later. `zone`: IANA name; null: UTC.
+ * When the clock next counts a user's years (epoch ms): at the start of the local day that completes the next year, or when
+ * the date or zone was set, if that is later. `zone`: IANA name; `null` means UTC.
  */
 export const nextCountMs = ({ day, years, sinceMs }: SignUp, zone: string | null): number =>
   Math.max(dayStartMs(zone ?? 'UTC', anniversaryDay(day, years + 1)), sinceMs);
 
-/** The full years of a user at a time, by the local day then. */
+/** A user's full years on the local day of `atMs`. */
 export const yearsAt = ({ day }: SignUp, zone: string | null, atMs: number): number =>
   fullYears(day, dayIn(zone, atMs));
 
-/** The day (epoch day) of `YYYY-MM-DD`, or in UTC of a date-time (without offset: of UTC); null: there is no such day. */
+/** The epoch day of `YYYY-MM-DD`, or the UTC day of a date-time (UTC if it has no offset); `null` if the date is invalid. */
 export function signUpDay(text: string): number | null {
   const date = text.slice(0, 10);
   if (!isDate(date)) return null;
@@ -52,9 +52,9 @@ export function signUpDay(text: string): number | null {
   return Number.isNaN(ms) ? null : Math.floor(ms / DAY_MS);
 }
 
-/** The last day (epoch day) that it is anywhere on Earth at a time. */
+/** The latest calendar day (epoch day) anywhere on Earth at a time. */
 export const lastDayAnywhere = (atMs: number): number => Math.floor((atMs + LARGEST_OFFSET_MS) / DAY_MS);
 const LARGEST_OFFSET_MS = 14 * 3_600_000;
 
-/** `YYYY-MM-DD` of a user's sign-up; null: not known. */
+/** A user's sign-up date as `YYYY-MM-DD`; `null` if unknown. */
 export const signUpDate = (signUp: SignUp | null): string | null => (signUp === null ? null : dateOf(signUp.day));

@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox';
 
-/** Most pairs of a filter whose parameter is repeated. */
+/** Most pairs if the parameter is repeated. */
 const MAX_PAIRS = 100;
 
 /**
- * The `userAttributes` of a query: once, it is `key:value` pairs separated by commas; repeated (or named
- * `userAttributes[]`), each is one pair, whose value may hold commas.
+ * The `userAttributes` query parameter. If it occurs once, it holds comma-separated `key:value` pairs. If it is repeated (or
+ * named `userAttributes[]`), each occurrence is one pair, and values may contain commas.
  */
 export const AttributeFilter = Type.Unsafe<string | string[]>({
   type: ['string', 'array'],

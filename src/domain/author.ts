@@ -1,9 +1,9 @@
-/** Who makes a change, for the audit log, and where from. */
+/** Who makes a change, recorded in the audit log. */
 export interface Author {
-  /** The readable part of the key that asks for it, or what Laurel calls itself where no key does. */
+  /** Readable part of the caller's key, or Laurel's own name for changes without a key. */
   who: string;
-  /** The address that the request came from. */
+  /** Address of the client. */
   address?: string | null;
-  /** The request's ID, as its answer names it. */
+  /** Request ID, as in the answer. */
   requestId?: string | null;
 }

@@ -5,18 +5,18 @@ import { AttributeValue, LocalDate, Nullable, Uuid } from './schemas.ts';
 import { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
- * The catalog: what an admin configures, as it is stored. Every resource has an `id` (UUID, what the wire
- * shows) and a `no` (small integer, unique within the tenant and never used again, what Redis and the event
- * tables hold). References between resources are by `id`; the configuration document translates them to keys.
+ * The catalog: an administrator's configuration as Postgres stores it. Every resource has an `id` (UUID, used in the API) and
+ * a `no` (small integer, used in Redis and the event tables; unique within the tenant and never reused). Resources refer to
+ * one another by `id`; the configuration document translates IDs to keys.
  */
 
 export const KEY_PATTERN = '^[a-zA-Z\\d\\-_]+$';
 export const TIME_OF_DAY_PATTERN = '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$';
 
-/** What a leaderboard's maximum of participants is unless it is set, and at most. */
+/** Default and largest `maxParticipants` of a leaderboard. */
 export const PARTICIPANTS = { byDefault: 1_000, most: 1_000 };
 
-/** The most characters that a resource's texts have: every event that names the resource answers with them. */
+/** Longest texts of a resource, in characters. Answers to events contain them. */
 const TEXT = { name: 200, description: 2_000, url: 2_048 };
 
 export const ResourceName = Type.String({ minLength: 1, maxLength: TEXT.name });
@@ -25,11 +25,11 @@ export const Units = Type.String({ maxLength: TEXT.name });
 export const ResourceUrl = Type.String({ maxLength: TEXT.url });
 export const Badge = Type.Object({ url: ResourceUrl });
 
-/** Whose keys may write something of a user: only admin keys (`server`), or the user's application keys too. */
+/** Which keys may write a value of a user: only admin keys (`server`), or the user's application keys as well. */
 export const WritableBy = Type.Enum(['server', 'user']);
 export type WritableBy = Static<typeof WritableBy>;
 
-/** A condition on one attribute, by the attribute's ID. Its value has no more bytes than one that a user can have. */
+/** A condition on one attribute, by the attribute's ID. The value has the same size limit as users' values. */
 export const AttributeCondition = Type.Object({ attributeId: Uuid, attributeValue: AttributeValue });
 export type AttributeCondition = Static<typeof AttributeCondition>;
 
@@ -45,7 +45,7 @@ export const Attribute = Type.Object({
   key: Type.String(),
   name: Type.String(),
   type: Type.Enum(['user', 'event']),
-  /** Whose keys may write a user's value; null: servers' only where a rule refers to the attribute, else users' as well. */
+  /** Which keys may write a user's value. `null`: only server keys if a rule refers to the attribute, otherwise users' keys as well. */
   writableBy: Nullable(WritableBy),
 });
 export type Attribute = Static<typeof Attribute>;
@@ -56,7 +56,6 @@ export const Metric = Type.Object({
   name: Type.String(),
   unitType: Type.Enum(['number', 'currency']),
   units: Type.String(),
-  /** Null: none. */
   guards: Nullable(MetricGuards),
 });
 export type Metric = Static<typeof Metric>;
@@ -72,7 +71,7 @@ export const Achievement = Type.Object({
   metricId: Nullable(Uuid),
   metricValue: Nullable(Type.Number()),
   streakLength: Nullable(Type.Integer()),
-  /** Full years since the user's `signUpDate`, of trigger `anniversary`. */
+  /** Trigger `anniversary`: full years since the user's `signUpDate`. */
   anniversaryYears: Nullable(Type.Integer()),
   achievementIds: Type.Array(Uuid),
   userAttributes: Type.Array(AttributeCondition),
@@ -107,7 +106,7 @@ export const PointsTrigger = Type.Object({
   type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
   points: Type.Integer(),
   status: Type.Enum(['active', 'inactive']),
-  /** Epoch ms of the last change to `active`: `time` triggers pay no period from before it. */
+  /** When the status last became `active` (epoch ms). `time` triggers award nothing for earlier periods. */
   activated: Nullable(Type.Number()),
   metricId: Nullable(Uuid),
   metricThreshold: Nullable(Type.Integer()),
@@ -125,10 +124,10 @@ export const PointsBoost = Type.Object({
   ...Stored,
   systemId: Uuid,
   name: Type.String(),
-  /** The one user it is for; null for everyone who meets `userAttributes`. */
+  /** The only user the boost applies to; `null` for every user who meets `userAttributes`. */
   userId: Nullable(Type.String()),
   start: LocalDate,
-  /** Last day, inside the window; null: open-ended. */
+  /** Last day, inclusive; `null` for an open end. */
   end: Nullable(LocalDate),
   multiplier: Type.Number(),
   rounding: Type.Enum(['down', 'up', 'nearest']),
@@ -150,17 +149,17 @@ export const Leaderboard = Type.Object({
   end: Nullable(LocalDate),
   startTime: Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN })),
   endTime: Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN })),
-  /** Attribute IDs of the users' attributes that split the board in groups. */
+  /** IDs of the user attributes that divide the leaderboard into groups. */
   breakdownAttributes: Type.Array(Uuid),
-  /** Null: perpetual. */
+  /** `null` for a perpetual leaderboard. */
   runUnit: Nullable(Type.Enum(['day', 'month', 'year'])),
   runInterval: Nullable(Type.Integer()),
-  /** Epoch ms at which an admin finished it. */
+  /** When an administrator finished the leaderboard (epoch ms). */
   finished: Type.Optional(Type.Number()),
 });
 export type Leaderboard = Static<typeof Leaderboard>;
 
-/** Which notifications a webhook gets, by IDs of resources: of a kind named here only these, of other kinds everything. */
+/** Restricts a webhook's notifications to the named resources. A kind that is not set is not restricted. */
 export const WebhookFilter = Type.Object({
   metricIds: Type.Optional(Type.Array(Uuid)),
   leaderboardIds: Type.Optional(Type.Array(Uuid)),
@@ -168,23 +167,23 @@ export const WebhookFilter = Type.Object({
 });
 export type WebhookFilter = Static<typeof WebhookFilter>;
 
-/** Its secret is kept apart (`webhook_secrets`): readers of a catalog do not see it. */
+/** The secret is stored separately (`webhook_secrets`), hidden from readers of the catalog. */
 export const Webhook = Type.Object({
   ...Stored,
   name: Type.String(),
   url: Type.String(),
   events: Type.Array(Type.Enum([...WEBHOOK_EVENTS])),
   enabled: Type.Boolean(),
-  /** How many secrets it has had: the last of them signs. */
+  /** Number of secrets so far; the newest one signs. */
   secretNo: Type.Integer({ minimum: 1 }),
-  /** Name of the header with the signature of the whole secret; null, or absent: the usual one. */
+  /** Name of the signature header that uses the whole secret; `null` or absent for the default. */
   header: Type.Optional(Nullable(Type.String())),
-  /** Null, or absent: none. */
+  /** `null` or absent for all notifications. */
   filter: Type.Optional(Nullable(WebhookFilter)),
 });
 export type Webhook = Static<typeof Webhook>;
 
-/** Weekdays, 0 = Sunday to 6: at most six, so that a day is left on which a streak can be lost. */
+/** Weekdays, 0 = Sunday to 6. At most six, so that a streak can still be lost. */
 export const DaysOff = Type.Array(Type.Integer({ minimum: 0, maximum: 6 }), { uniqueItems: true, maxItems: 6 });
 
 export const StreakSettings = Type.Object({
@@ -192,14 +191,14 @@ export const StreakSettings = Type.Object({
   frequency: Type.Enum(['daily', 'weekly', 'monthly']),
   weekStart: Type.Enum(['sunday', 'monday']),
   evaluationMode: Type.Enum(['OR', 'AND']),
-  /** Days that need nothing and end nothing, in ascending order; of frequency `daily` only. */
+  /** Weekdays without activity that do not end a streak, ascending. Applies to frequency `daily` only. */
   daysOff: DaysOff,
   metrics: Type.Array(Type.Object({ metricId: Uuid, threshold: Type.Number() })),
   freezes: Type.Object({
     enabled: Type.Boolean(),
     initial: Type.Integer({ minimum: 0, maximum: 100 }),
     max: Type.Integer({ minimum: 0, maximum: 100 }),
-    /** Days; null when nothing is earned. */
+    /** In days; `null` if users earn no freezes. */
     autoEarnInterval: Nullable(Type.Integer({ minimum: 1 })),
     autoEarnAmount: Nullable(Type.Integer({ minimum: 1 })),
   }),
@@ -218,25 +217,25 @@ export const DEFAULT_STREAK_SETTINGS: StreakSettings = {
   personalization: false,
 };
 
-/** The streak settings with what time made of them: what falls due in streaks uses these. */
+/** The streak settings, with the time that earning depends on. */
 export interface StreaksInForce {
   streaks: StreakSettings;
-  /** Since when freezes are earned as the settings say, epoch ms: what is earned is not counted from before. */
+  /** Since when the earning settings are in force (epoch ms). Earning counts no earlier time. */
   earnSince?: number;
 }
 
-/** Streak settings that were replaced: the midnights up to then (epoch ms, included) go by them, whenever settled. */
+/** Replaced streak settings. They apply to every midnight up to `untilMs` (epoch ms, inclusive), no matter when it is settled. */
 export interface EarlierStreaks extends StreaksInForce {
   untilMs: number;
 }
 
-/** Most webhooks of a tenant: each notification is checked against all of them. */
+/** Limit per tenant: Laurel checks each notification against all of them. */
 export const MOST_WEBHOOKS = 100;
 
-/** Most resources of a catalog, of all kinds together. */
+/** Limit per catalog, all kinds together. */
 export const MOST_RESOURCES = 10_000;
 
-/** One tenant's whole configuration at one version, oldest resource first in every list. */
+/** One version of a tenant's configuration. Every list is sorted by age, oldest first. */
 export interface Catalog extends StreaksInForce {
   tenantNo: number;
   version: number;
@@ -250,11 +249,11 @@ export interface Catalog extends StreaksInForce {
   leaderboards: Leaderboard[];
   webhooks: Webhook[];
   events: EventSettings;
-  /** The previous ones under which users may have unsettled midnights, oldest first. */
+  /** Previous settings that may apply to unsettled midnights of some users, oldest first. */
   streaksBefore?: readonly EarlierStreaks[];
 }
 
-/** A catalog without anything in it: streaks as they are at first. */
+/** A catalog without resources and with the default streak settings. */
 export const emptyCatalog = (tenantNo: number, version = 0): Catalog => ({
   tenantNo,
   version,

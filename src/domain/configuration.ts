@@ -17,12 +17,12 @@ import { AttributeValue, LocalDate, Nullable, Uuid } from './schemas.ts';
 import { UserId } from './user.ts';
 
 /**
- * The whole configuration of a tenant as one document. Resources refer to one another by key, never by ID. A
- * list says all there is: what it leaves out is deleted. A list or a streak setting that the document does not
- * name at all stays as it is; a field that a resource leaves out has its default.
+ * The whole configuration of a tenant as one document. Resources refer to one another by key, never by ID. A list is
+ * complete: applying the document deletes resources that the list omits. A list or streak setting that the document does
+ * not contain stays unchanged. A field that a resource omits takes its default.
  */
 
-/** There are never more of a kind than of all kinds together. */
+/** One list may hold as many resources as a tenant may have in total. */
 const list = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: MOST_RESOURCES });
 
 const Key = Type.String({ pattern: KEY_PATTERN, maxLength: 255 });
@@ -30,7 +30,7 @@ const OptionalDescription = Type.Optional(Nullable(Description));
 const OptionalBadge = Type.Optional(Nullable(Badge));
 const TimeOfDay = Type.String({ pattern: TIME_OF_DAY_PATTERN });
 
-/** An attribute, by key, and the value it must have. */
+/** An attribute key and its required value. */
 export const ConfiguredCondition = Type.Object({ key: Type.String(), value: AttributeValue });
 export type ConfiguredCondition = Static<typeof ConfiguredCondition>;
 const Conditions = Type.Optional(Type.Array(ConfiguredCondition));
@@ -53,9 +53,9 @@ export const ConfiguredMetric = Type.Object({
 export type ConfiguredMetric = Static<typeof ConfiguredMetric>;
 
 /**
- * `achievementNames` names achievements that have no key, `achievementIds` those that share their name with another one
- * without a key. Such an achievement has an `id`: it is that of the deployment that the document comes from, and in another
- * one it only ties references to their item.
+ * References use `achievementNames` for achievements without a key, and `achievementIds` for achievements without a key whose
+ * name is not unique. Such achievements carry an `id`, the ID in the deployment that exported the document. In another
+ * deployment it only connects references to their item.
  */
 export const ConfiguredAchievement = Type.Object({
   id: Type.Optional(Uuid),
@@ -127,7 +127,7 @@ export const ConfiguredPointsSystem = Type.Object({
 });
 export type ConfiguredPointsSystem = Static<typeof ConfiguredPointsSystem>;
 
-/** Without `start`: the day on which the board is created. */
+/** `start` defaults to the day on which the leaderboard is created. */
 export const ConfiguredLeaderboard = Type.Object({
   key: Key,
   name: ResourceName,
@@ -181,7 +181,7 @@ export const Configuration = Type.Object({
 });
 export type Configuration = Static<typeof Configuration>;
 
-/** Kinds of resources that the document holds. */
+/** Kinds of resources in the document. */
 const RESOURCE_KINDS = [
   'attribute',
   'metric',
@@ -193,34 +193,34 @@ const RESOURCE_KINDS = [
   'leaderboard',
 ] as const;
 
-/** A resource of the demo that a document leaves in force, for it does not name the list in which it is. */
+/** A demo resource that the document keeps because it omits the resource's list. */
 export const DemoResource = Type.Object({
   id: Type.String({ format: 'uuid' }),
   kind: Type.Enum([...RESOURCE_KINDS]),
-  /** As a change names it. */
+  /** The name that a `ConfigurationChange` would use. */
   name: Type.String(),
   /** Key of the points system of a level, trigger or boost. */
   pointsSystemKey: Type.Optional(Type.String()),
 });
 export type DemoResource = Static<typeof DemoResource>;
 
-/** What happens to resources of the demo that a document leaves in force. */
+/** What to do with demo resources that the document keeps. */
 export const DemoChoice = Type.Enum(['remove', 'keep']);
 export type DemoChoice = Static<typeof DemoChoice>;
 
-/** One resource that an application of a document created, changed or deleted. */
+/** A resource that applying a document created, changed or deleted. */
 export const ConfigurationChange = Type.Object({
   action: Type.Enum(['create', 'update', 'delete']),
   kind: Type.Enum([...RESOURCE_KINDS, 'streaks', 'events']),
-  /** The resource's key, or its name where it has none; of a trigger its type. */
+  /** The resource's key, its name if it has no key, or the type of a trigger. */
   name: Type.String(),
   /** Key of the points system of a level, trigger or boost. */
   pointsSystemKey: Type.Optional(Type.String()),
-  /** True of a deletion: the resource is the demo's. */
+  /** Set on deletions: the resource belongs to the demo. */
   demo: Type.Optional(Type.Boolean()),
-  /** Of an update: the fields that it changed, as the document calls them. */
+  /** Set on updates: names of the changed fields, as in the document. */
   fields: Type.Optional(Type.Array(Type.String())),
-  /** Of an update: what those fields were and are; one that is missing held or holds nothing. */
+  /** Set on updates: previous and new values of those fields. A missing entry means no value. */
   before: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   after: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });

@@ -3,15 +3,15 @@ import { DAY_MS, type Days, type Frequency } from './periods.ts';
 import type { Settings } from './settings.ts';
 import { dayIn } from './zone.ts';
 
-/** When e-mails are due, in the users' zones. */
+/** When emails are due in the users' time zones. */
 
 const hour = (of: number): number => of * 60;
 const FRIDAY = 5;
 const MONDAY = 1;
 
 /**
- * The reminder of a streak in danger. For daily streaks four hours before midnight by the clock on the wall: on a day on
- * which the clocks change it is 20:00 all the same.
+ * The reminder of a streak at risk. For daily streaks, four hours before midnight; on a day when the clocks change it stays at
+ * 20:00.
  */
 export const REMINDER_TIMES: Readonly<Record<Frequency, LocalTime>> = {
   daily: { minute: hour(20) },
@@ -26,7 +26,7 @@ export const RECAP_TIMES: Readonly<Record<Aggregation, LocalTime>> = {
   monthly: { minute: hour(9), dayOfMonth: 1 },
 };
 
-/** The days that a recap due on a day (epoch day) is of: the week from Monday to Sunday before it, or the month. */
+/** The days that a recap covers: the Monday-to-Sunday week before the day on which it is due (epoch day), or the month. */
 export function recapDays(aggregation: Aggregation, dueDay: number): Days {
   if (aggregation === 'weekly') return { fromDay: dueDay - 7, toDay: dueDay - 1 };
   const due = new Date(dueDay * DAY_MS);
@@ -35,14 +35,14 @@ export function recapDays(aggregation: Aggregation, dueDay: number): Days {
 
 export const REACTIVATION_TIME: LocalTime = { minute: hour(10) };
 
-/** Days without an event after which a user is written to: the nth message (from 1) after the nth of these. */
+/** Days without an event after which the nth reactivation message (from 1) is sent. */
 export const REACTIVATION_DAYS: readonly number[] = [3, 5, 7, 14, 30];
 
 const EVENING = { begins: hour(17), ends: hour(21) };
 
 /**
- * When the e-mail about an achievement is due that was completed at a time (both epoch ms): at once from 17:00 to 21:00 in
- * the user's zone (null: UTC); before that at 17:00, after it at 17:00 of the next day.
+ * When the email about an achievement is due (epoch ms). In the user's zone (`null` means UTC): immediately between 17:00 and
+ * 21:00, at 17:00 if it was completed earlier, at 17:00 on the next day if later.
  */
 export function achievementDueMs(zone: string | null, completedMs: number): number {
   const day = dayIn(zone, completedMs);

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 
-/** What a tenant allows of what is sent of users: of events that say when they happened, and of sign-up dates. */
+/** A tenant's limits for late events and sign-up dates. */
 export const EventSettings = Type.Object({
   lateEventDays: Type.Integer({ minimum: 0, maximum: 400 }),
   clientsMaySendLate: Type.Boolean(),

@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { LocalDate } from './schemas.ts';
 
-/** What an event-summary is asked for. */
 export const EventSummaryQuery = Type.Object({
   aggregation: Type.Enum(['daily', 'weekly', 'monthly']),
   startDate: LocalDate,
@@ -9,7 +8,7 @@ export const EventSummaryQuery = Type.Object({
 });
 export type EventSummaryQuery = Static<typeof EventSummaryQuery>;
 
-/** One period: its first day, the total at its end and what it added. */
+/** One period: its first day, the total at its end, and the change within it. */
 export const EventSummaryEntry = Type.Object({
   date: LocalDate,
   total: Type.Number(),

@@ -8,17 +8,17 @@ import { byKey } from './schemas.ts';
 import { MetricEventStreak } from './streak.ts';
 import { SentAttributes, UpsertedUser } from './user.ts';
 
-/** Largest magnitude of an event's value. */
+/** Largest absolute value of an event. */
 export const MAX_VALUE = 1e12;
 
-/** What the operations that take events say of the range of sums. */
+/** API description of the range of sums, shared by the operations that accept events. */
 export const RANGE_OF_SUMS =
   `An event that would take a sum of its user to ${SUM_BOUND} or beyond, in either direction, is refused with 422, and ` +
   'nothing of it is applied: the total of the metric, the count of an achievement or a points trigger with conditions on ' +
   'event attributes, the sum of a streak period, the score on a leaderboard. One that brings a sum back nearer is taken. ' +
   'Points are not refused but cut off, at `maxPoints` or below that bound.';
 
-/** When an event happened. The window that it must lie in depends on the organisation: `src/engine/events/prepare-event.ts`. */
+/** When an event happened. `src/engine/events/prepare-event.ts` checks it against the organisation's accepted window. */
 const OccurredAt = Type.String({ format: 'date-time' });
 
 export const MetricEvent = Type.Object({
@@ -29,10 +29,9 @@ export const MetricEvent = Type.Object({
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
-/** Most events of one batch. */
 const MAX_BATCH = 1000;
 
-/** An event of a batch: the metric by key, and an idempotency key of the same scope as a single event's. */
+/** An event of a batch. It names the metric by key; its idempotency key has the same scope as a single event's. */
 export const BatchMetricEvent = Type.Object({
   key: Type.String({ maxLength: 255 }),
   ...MetricEvent.properties,
@@ -44,7 +43,7 @@ export const BatchMetricEvents = Type.Array(BatchMetricEvent, { minItems: 1, max
 
 export const BatchEventsResponse = Type.Object({ accepted: Type.Integer() });
 
-/** What became of an event of a batch: `error` is set for those refused, the other fields for the others. */
+/** Result of one event in a batch: `error` if it was refused, the other fields otherwise. */
 export const BatchEventResult = Type.Object({
   status: Type.Integer(),
   eventId: Type.Optional(Type.String()),
@@ -57,7 +56,7 @@ export type BatchEventResult = Static<typeof BatchEventResult>;
 
 export const BatchEventResults = Type.Object({ accepted: Type.Integer(), results: Type.Array(BatchEventResult) });
 
-/** A completion of an achievement by call, and the points that it brought. */
+/** An achievement completed by an API call, and the points awarded for it. */
 export const AchievementCompletionResponse = Type.Object({
   completionId: Type.String(),
   achievement: UserAchievementResponse,
@@ -65,7 +64,6 @@ export const AchievementCompletionResponse = Type.Object({
 });
 export type AchievementCompletionResponse = Static<typeof AchievementCompletionResponse>;
 
-/** What an event changed for its user. */
 export const EventResponse = Type.Object({
   eventId: Type.String(),
   metricId: Type.String(),

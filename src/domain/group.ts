@@ -1,11 +1,10 @@
 /**
- * The name of a group of a board with a breakdown: the values of the breakdown attributes, each after its
- * length in bytes, e.g. `2:de,3:web`. `lua/lib/board_scores.lua` writes the same; '' is a board without breakdown.
+ * The name of a leaderboard group: the values of the breakdown attributes, each prefixed with its length in bytes, e.g.
+ * `2:de,3:web`; `''` without a breakdown. `lua/lib/board_scores.lua` writes the same format.
  */
 export const groupName = (values: string[]): string =>
   values.map((value) => `${Buffer.byteLength(value)}:${value}`).join(',');
 
-/** The values in a group's name. */
 export function groupValues(group: string): string[] {
   const bytes = Buffer.from(group);
   const values: string[] = [];

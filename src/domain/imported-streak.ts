@@ -3,35 +3,37 @@ import { DAY_MS, dayOf, periodEnd, periodOf, periodStart } from './periods.ts';
 import type { Calendar } from './reached-lengths.ts';
 import type { Settlement, SettlementKind } from './settle-streaks.ts';
 
-/** A streak in the periods that it is read from. */
+/** A streak and the periods that it was read from. */
 interface Chain {
   /** First day (epoch day) of its first period. */
   startDay: number;
   length: number;
-  /** The period that it reached last. */
+  /** The last period that it reached. */
   last: number;
 }
 
 interface Past {
-  /** Oldest first, without a gap. */
+  /** Oldest first, without gaps. */
   history: readonly ImportedPeriod[];
   calendar: Calendar;
-  /** The period that lasts now: what becomes of its streak is open. */
+  /** The current period, whose outcome is still open. */
   current: number;
-  /** First day (epoch day) of the streak that lives; null: none does. */
+  /** First day (epoch day) of the current streak; `null` if there is none. */
   liveStartDay: number | null;
-  /** Periods that the daily sums meet by today's rule, with the day (epoch day) on which each was met. */
+  /** Periods whose daily sums meet today's rule, with the epoch day on which they did. */
   met: ReadonlyMap<number, number>;
-  /** The user's local day at a time (epoch ms). */
+  /** Converts a time (epoch ms) to the user's local day. */
   dayAt: (ms: number) => number;
 }
 
 /**
- * What must have become of a user's streaks for the history of them to read as it does: the inverse of `streakHistory`
- * (`src/engine/streaks/streak-history.ts`). Pure. Where the history begins in the middle of a streak, that began as many
- * periods earlier as it was long. A history does not say whether a streak was extended in the period of its reset before
- * that, nor does it name more than the last reset of a period: it was where the period was met on an earlier day, or on any
- * and has length 0, since the events after the reset would have begun another.
+ * Derives the settlements that explain a streak history: the inverse of `streakHistory`
+ * (`src/engine/streaks/streak-history.ts`). Pure. If the history begins in the middle of a streak, the streak's first period
+ * follows from its length.
+ *
+ * A history does not show whether a streak was extended before a reset in the same period, and shows only a period's last
+ * reset. The streak counts as extended if the period was met on an earlier day, or if it was met on any day and has length
+ * 0, because events after the reset would have started a new streak.
  */
 export function settlementsOfHistory({ history, calendar, current, liveStartDay, met, dayAt }: Past): Settlement[] {
   const { frequency, weekStart } = calendar;
@@ -64,7 +66,7 @@ export function settlementsOfHistory({ history, calendar, current, liveStartDay,
     else if (usedPause) add('pause', startOf(period), endOf(period));
     if (length === 0) continue;
     if (chain === null) {
-      // In the middle: of the live one it is known where it began.
+      // The history begins in the middle of a streak. The start of the current streak is known.
       const isRestored = index > 0 && (length > 1 || isExcused);
       const startDay =
         (isRestored && livesFrom(history.slice(index)) ? liveStartDay : null) ??
@@ -81,13 +83,13 @@ export function settlementsOfHistory({ history, calendar, current, liveStartDay,
   return settlements;
 }
 
-/** Whether a period goes on with a streak: it is one longer, or as long and excused, or waits. */
+/** Whether a period continues a streak: it is one longer, or as long and excused, or still open. */
 const continues = (
   chain: Chain,
   { length, isExcused, isCurrent }: { length: number; isExcused: boolean; isCurrent: boolean },
 ): boolean => length > 0 && (length === chain.length || (length === chain.length + 1 && (!isExcused || isCurrent)));
 
-/** Whether the streak of the first of some periods is still the one of the last. */
+/** Whether the streak of the first period is still alive in the last. */
 function livesFrom(periods: readonly ImportedPeriod[]): boolean {
   return periods.every(({ length, resetAt }, index) => {
     const before = periods[index - 1];
@@ -96,7 +98,7 @@ function livesFrom(periods: readonly ImportedPeriod[]): boolean {
   });
 }
 
-/** Where a streak began that was restored to a length, or to one less and extended at once: a lost one was as long. */
+/** Start of the lost streak that was restored to `length`, or to one less and extended in the same period. */
 const lostStart = (settlements: readonly Settlement[], length: number, isExcused: boolean): number | undefined =>
   ((isExcused ? undefined : endedAt(settlements, length - 1)) ?? endedAt(settlements, length))?.from;
 
@@ -104,11 +106,11 @@ const endedAt = (settlements: readonly Settlement[], length: number): Settlement
   settlements.findLast((one) => ['lost', 'reset', 'replaced'].includes(one.kind) && one.length === length);
 
 interface EarnedBefore {
-  /** Oldest first, without a gap. */
+  /** Oldest first, without gaps. */
   history: readonly ImportedPeriod[];
-  /** Freezes on the day. */
+  /** Freezes on `day`. */
   freezes: number;
-  /** Epoch days: the day of which all this is said, and that on which the user was first seen. */
+  /** Epoch days: the day that these facts describe, and the day on which the user was first seen. */
   day: number;
   createdDay: number;
   initial: number;
@@ -117,15 +119,17 @@ interface EarnedBefore {
   max: number;
 }
 
-/** No history is looked at that is older. */
+/** Older history is ignored. */
 const MOST_EARNING_DAYS = 1_000;
 
 /**
- * The local day (epoch day, at most `day`) from which the next interval of earning freezes counts: the inverse of `earnFreezes`
- * (`src/domain/settle-streaks.ts`). Pure. Intervals count from the day on which a user was first seen. If earning was set
- * later, they count from that day, which no answer of the Application API names; then what became of the streaks says it: a
- * freeze that was used had been earned, and a streak that was lost had none. A first day counts unless another
- * explains at least two more uses, losses or freezes than it does: administrators may have given freezes.
+ * Estimates the local day (epoch day, at most `day`) from which the next earning interval counts: the inverse of `earnFreezes`
+ * (`src/domain/settle-streaks.ts`). Pure.
+ *
+ * Intervals count from the day on which a user was first seen, or from a later day on which earning was configured. The
+ * Application API does not show the latter, so it is inferred: a used freeze had been earned, and a user who lost a
+ * streak had none. The first-seen day wins unless another day explains at least two more uses, losses or freezes, because
+ * administrators may have given freezes.
  */
 export function earnedDayOf(past: EarnedBefore): number {
   const { day, createdDay, interval } = past;
@@ -141,7 +145,7 @@ export function earnedDayOf(past: EarnedBefore): number {
   return day - age;
 }
 
-/** The days (epoch days) at whose end a freeze was used, or a streak was lost because there was none. */
+/** The epoch days at whose end a freeze was used, or a streak was lost for lack of one. */
 function freezeMidnights(history: readonly ImportedPeriod[], day: number): [day: number, kind: 'used' | 'lost'][] {
   return history.flatMap(({ periodEnd: end, length, usedFreeze, resetAt }, index): [number, 'used' | 'lost'][] => {
     const lastDay = dayOf(end);
@@ -152,7 +156,7 @@ function freezeMidnights(history: readonly ImportedPeriod[], day: number): [day:
   });
 }
 
-/** How many uses, losses and freezes of now cannot be, if intervals of earning begin on a day. */
+/** How many uses, losses and current freezes are impossible if earning intervals start on a given day. */
 function unexplainedBy(
   begin: number,
   { history, freezes, day, createdDay, initial, interval, amount, max }: EarnedBefore,
@@ -163,7 +167,7 @@ function unexplainedBy(
     first === undefined || dayOf(first.periodStart) <= createdDay || (first.length === 0 && !first.usedFreeze);
   const start = Math.max(createdDay, day - MOST_EARNING_DAYS);
   const from = isWhole || first === undefined ? start : Math.max(start, dayOf(first.periodStart));
-  // Number of freezes → how much is unexplained if there are so many.
+  // Index: number of freezes held. Value: how much stays unexplained with that number.
   let costs: number[] = Array.from({ length: Math.max(max, initial, freezes) + 1 }, (_, held) =>
     from > createdDay || held === initial ? 0 : 1,
   );

@@ -5,27 +5,27 @@ import { AttributeValue, byKey, LocalDate } from './schemas.ts';
 import { UpsertedUser } from './user.ts';
 
 /*
- * A user with a past from elsewhere: one line of JSON Lines, one item of an import. Resources are named by their keys, or as
- * the Application API's answers name them; what is not given stays as it is with a user who never did it.
+ * A user whose history comes from another system: one line of JSON Lines, one item of an import. Resources are named by their
+ * keys, or by their names in the Application API's answers. Omitted fields get the values of a user without that activity.
  */
 
-/** Days, awards, completions and periods of one user together: what one entry of the outbox has to hold. */
+/** Limit for one user's days, awards, completions and periods together; they share one outbox entry. */
 export const MOST_IMPORTED_ROWS = 40_000;
 
 const DateTime = Type.String({ format: 'date-time' });
 const Name = Type.String({ maxLength: 1_024 });
 
-/** As many fields as an object of a body may have at all: 27 years. */
+/** The limit for fields of any object in a request body; enough for 27 years. */
 const MOST_DAYS = 10_000;
 
-/** Changes by local day. */
+/** Changes, keyed by local day. */
 export const ChangesByDay = Type.Unsafe<Record<string, number>>({
   type: 'object',
   maxProperties: MOST_DAYS,
   additionalProperties: { type: 'number' },
 });
 
-/** `total` counts; what the days do not add up to happened before the first of them. */
+/** `total` is authoritative. The part that `days` does not explain happened before the first of them. */
 const ImportedMetric = Type.Object({ total: Type.Number(), days: Type.Optional(ChangesByDay) });
 
 const ImportedCompletion = Type.Object({
@@ -59,7 +59,7 @@ const ImportedStreak = Type.Object({
 });
 export type ImportedStreak = Static<typeof ImportedStreak>;
 
-/** What awarded points, as `GET /users/{id}/points/{key}` shows it. */
+/** What awarded points, in the shape of `GET /users/{id}/points/{key}`. */
 const ImportedTrigger = Type.Object({
   id: Type.Optional(Name),
   type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
@@ -76,7 +76,7 @@ export type ImportedTrigger = Static<typeof ImportedTrigger>;
 const ImportedAward = Type.Object({
   awarded: Type.Integer({ minimum: -1e12, maximum: 1e12 }),
   date: DateTime,
-  /** The system's total after it. */
+  /** The total of the points system after this award. */
   total: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e12 })),
   trigger: Type.Optional(ImportedTrigger),
   boosts: Type.Optional(
@@ -85,7 +85,7 @@ const ImportedAward = Type.Object({
 });
 export type ImportedAward = Static<typeof ImportedAward>;
 
-/** `awards`: in any order, the newest at least; the days say what older ones added up to. */
+/** `awards` come in any order and must include the newest; `days` hold the sums of older awards. */
 const ImportedPoints = Type.Object({
   total: Type.Integer({ minimum: 0, maximum: 1e12 }),
   days: Type.Optional(ChangesByDay),
@@ -93,7 +93,7 @@ const ImportedPoints = Type.Object({
 });
 export type ImportedPoints = Static<typeof ImportedPoints>;
 
-/** The group of a board that shows the user's score, by the keys of its breakdown attributes. */
+/** The leaderboard group that shows the user's score, keyed by breakdown attribute. */
 const ImportedGroup = Type.Object({ group: byKey(AttributeValue) });
 
 export const ImportedUser = Type.Object({
@@ -104,19 +104,19 @@ export const ImportedUser = Type.Object({
   achievements: Type.Optional(Type.Array(ImportedCompletion, { maxItems: 10_000 })),
   streak: Type.Optional(ImportedStreak),
   points: Type.Optional(byKey(ImportedPoints)),
-  /** Only boards on which the group is not the one of the attributes: they changed, and no event moved the score since. */
+  /** Only leaderboards whose group differs from the user's attributes: they changed after the last event that moved the score. */
   leaderboards: Type.Optional(byKey(ImportedGroup)),
   preferences: Type.Optional(UpdateUserPreferencesRequest),
 });
 export type ImportedUser = Static<typeof ImportedUser>;
 
 export const ImportQuery = Type.Object({
-  /** Whose users these are: the same name brings each of them once. */
+  /** Name of the import. An import brings each user once. */
   import: Type.String({ minLength: 1, maxLength: 64, pattern: KEY_PATTERN }),
   dryRun: Type.Boolean({ default: false }),
 });
 
-/** What became of a user: `already`: this import brought the user before, and nothing was done; `ready`: of a dry run. */
+/** Result for one user. `already`: this import brought the user before, nothing changed. `ready`: outcome of a dry run. */
 export const ImportedOutcome = Type.Object({
   id: Type.String(),
   status: Type.Enum(['imported', 'already', 'ready']),

@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { Nullable, Uuid } from './schemas.ts';
 
-/** What a job does. */
 export const JOB_KINDS = [
   'backdating',
   'leaderboard_filling',
@@ -13,13 +12,12 @@ export const JOB_KINDS = [
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** `running` from the first slice on. A job that fails is tried again, and stays `waiting` or `running`; `failed`: it cannot be done. */
+/** `running` from the first slice on. After an error, a job is retried and stays `waiting` or `running`; `failed` is permanent. */
 export const JOB_STATUSES = ['waiting', 'running', 'done', 'failed', 'cancelled'] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
 const DateTime = Type.String({ format: 'date-time' });
 
-/** A job as the Admin API shows it. */
 export const ShownJob = Type.Object({
   id: Uuid,
   kind: Type.Enum([...JOB_KINDS]),

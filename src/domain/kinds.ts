@@ -1,6 +1,6 @@
 import type { Catalog } from './catalog.ts';
 
-/** Kinds of resources as the table names them, with the list of the catalog that holds them. */
+/** Kinds of resources as the table names them, with the catalog list that holds each. */
 export const LISTS = {
   attribute: 'attributes',
   metric: 'metrics',

@@ -4,7 +4,7 @@ import { TIME_OF_DAY_PATTERN } from './catalog.ts';
 import { LocalDate, Nullable } from './schemas.ts';
 import { INSTEAD_OF_NULL, NullableWholeNumber, WholeNumber } from './client-keywords.ts';
 
-/** Read as "no limit" by clients that insist on a number: every language's integers reach so far. */
+/** Means "no limit" to clients that require a number. Fits into a 32-bit integer. */
 const MOST_PARTICIPANTS = 2_147_483_647;
 
 const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
@@ -41,7 +41,7 @@ export const MetricEventLeaderboardResponse = Type.Object({
   status: BoardStatus,
   rank: Nullable(Type.Integer()),
   previousRank: Nullable(Type.Integer()),
-  // A decimal metric has decimal scores, and so thresholds.
+  // Scores, and so thresholds, of a decimal metric are decimal.
   threshold: WholeNumber(),
   breakdownAttributeValue: Type.Optional(Type.String()),
   breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
@@ -55,7 +55,7 @@ export const LeaderboardRanking = Type.Object({
   userId: Type.String(),
   userName: Nullable(Type.String()),
   rank: Type.Integer(),
-  // As thresholds: decimal where the metric is.
+  // Decimal if the metric is.
   value: WholeNumber(),
 });
 export type LeaderboardRanking = Static<typeof LeaderboardRanking>;
@@ -67,7 +67,7 @@ export const LeaderboardResponseWithRankings = Type.Object({
 });
 export type LeaderboardResponseWithRankings = Static<typeof LeaderboardResponseWithRankings>;
 
-/** A user's place on a board at the end of a day (of the current day: now), and that of the entry before. */
+/** A user's rank and score at the end of a day (for today: now), and those of the previous entry. */
 export const LeaderboardEvent = Type.Object({
   date: LocalDate,
   timestamp: Type.String({ format: 'date-time' }),

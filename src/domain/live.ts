@@ -3,7 +3,7 @@ import { Uuid } from './schemas.ts';
 import { UserId } from './user.ts';
 import { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** What a live stream can report: what webhooks do and, to admin keys, a sample of the events. */
+/** What a live stream can report: the webhook types and, for admin keys only, a sample of the events. */
 export const LIVE_TYPES = [...WEBHOOK_EVENTS, 'event'] as const;
 export type LiveType = (typeof LIVE_TYPES)[number];
 
@@ -13,7 +13,7 @@ export const MAX_LIVE_BOARDS = 20;
 const MAX_IDS = 100;
 const Ids = Type.Array(Uuid, { minItems: 1, maxItems: MAX_IDS });
 
-/** What is asked for with a ticket. Filters hold back what is about another resource of a kind that they name. */
+/** A request for a ticket. A filter on a kind of resource hides messages about other resources of that kind. */
 export const LiveTicketRequest = Type.Object({
   /** Keys or IDs of leaderboards. */
   boards: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: MAX_LIVE_BOARDS })),
@@ -27,12 +27,12 @@ export type LiveTicketRequest = Static<typeof LiveTicketRequest>;
 
 export const LiveTicket = Type.Object({
   ticket: Type.String(),
-  /** Seconds in which a stream can be opened with it, once. */
+  /** Seconds until the ticket expires. It opens one stream. */
   expiresIn: Type.Integer(),
 });
 export type LiveTicket = Static<typeof LiveTicket>;
 
-/** What opens a stream. The ID of the last message may also come in the header `Last-Event-ID`. */
+/** Query that opens a stream. The header `Last-Event-ID` may carry the ID of the last message instead. */
 export const LiveQuery = Type.Object({
   ticket: Type.Optional(Type.String({ maxLength: 128 })),
   lastEventId: Type.Optional(Type.String({ maxLength: 8_192 })),

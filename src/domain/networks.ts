@@ -1,10 +1,10 @@
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
-/** A network: address and bits of its prefix. */
+/** A network: address and prefix length. */
 export type Network = [Address, number];
 
-/** Networks as an operator writes them, `10.0.0.0/8` or a single address, separated by commas. Null where one is none. */
+/** Parses comma-separated networks (`10.0.0.0/8`) or addresses. `null` if any of them is invalid. */
 export function parseNetworks(text: string): Network[] | null {
   const networks: Network[] = [];
   for (const part of text.split(',').map((one) => one.trim())) {

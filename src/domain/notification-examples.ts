@@ -5,12 +5,12 @@ import type { MetricEventPointsResponse, PointsLevelResponse } from './points.ts
 import type { User } from './user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** One example of each webhook's payload: what the OpenAPI document shows, and what a test delivery carries. */
+/** An example payload for each webhook, used in the OpenAPI document and in test deliveries. */
 
 const ID = '0190a5f2-7c3e-7b1a-9d3e-2f6b8c1d4e5';
 const AT = '2026-03-02T09:30:00.000Z';
 
-/** Of no tenant: a receiver that looks a user up by ID finds none. */
+/** Belongs to no tenant, so a receiver that looks up the user finds nothing. */
 export const EXAMPLE_USER_ID = 'example-user';
 
 const user: User = {
@@ -155,7 +155,7 @@ const place: BoardOfWebhook = {
   previousValue: 75,
 };
 
-/** The example of each type: it fits its schema in `NOTIFICATION_PAYLOADS`. */
+/** One example per type. Each matches its schema in `NOTIFICATION_PAYLOADS`. */
 export const NOTIFICATION_EXAMPLES: { readonly [T in (typeof WEBHOOK_EVENTS)[number]]: PayloadOf<T> } = {
   'achievement.completed': { type: 'achievement.completed', user, achievement },
   'streak.started': { type: 'streak.started', user, streak },

@@ -8,7 +8,7 @@ import { StreakResponse, streakFields } from './streak.ts';
 import { User } from './user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** What the body of each of the 18 webhooks holds, as the contract shapes it: declared here once, for all who make or describe one. */
+/** Schemas of the 18 webhook payloads, as the contract defines them. All senders and documents derive from these. */
 
 type WebhookType = (typeof WEBHOOK_EVENTS)[number];
 
@@ -16,12 +16,11 @@ const payload = <T extends WebhookType, P extends TProperties>(type: T, fields: 
   Type.Object({ type: Type.Literal(type), ...fields });
 
 const aboutUser = { user: User };
-/** Of what is due by the clock: when it fell due. */
+/** When the notification fell due; only on those that the clock causes. */
 const timestamp = Type.String({ format: 'date-time' });
 
 const Streak = Type.Object(streakFields);
 
-/** A boost with its points system. */
 export const BoostOfWebhook = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -37,7 +36,7 @@ export const BoostOfWebhook = Type.Object({
 });
 export type BoostOfWebhook = Static<typeof BoostOfWebhook>;
 
-/** Of a board with a breakdown: the group. The contract has it in the answers to events only. */
+/** The group of a leaderboard with a breakdown. The contract has it only in answers to events. */
 const groupOfBoard = {
   breakdownAttributeValue: Type.Optional(Type.String()),
   breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
@@ -45,7 +44,7 @@ const groupOfBoard = {
 
 const BoardWithRankings = Type.Object({ ...LeaderboardResponseWithRankings.properties, ...groupOfBoard });
 
-/** A user's place on a board and the one reported last; values are decimals where the metric is. */
+/** A user's rank and the last reported rank. Values are decimal if the metric is. */
 export const BoardOfWebhook = Type.Object({
   ...leaderboardFields,
   ...groupOfBoard,
@@ -59,7 +58,6 @@ export type BoardOfWebhook = Static<typeof BoardOfWebhook>;
 
 const level = Nullable(PointsLevelResponse);
 
-/** The schema of each type's payload. */
 export const NOTIFICATION_PAYLOADS = {
   'achievement.completed': payload('achievement.completed', { ...aboutUser, achievement: UserAchievementResponse }),
   'streak.started': payload('streak.started', { ...aboutUser, streak: Streak }),
@@ -110,5 +108,4 @@ export const NOTIFICATION_PAYLOADS = {
   }),
 } satisfies Record<WebhookType, unknown>;
 
-/** The payload of a type. */
 export type PayloadOf<T extends WebhookType> = Static<(typeof NOTIFICATION_PAYLOADS)[T]>;

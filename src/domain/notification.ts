@@ -1,42 +1,42 @@
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** What a notification can be about. */
+/** Types of notifications; the same as those of webhooks. */
 export type NotificationType = (typeof WEBHOOK_EVENTS)[number];
 
-/** What the filters of a webhook go by: IDs of the resources that a notification is about. */
+/** IDs of the resources that a notification is about. Webhook filters compare them. */
 export interface NotificationSubject {
   metricId?: string;
   leaderboardId?: string;
   pointsSystemId?: string;
 }
 
-/** A run (its first day, an epoch day) and group ('' without breakdown) of a board. */
+/** A leaderboard run (first day, epoch day) and group (`''` without a breakdown). */
 export interface BoardPlace {
   boardNo: number;
   runDay: number;
   group: string;
 }
 
-/** Something that happened in a tenant, or fell due, as it is reported to webhooks and live streams. */
+/** Something that happened or fell due in a tenant. Webhooks and live streams report it. */
 export interface Notification {
   type: NotificationType;
   tenantNo: number;
-  /** The user that it is about; null: no single one. */
+  /** The user concerned; `null` if it is not about a single user. */
   userId: string | null;
   /** When it happened or fell due, epoch ms. */
   atMs: number;
-  /** Unlike that of any other of the tenant and type, ever; the same when the notification is made again. */
+  /** Unique within tenant and type. Creating the notification again produces the same value. */
   source: string;
   about: NotificationSubject;
-  /** Of a board's rankings and ranks: where they changed, or ended. */
+  /** For rankings and ranks: where they changed or ended. */
   place?: BoardPlace;
-  /** JSON text of the contract's payload, with its `type`. */
+  /** The contract's payload as JSON text, including `type`. */
   payload: string;
 }
 
 /** A notification for one webhook, before it is stored. */
 export interface NewMessage {
-  /** UUID, the `webhook-id` of every try: the same when the message is made again. */
+  /** The `webhook-id` of every try (UUID). Creating the message again produces the same ID. */
   id: string;
   webhookId: string;
   tenantNo: number;

@@ -97,7 +97,6 @@ export const PointsSystemResponse = Type.Object({
 });
 export type PointsSystemResponse = Static<typeof PointsSystemResponse>;
 
-/** Whether a boost is in force on a day (epoch day). */
 export function boostStatus(
   { start, end }: { start: string; end: string | null },
   day: number,
@@ -106,7 +105,7 @@ export function boostStatus(
   return end !== null && day > dayOf(end) ? 'finished' : 'active';
 }
 
-/** How many users hold `from` to `to` points, both inclusive. */
+/** Number of users who have `from` to `to` points, both inclusive. */
 export const PointsRange = Type.Object({
   from: Type.Integer(),
   to: Type.Integer(),
@@ -115,8 +114,8 @@ export const PointsRange = Type.Object({
 export type PointsRange = Static<typeof PointsRange>;
 
 /**
- * The bounds of the points summary: 0–0, then ten of equal size from 1 to the greatest total rounded up to a
- * power of 10, never below 10.
+ * The ranges of the points summary: 0 to 0, then ten equal ranges from 1 to the greatest total rounded up to a power of 10
+ * (at least 10).
  */
 export function summaryBounds(greatest: number): { from: number; to: number }[] {
   let end = 10;

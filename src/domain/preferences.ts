@@ -1,13 +1,13 @@
 import { Type, type Static } from 'typebox';
 import { DaysOff } from './catalog.ts';
 
-/** Each channel once is all there is to say. */
+/** At most one entry per channel. */
 const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxItems: 2 }));
 
-/** The most metrics of a user's own rule: all of them are kept in the user's state. */
+/** Most metrics in a user's own streak rule. The user's state holds all of them. */
 const MAX_METRICS = 100;
 
-/** By which channels a user wants which notifications. */
+/** Channels that a user wants for each kind of notification. */
 export const NotificationPreferences = Type.Object({
   achievement_completed: Channels,
   recap: Channels,
@@ -16,7 +16,7 @@ export const NotificationPreferences = Type.Object({
 });
 export type NotificationPreferences = Static<typeof NotificationPreferences>;
 
-/** A user's own rule of the streak; what is not there is as for everyone. */
+/** A user's own streak rule. Fields that are not set follow the tenant's settings. */
 export const StreakPreferences = Type.Object({
   enabled: Type.Optional(Type.Boolean({ default: true })),
   evaluationMode: Type.Optional(Type.Enum(['OR', 'AND'])),
@@ -29,18 +29,18 @@ export const StreakPreferences = Type.Object({
 });
 export type StreakPreferences = Static<typeof StreakPreferences>;
 
-/** Whether a user wants to be seen on leaderboards. */
+/** Whether the user is hidden on leaderboards. */
 export const LeaderboardPreferences = Type.Object({ hidden: Type.Boolean() });
 
 export const UserPreferencesResponse = Type.Object({
   notifications: NotificationPreferences,
   streak: Type.Optional(StreakPreferences),
-  /** Left out by those who are not hidden by own wish. */
+  /** Omitted unless the user chose to be hidden. */
   leaderboards: Type.Optional(LeaderboardPreferences),
 });
 export type UserPreferencesResponse = Static<typeof UserPreferencesResponse>;
 
-/** Preferences to set: sent ones replace, others stay. */
+/** Preferences to set. Fields in the request replace stored ones; others stay. */
 export const UpdateUserPreferencesRequest = Type.Object({
   notifications: Type.Optional(NotificationPreferences),
   streak: Type.Optional(StreakPreferences),

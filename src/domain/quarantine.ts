@@ -5,37 +5,37 @@ import { GUARD_NAMES } from './guards.ts';
 import { Nullable, Uuid } from './schemas.ts';
 import { UserId } from './user.ts';
 
-/** What guards keep of events, as it is asked for and answered. */
+/** Quarantined events, as the Admin API requests and returns them. */
 
 const DateTime = Type.String({ format: 'date-time' });
 const Guard = Type.Enum([...GUARD_NAMES]);
 const Status = Type.Enum(['waiting', 'released', 'dropped']);
 
 export const QuarantinedEvent = Type.Object({
-  /** The event's, as it was answered to its sender. */
+  /** The event's ID, as its sender received it. */
   id: Uuid,
   userId: Type.String(),
-  /** Null: the metric was deleted. */
+  /** `null` if the metric was deleted. */
   metricKey: Nullable(Type.String()),
   guard: Guard,
-  /** As it was sent. */
+  /** The value as sent. */
   value: Type.Number(),
   attributes: Nullable(Type.Record(Type.String(), Type.String())),
   idempotencyKey: Nullable(Type.String()),
   status: Status,
   at: DateTime,
-  /** When it was released or dropped. */
+  /** When an administrator released or dropped the event. */
   settled: Nullable(DateTime),
 });
 export type QuarantinedEvent = Static<typeof QuarantinedEvent>;
 
-/** A page of the quarantine, newest first; `nextCursor` leads to the next, null: this is the last. */
+/** A page of the quarantine, newest first. `nextCursor` is `null` on the last page. */
 export const QuarantinedEvents = Type.Object({
   events: Type.Array(QuarantinedEvent),
   nextCursor: Nullable(Type.String()),
 });
 
-/** Which events are asked for; `from` and `to`: when they were sent. */
+/** Filters. `from` and `to` apply to the time when events were sent. */
 export const QuarantineQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
   cursor: Type.Optional(Uuid),
@@ -48,23 +48,23 @@ export const QuarantineQuery = Type.Object({
 });
 export type QuarantineQuery = Static<typeof QuarantineQuery>;
 
-/** Events to release or to drop. */
+/** Events to release or drop. */
 export const QuarantinedIds = Type.Object({ ids: Type.Array(Uuid, { minItems: 1, maxItems: 1_000 }) });
 
-/** An event that was released, and what it changed; `event` is null where an earlier call released it. */
+/** A released event and its result; `event` is `null` if an earlier call released it. */
 export const ReleasedEvent = Type.Object({ id: Uuid, event: Nullable(EventResponse) });
 export type ReleasedEvent = Static<typeof ReleasedEvent>;
 
 export const ReleasedEvents = Type.Object({ released: Type.Array(ReleasedEvent), issues: Type.Array(AdminIssue) });
 
-/** How often a guard stopped events of a user. */
+/** How often a guard stopped a user's events. */
 export const GuardCount = Type.Object({
   metricKey: Nullable(Type.String()),
   guard: Guard,
   refused: Type.Integer(),
   clamped: Type.Integer(),
   quarantined: Type.Integer(),
-  /** When it stopped one last. */
+  /** When the guard last stopped an event. */
   last: DateTime,
 });
 export type GuardCount = Static<typeof GuardCount>;

@@ -7,40 +7,40 @@ export interface Calendar {
   weekStart: WeekStart;
 }
 
-/** How long a streak was in a period, and the first day of that streak. */
+/** A streak's length in a period, and the first day of that streak. */
 export interface Reached {
   length: number;
   startDay: number;
 }
 
-/** What kept a streak in a period that was not met. */
+/** Why a streak survived a period that was not met. */
 export type Excuse = Extract<SettlementKind, 'freeze' | 'pause' | 'off'>;
 
-/** What is known of a user's streaks in a frequency. */
+/** The known history of a user's streaks in one frequency. */
 export interface StreakPast {
-  /** Periods that were met, ascending; those of the streak that lives may be missing. */
+  /** Met periods, ascending. Periods of the current streak may be missing. */
   met: readonly number[];
-  /** What became of the streaks, in order. */
+  /** Changes to the streaks, in order. */
   settlements: readonly Settlement[];
   live: StreakAsLeft;
   calendar: Calendar;
 }
 
-/** Weeks may have begun on another day once: a week is the one that it has most days of. */
+/** Tolerance for weeks that once began on another day: a date belongs to the week that holds most of its seven days. */
 const half = (frequency: Frequency): number => (frequency === 'weekly' ? 3 : 0);
 
-/** The period that begins on a day, or about that day. */
+/** The period that begins on or near a day. */
 const periodBegunOn = (day: number, { frequency, weekStart }: Calendar): number =>
   periodOf(day + half(frequency), frequency, weekStart);
 
-/** The period that ends on a day, or about that day. */
+/** The period that ends on or near a day. */
 export const periodEndedOn = (day: number, { frequency, weekStart }: Calendar): number =>
   periodOf(day - half(frequency), frequency, weekStart);
 
 /**
- * The length in each period that was met or excused, and what excused the latter. A streak that was lost,
- * reset or replaced, and the one that lives, counts back from its length; before those recorded, lengths count up through the met periods. Periods
- * between losing a streak and restoring it keep what they had.
+ * Returns the length in each period that was met or excused, and the excuse. Lengths of lost, reset, replaced and current
+ * streaks count back from the final length; before recorded settlements, lengths count up through the met periods. Periods
+ * between the loss and the restoration of a streak keep their own lengths.
  */
 export function reachedLengths({ met, settlements, live, calendar: { frequency, weekStart } }: StreakPast): {
   reached: Map<number, Reached>;
@@ -61,13 +61,13 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
     const length = before.length + (isMet.has(period) ? 1 : 0);
     if (length > 0) reached.set(period, { length, startDay: before.startDay });
   }
-  /** Counts back from the length that a streak had in its last period, to where it was restored after what was before. */
+  /** Counts back from a streak's length in its last period, down to the point where it was restored. */
   const countBack = (startDay: number, last: number, length: number, before: readonly Settlement[]): void => {
     const restored = before.findLast(({ kind, from }) => kind === 'restored' && from === startDay);
     const first = restored === undefined ? begunOn(startDay) : periodAt(restored.to);
     let left = length;
     for (let period = last; period >= first; period--) {
-      // A zone change may have taken the last met period a day on; then a length is shared.
+      // A change of zone may have moved the last met period one day on; two periods then share a length.
       reached.set(period, { length: Math.max(1, left), startDay });
       if (!excused.has(period)) left -= 1;
     }
@@ -80,7 +80,7 @@ export function reachedLengths({ met, settlements, live, calendar: { frequency, 
   return { reached, excused };
 }
 
-/** The period in which each reset happened: the last one that the streak was kept in, or, on a day after that, the next. */
+/** The period of each reset: the last one in which the streak was kept, or the next one if the reset came on a later day. */
 export function resetPeriods(
   settlements: readonly Settlement[],
   calendar: Calendar,
@@ -95,8 +95,8 @@ export function resetPeriods(
 }
 
 /**
- * What became of the streaks, without the periods in which they were reset: neither the streak that was, nor one that it had
- * replaced there by being restored, has them any more.
+ * Cuts the periods in which resets happened off the streaks: off the streak that was reset, and off any streak that it had
+ * replaced there by a restoration.
  * @param settlements in order
  * @param resets see `resetPeriods`
  */
@@ -117,7 +117,7 @@ export function upToResets(
   return counted.reverse();
 }
 
-/** A streak without the period in which it was reset; others as they are. */
+/** Cuts the period of its reset off a streak. Other streaks stay unchanged. */
 function upToReset(one: Settlement, period: number | undefined, calendar: Calendar): Settlement[] {
   if (period === undefined || periodEndedOn(one.to, calendar) < period) return [one];
   const length = (one.length ?? 0) - 1;

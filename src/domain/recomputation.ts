@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { RECOMPUTED_KINDS } from './recomputed-kinds.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
-/** `planned`, `applied`, `reverted`, `cancelled` and `failed` are at rest. */
+/** Final or waiting for a decision: `planned`, `applied`, `reverted`, `cancelled` and `failed`. */
 export const RECOMPUTATION_STATUSES = [
   'planning',
   'planned',
@@ -23,11 +23,10 @@ const request = {
   dryRun: Type.Optional(Nullable(Type.Boolean({ default: true }))),
 };
 
-/** What a recomputation is asked for. */
 export const RecomputationRequest = Type.Object(request);
 export type RecomputationRequest = Static<typeof RecomputationRequest>;
 
-/** The same, with what was left out. */
+/** The request with defaults filled in. */
 export const RecomputationAsked = Type.Object({
   what: request.what,
   since: Nullable(LocalDate),
@@ -37,7 +36,7 @@ export const RecomputationAsked = Type.Object({
 });
 export type RecomputationAsked = Static<typeof RecomputationAsked>;
 
-/** Of one achievement: how many users get it, and lose it. */
+/** For one achievement: how many users gain it and lose it. */
 const AchievementFigures = Type.Object({
   id: Type.String(),
   key: Nullable(Type.String()),
@@ -46,7 +45,7 @@ const AchievementFigures = Type.Object({
   losing: Type.Integer(),
 });
 
-/** Of one points system: how many users have more by it, and less, and the sums of both. */
+/** For one points system: how many users gain and lose points, and the sum of each. */
 const PointsFigures = Type.Object({
   id: Type.String(),
   key: Type.String(),
@@ -57,7 +56,7 @@ const PointsFigures = Type.Object({
   taken: Type.Integer(),
 });
 
-/** Of one leaderboard, in its runs that are not final: how many users have a higher score, a lower one, and another group. */
+/** For one leaderboard's runs that are not final: how many users get a higher score, a lower score, or another group. */
 const BoardFigures = Type.Object({
   id: Type.String(),
   key: Type.String(),
@@ -79,7 +78,7 @@ export const RecomputationFigures = Type.Object({
 });
 export type RecomputationFigures = Static<typeof RecomputationFigures>;
 
-/** What is planned of one user, and what became of it. */
+/** The plan for one user, and its outcome. */
 export const RecomputedUser = Type.Object({
   userId: Type.String(),
   gained: Type.Array(Type.String()),
@@ -93,7 +92,6 @@ export const RecomputedUser = Type.Object({
 });
 export type RecomputedUser = Static<typeof RecomputedUser>;
 
-/** A recomputation as it stands. */
 export const Recomputation = Type.Object({
   id: Uuid,
   status: Type.Enum([...RECOMPUTATION_STATUSES]),
@@ -110,7 +108,7 @@ export const Recomputation = Type.Object({
 });
 export type Recomputation = Static<typeof Recomputation>;
 
-/** The same with some of the users: 20 at most of those who gain, who lose, and of whom something could not be done. */
+/** Includes up to 20 users each of those who gain, those who lose, and those with a problem. */
 export const RecomputationDetails = Type.Object({
   ...Recomputation.properties,
   samples: Type.Object({

@@ -1,2 +1,2 @@
-/** What can be computed again. Apart from its schema: the command line names it, and starts without TypeBox. */
+/** What can be recomputed. Separate from its schema because the command line uses it and starts without TypeBox. */
 export const RECOMPUTED_KINDS = ['achievements', 'points', 'boards'] as const;

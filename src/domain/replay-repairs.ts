@@ -4,29 +4,29 @@ import { FREQUENCIES, type Settlement } from './settle-streaks.ts';
 import type { RecordedGain, RecordedSettlement, StreakFacts } from './streak-facts.ts';
 import type { RunningStreak, StreakMachine } from './streak-machine.ts';
 
-/** What becomes of the records: nothing is erased, rows that no longer hold are superseded by others. */
+/** Changes to the records. Nothing is deleted: new rows supersede those that no longer hold. */
 export interface SettlementRepair {
   /** Numbers of the stored rows that no longer hold. */
   superseded: string[];
   /**
-   * What became of the streaks instead, in order; those with a time happened then, the others now. What was settled by now
-   * and is not stored, and still holds, is among `unstored`.
+   * The settlements that replace them, in order. Those with a time happened then, the others now. Settlements that are not stored
+   * yet and still hold are in `unstored`.
    */
   settlements: Settlement[];
   gains: StreakMachine['gains'];
   unstored: { settlements: RecordedSettlement[]; gains: RecordedGain[] };
 }
 
-/** What replaying comes to: the streaks, and what becomes of the records. */
+/** The outcome of a replay: the streaks and the changes to the records. */
 export interface StreakReplay extends SettlementRepair {
   streaks: Record<Frequency, RunningStreak>;
   freezes: number;
   earnedDay: number | null;
-  /** Whether replaying what was came to what is recorded. */
+  /** Whether replaying the old events reproduced the records. */
   exact: boolean;
-  /** The lengths that the streak that counts was extended to, as it was and as it is to be. */
+  /** Lengths that extensions of the counting streak reached, with the old events and with the new ones. */
   reached: { was: readonly number[]; is: readonly number[] };
-  /** The greatest lengths that the streaks were extended to since the first change. */
+  /** Greatest lengths since the first change. */
   most: Readonly<Record<Frequency, number>>;
 }
 
@@ -37,7 +37,7 @@ interface Replayed {
   is: StreakMachine;
 }
 
-/** What replaying comes to: see `replayStreaks`. */
+/** Compares the two runs; see `replayStreaks`. */
 export function changesOf({ facts, firstDay, was, is }: Replayed): StreakReplay {
   const replay: StreakReplay = {
     streaks: { ...facts.now.streaks },
@@ -72,7 +72,7 @@ function ofFrequency(replay: StreakReplay, frequency: Frequency, { facts, firstD
   }
   replay.superseded.push(...recorded.since.flatMap(({ no }) => no ?? []));
   replay.unstored.settlements.push(...unstored.filter((one) => recorded.before.includes(one)));
-  // What reaches over the beginning of the replay goes on to hold up to there.
+  // Settlements that extend across the beginning of the replay stay valid up to it.
   replay.settlements.push(...recorded.since.flatMap((one) => untilDay(one, recorded.day)), ...joined(of(is)));
 }
 
@@ -101,7 +101,7 @@ function ofFreezes(replay: StreakReplay, { facts, firstDay, was, is }: Replayed)
   replay.unstored.gains.push(...unstored.filter((gain) => !recorded.includes(gain)));
 }
 
-/** What was earned when it was noted does not matter; what was given is distinguished by it. */
+/** For comparison: the time is part of a gift, but irrelevant for earned freezes. */
 const bare = ({ kind, day, count, atMs }: Omit<RecordedGain, 'atMs'> & { atMs?: number }): object =>
   kind === 'given' ? { day, count, atMs } : { day, count };
 
@@ -109,7 +109,7 @@ const sameStreak = (one: RunningStreak, other: RunningStreak): boolean =>
   one.length === other.length &&
   (one.length === 0 || (one.startDay === other.startDay && one.lastPeriod === other.lastPeriod));
 
-/** A streak in its new form; what the replay does not know, because nothing happened in it, stays. */
+/** The streak after the replay. Fields stay unchanged if the replay saw no event and does not know them. */
 const replaced = (now: RunningStreak, after: RunningStreak): RunningStreak => ({
   ...after,
   extendedMs: after.extendedMs ?? now.extendedMs,
@@ -119,7 +119,7 @@ const replaced = (now: RunningStreak, after: RunningStreak): RunningStreak => ({
   }),
 });
 
-/** A streak with the difference that a change makes. */
+/** The current streak plus the difference between the two runs. */
 function moved(now: RunningStreak, before: RunningStreak, after: RunningStreak): RunningStreak {
   const sums = new Map(now.sums);
   if (after.currentPeriod === now.currentPeriod)
@@ -144,22 +144,22 @@ const later = (one: number | null, other: number | null): number | null =>
 
 const isSpan = ({ kind }: Settlement): boolean => kind === 'freeze' || kind === 'pause' || kind === 'off';
 
-/** Of days that were excused, those from a day on. */
+/** Restricts excused days to those from `day` on. */
 const cutOff = (one: RecordedSettlement, day: number): Settlement[] =>
   isSpan(one) && one.from < day ? [{ ...one, from: day }] : [one];
 
-/** Of days that were excused, those before a day. */
+/** Restricts excused days to those before `day`. */
 const untilDay = (one: RecordedSettlement, day: number): Settlement[] =>
   isSpan(one) && one.from < day ? [{ ...one, to: day - 1 }] : [];
 
-/** Adjoining days that the same excused are one. */
+/** Merges adjacent days with the same excuse. */
 function joined(settlements: readonly Settlement[]): Settlement[] {
   const result: Settlement[] = [];
   for (const { frequency, kind, from, to, length, atMs } of settlements) {
     const last = result.at(-1);
     const one = { frequency, kind, from, to, length };
     if (last !== undefined && isSpan(last) && last.kind === kind && last.to === from - 1) last.to = to;
-    // When the clock did it does not matter; when somebody did is a part of it.
+    // The time is irrelevant for what the clock did, and part of what an administrator did.
     else result.push(isSpan(one) || kind === 'lost' || atMs === undefined ? one : { ...one, atMs });
   }
   return result;

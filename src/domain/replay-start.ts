@@ -3,7 +3,7 @@ import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from './reach
 import type { StreakAsLeft } from './streak.ts';
 import type { RecordedGain, RecordedSettlement, StreakFacts } from './streak-facts.ts';
 
-/** A streak as it was when a period began, with what was settled before and the freezes of then. */
+/** A streak at the beginning of a period, with the freezes of that time and the settlements before and after. */
 export interface ReplayStart {
   frequency: Frequency;
   /** First day (epoch day) of the period. */
@@ -11,13 +11,13 @@ export interface ReplayStart {
   streak: StreakAsLeft;
   freezes: number;
   earnedDay: number | null;
-  /** What became of the streaks earlier than the period. */
+  /** Settlements before the period. */
   before: RecordedSettlement[];
-  /** What became of them since, with what reaches over the beginning of the period. */
+  /** Settlements since, including those that extend across the beginning of the period. */
   since: RecordedSettlement[];
 }
 
-/** How a frequency stood at the beginning of the period that contains a day, by the records. */
+/** The recorded state of a frequency at the beginning of the period that contains `firstDay`. */
 export function startOf(facts: StreakFacts, frequency: Frequency, firstDay: number): ReplayStart {
   const { rule, settlements, now, dayAt } = facts;
   const calendar = { frequency, weekStart: rule.weekStart };
@@ -35,7 +35,7 @@ export function startOf(facts: StreakFacts, frequency: Frequency, firstDay: numb
 
 const NONE: StreakAsLeft = { length: 0, startDay: null, lastPeriod: null };
 
-/** Whether something became of a streak on or after a day: at the midnight that ended it, or by a call on it. */
+/** Whether a settlement happened on or after a day: at the midnight that ended the day, or by a call on that day. */
 function isSince({ kind, to, atMs }: RecordedSettlement, day: number, dayAt: (ms: number) => number): boolean {
   switch (kind) {
     case 'freeze':
@@ -51,7 +51,7 @@ function isSince({ kind, to, atMs }: RecordedSettlement, day: number, dayAt: (ms
   }
 }
 
-/** The freezes when a day began, with those that were earned then: today's, with those used since, without those got since. */
+/** The freezes at the beginning of a day, including those earned then: today's plus those used since, minus those received since. */
 function freezesAt(facts: StreakFacts, day: number): Pick<ReplayStart, 'freezes' | 'earnedDay'> {
   const { now, gains, rule, settlements, createdMs, dayAt } = facts;
   const calendar = { frequency: rule.frequency, weekStart: rule.weekStart };
@@ -71,6 +71,6 @@ function freezesAt(facts: StreakFacts, day: number): Pick<ReplayStart, 'freezes'
   return { freezes: Math.max(0, freezes), earnedDay };
 }
 
-/** Whether freezes came after those that were earned when a day began. */
+/** Whether freezes were received after those that were earned when the day began. */
 export const isGainSince = (gain: RecordedGain, day: number): boolean =>
   gain.kind === 'given' ? gain.day >= day : gain.day > day;

@@ -6,35 +6,34 @@ import type { StreakEvent, StreakFacts } from './streak-facts.ts';
 import { StreakMachine, type StreakStep } from './streak-machine.ts';
 
 /*
- * What a user's streaks would be, had other events happened: with events that came late in their places, without those that
- * are reversed. Pure. `replayStreaks` is all that a caller needs; `src/engine/corrections/streak-facts.ts` reads the facts.
+ * What a user's streaks would be if other events had happened: late events in their place, reversed events removed. Pure.
+ * Callers need only `replayStreaks`; `src/engine/corrections/streak-facts.ts` reads the facts.
  *
- * What happened since the first period that changes is replayed twice, as it was and as it is to be: the events, the
- * midnights, and what administrators did, each at its time. What a period needs to be met is judged by today's rules; each
- * midnight goes by the settings of its time, as ever. Before that period nothing changes: the replay begins with the streak
- * that the records show.
+ * The replay starts at the first period that changes, from the streak that the records show. It runs everything since then
+ * twice, with the old events and with the new ones: events, midnights and administrators' calls in order of time. Today's
+ * rules decide whether a period is met; each midnight uses the settings of its time.
  *
- * Where replaying what was does not come to what is recorded, the rules were others then, or something is not known that far
- * back. Then what is recorded stays as it is, and only the difference that the change makes to length and freezes is
- * applied; `exact` is false.
+ * If the replay of the old events does not reproduce the records, the rules were different then or the history is
+ * incomplete. In that case the records stay unchanged, only the difference in length and freezes is applied, and `exact` is
+ * false.
  *
- * A call of an administrator that was refused is unknown, and is not tried again; one that was done is left out where it
- * would have been refused: a streak that was never lost is not restored.
+ * The replay knows only the calls that succeeded. It does not retry refused calls, and it skips a successful call that
+ * would be refused now: a streak that was never lost is not restored.
  */
 
-/** Events to be replayed in addition, and the IDs of those to be left out. */
+/** Events to add, and IDs of events to leave out. */
 export interface ChangedEvents {
   add?: readonly StreakEvent[];
   remove?: ReadonlySet<string>;
 }
 
-/** The first local day (epoch day) of which the facts are needed, where the first change is on a day. */
+/** The first local day (epoch day) for which facts are needed when the first change is on `day`. */
 export const factsFrom = (day: number, weekStart: WeekStart): number =>
   Math.min(...FREQUENCIES.map((frequency) => periodStart(periodOf(day, frequency, weekStart), frequency, weekStart)));
 
 /**
- * The user's streaks with some events more, and without some.
- * @returns the streaks in all frequencies and the freezes as of now, and what becomes of the records (`SettlementRepair`)
+ * Replays the user's streaks with events added and removed.
+ * @returns the streaks in all frequencies and the current freezes, and the changes to the records (`SettlementRepair`)
  */
 export function replayStreaks(facts: StreakFacts, { add = [], remove = new Set() }: ChangedEvents): StreakReplay {
   const changed = [...add, ...facts.events.filter(({ id }) => remove.has(id))];
@@ -66,7 +65,7 @@ function run(facts: StreakFacts, firstDay: number, events: readonly StreakEvent[
   return machine;
 }
 
-/** Everything that happened, in the order of the times. */
+/** All events and calls in order of time. */
 const stepsOf = ({ calls }: StreakFacts, events: readonly StreakEvent[]): StreakStep[] =>
   [...calls, ...events.map((event) => ({ do: 'event' as const, ...event }))].sort(
     (a, b) => a.day - b.day || a.atMs - b.atMs,

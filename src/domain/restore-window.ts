@@ -3,8 +3,8 @@ import { dateOf, dayOf, periodOf, periodStart, type Frequency, type WeekStart } 
 const WINDOW_DAYS = 90;
 
 /**
- * First day (epoch day) of the window that a lost streak is restored from, seen from a local day: 90 days; for weekly
- * streaks the week that contains 1 January; for monthly ones January of last year.
+ * First day (epoch day) of the window from which a lost streak can be restored: 90 days back; for weekly streaks the week
+ * that contains 1 January; for monthly streaks January of the previous year.
  */
 export function restoreWindowStart(
   day: number,

@@ -3,52 +3,51 @@ import { UserId } from './user.ts';
 
 const Uuid = Type.String({ format: 'uuid' });
 
-/** Points of one system that a reversal took, or gave back. */
+/** Points of one system that a reversal took or gave back. */
 const ReversedPoints = Type.Object({
   key: Type.String(),
-  /** The user's total after it. */
+  /** The user's total afterwards. */
   total: Type.Integer(),
-  /** Negative: taken. */
+  /** Negative if points were taken. */
   changed: Type.Integer(),
-  /** What reversals could not take so far, because the total does not fall below 0; later reversals that give are set off against it. */
+  /** Points that reversals could not take because totals do not fall below 0. Later reversals deduct it from what they give back. */
   shortfall: Type.Integer(),
 });
 
-/** What reversing an event came to. */
+/** Result of reversing an event. */
 export const EventReversal = Type.Object({
-  /** `unchanged`: it was so already, and nothing was done. */
+  /** `unchanged`: the event already was in the requested state. */
   status: Type.Enum(['reversed', 'restored', 'unchanged']),
   dryRun: Type.Boolean(),
-  /** The event that counts no more, or counts again. */
+  /** The event that no longer counts, or counts again. */
   eventId: Uuid,
-  /** The opposite event, by which the reversal can be reversed; null in a dry run. */
+  /** ID of the opposite event, with which the reversal can be reversed; `null` in a dry run. */
   reversalId: Type.Union([Uuid, Type.Null()]),
   userId: Type.String(),
-  /** Null: the metric was deleted. */
+  /** `null` if the metric was deleted. */
   metricKey: Type.Union([Type.String(), Type.Null()]),
-  /** Of the opposite event. */
+  /** Value of the opposite event. */
   value: Type.Number(),
-  /** The user's total of the metric after it; null where nothing was done. */
+  /** The user's total of the metric afterwards; `null` if nothing changed. */
   total: Type.Union([Type.Number(), Type.Null()]),
-  /** Length of the current streak after it; null where nothing was done. */
+  /** Length of the current streak afterwards; `null` if nothing changed. */
   streak: Type.Union([Type.Integer(), Type.Null()]),
   points: Type.Array(ReversedPoints),
-  /** Keys of achievements, or IDs of those without a key. */
+  /** Keys of achievements, or IDs if they have no key. */
   revokedAchievements: Type.Array(Type.String()),
   restoredAchievements: Type.Array(Type.String()),
 });
 export type EventReversal = Static<typeof EventReversal>;
 
-/** How one event is reversed. */
 export const ReversalOptions = {
   revokeAchievements: Type.Optional(Type.Boolean({ default: false })),
   dryRun: Type.Optional(Type.Boolean({ default: false })),
 };
 
-/** How many events one call reverses. */
+/** Most events per call. */
 export const MOST_REVERSED = 1_000;
 
-/** Which events are reversed: by exactly one of `eventIds`, `idempotencyKeys` of a user, and a user's time. */
+/** Which events to reverse: exactly one of `eventIds`, a user's `idempotencyKeys`, or a user's period of time. */
 export const ReverseEvents = Type.Object({
   ...ReversalOptions,
   eventIds: Type.Optional(Type.Array(Uuid, { minItems: 1, maxItems: MOST_REVERSED })),
@@ -62,7 +61,6 @@ export const ReverseEvents = Type.Object({
 });
 export type ReverseEvents = Static<typeof ReverseEvents>;
 
-/** An event that was not reversed, and why. */
 const ReversalIssue = Type.Object({
   eventId: Type.Optional(Uuid),
   idempotencyKey: Type.Optional(Type.String()),

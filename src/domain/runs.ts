@@ -1,22 +1,22 @@
 import { DAY_MS, dateOf, dayOf } from './periods.ts';
 
-/** What decides a board's runs. */
+/** The settings that determine a leaderboard's runs. */
 export interface RunRule {
-  /** `YYYY-MM-DD`: first day of the first run. */
+  /** First day of the first run, `YYYY-MM-DD`. */
   start: string;
-  /** Last day of the board, or null. */
+  /** Last day of the leaderboard. */
   end: string | null;
   runUnit: 'day' | 'month' | 'year' | null;
   runInterval: number | null;
 }
 
-/** First and last day of a run, as epoch days; `endDay` is null for a perpetual board without an end. */
+/** First and last day of a run (epoch days). `endDay` is `null` for a perpetual leaderboard without an end. */
 export interface Run {
   startDay: number;
   endDay: number | null;
 }
 
-/** `months` after a day; the day of the month is kept, clipped to short months. */
+/** The day `months` later. Keeps the day of the month, or uses the last day of a shorter month. */
 function addMonths(day: number, months: number): number {
   const date = new Date(day * DAY_MS);
   const month = date.getUTCMonth() + months;
@@ -24,7 +24,7 @@ function addMonths(day: number, months: number): number {
   return Date.UTC(date.getUTCFullYear(), month, Math.min(date.getUTCDate(), lastOfMonth)) / DAY_MS;
 }
 
-/** First day of the nth run (from 0). Counted from the board's start, so that a clipped day comes back. */
+/** First day of the nth run (from 0), counted from the leaderboard's start so that a clipped day of the month recovers. */
 function runStart(rule: RunRule, n: number): number {
   const first = dayOf(rule.start);
   const steps = n * (rule.runInterval ?? 1);
@@ -32,7 +32,7 @@ function runStart(rule: RunRule, n: number): number {
   return addMonths(first, rule.runUnit === 'year' ? steps * 12 : steps);
 }
 
-/** The run that contains a local day; null before the board's start and after its end. */
+/** The run that contains a local day; `null` before the start and after the end. */
 export function runOf(rule: RunRule, day: number): Run | null {
   const first = dayOf(rule.start);
   const last = rule.end === null ? null : dayOf(rule.end);
@@ -45,13 +45,13 @@ export function runOf(rule: RunRule, day: number): Run | null {
   return { startDay: runStart(rule, n), endDay: last === null ? endDay : Math.min(endDay, last) };
 }
 
-/** The run that begins on a day; null if none does. */
+/** The run that begins on a day, or `null`. */
 export function runFrom(rule: RunRule, day: number): Run | null {
   const run = runOf(rule, day);
   return run?.startDay === day ? run : null;
 }
 
-/** The run to show on a day: that of the day, before the board's start the first one, after its end the last one. */
+/** The run to display on a day: the current one, the first one before the start, the last one after the end. */
 export function runShownOn(rule: RunRule, day: number): Run {
   const first = dayOf(rule.start);
   const last = rule.end === null ? day : Math.max(dayOf(rule.end), first);
@@ -59,8 +59,8 @@ export function runShownOn(rule: RunRule, day: number): Run {
 }
 
 /**
- * What the clock makes of a board's status at a UTC day: scheduled before its first day, finished after its last,
- * unless an admin has finished it before that; null: switched off.
+ * The status of a leaderboard on a UTC day: scheduled before its first day, finished after its last or once an administrator
+ * finished it, `null` if it is switched off.
  */
 export function boardStatus(
   board: { start: string; end: string | null; status: 'inactive' | 'scheduled' | 'active' | 'finished' },
@@ -72,8 +72,8 @@ export function boardStatus(
 }
 
 /**
- * The rule by which a board is really played: one that an admin finished ends, at the latest, with the last local
- * date that there was anywhere at that moment.
+ * The rule with its actual end. A leaderboard that an administrator finished ends, at the latest, with the last local date
+ * that existed anywhere at that moment.
  */
 export function playedRule(board: RunRule & { status: string; finished?: number | undefined }): RunRule {
   if (board.status !== 'finished' || board.finished === undefined) return board;
@@ -82,7 +82,7 @@ export function playedRule(board: RunRule & { status: string; finished?: number 
 }
 
 /**
- * Epoch ms from which nothing moves a run: 12:00 UTC on the day after its last day, when that day has ended in the
- * zone furthest west (UTC-12).
+ * When a run becomes final (epoch ms): 12:00 UTC on the day after its last day, when that day has ended in the westernmost
+ * zone (UTC-12).
  */
 export const finalMs = (lastDay: number): number => (lastDay + 1) * DAY_MS + DAY_MS / 2;

@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox';
 import { Nullable } from './schemas.ts';
 
-/** The organisation's settings as the contract shapes them. What is ours alone is in `Organisation`. */
+/** The organisation's settings in the contract's shape. Laurel's own settings are in `Organisation`. */
 
 const Text = Type.String({ maxLength: 255 });
-/** Pages follow and load these: other schemes (`javascript:`, `data:`) could be more than an address. */
+/** Pages link to these URLs and load them, so schemes such as `javascript:` and `data:` are refused. */
 export const HTTP_URL_PATTERN = '^https?://';
 const Url = Type.String({ format: 'uri', maxLength: 2_048, pattern: HTTP_URL_PATTERN });
 const Image = Nullable(Type.Object({ url: Url }));
@@ -21,10 +21,10 @@ const FontFamily = Type.Enum([
   'MONOSPACE',
 ]);
 
-/** How an organisation's own messages and pages look. Laurel keeps it for the makers of these. */
+/** Look of an organisation's own messages and pages. Laurel stores it for the programs that create them. */
 export const Branding = Type.Object({
   appName: Text,
-  /** Empty until it is set. */
+  /** Empty by default. */
   appUrl: Type.String({ maxLength: 2_048 }),
   brandColor: Text,
   font: FontFamily,
@@ -33,7 +33,7 @@ export const Branding = Type.Object({
 });
 export type Branding = Static<typeof Branding>;
 
-/** Without `appName` the organisation's name is shown. */
+/** `appName` defaults to the organisation's name. */
 export const DEFAULT_BRANDING: Omit<Branding, 'appName'> = {
   appUrl: '',
   brandColor: '#000000',
@@ -43,9 +43,9 @@ export const DEFAULT_BRANDING: Omit<Branding, 'appName'> = {
 };
 
 const Experimentation = Type.Object({
-  /** Percent of the users in the control group: the organisation's `controlShare`, to the nearest percent. */
+  /** Percentage of users in the control group: the organisation's `controlShare`, rounded to a whole percent. */
   controlRatio: Type.Integer({ minimum: 0, maximum: 100 }),
-  /** Days. */
+  /** In days. */
   userActivationWindow: Type.Integer({ minimum: 3, maximum: 30 }),
 });
 
@@ -54,7 +54,7 @@ export const AGGREGATION_PERIODS = ['weekly', 'monthly'] as const;
 export const Settings = Type.Object({
   branding: Branding,
   experimentation: Experimentation,
-  /** Of the recaps. */
+  /** Period of the recaps. */
   aggregationPeriod: Type.Enum([...AGGREGATION_PERIODS]),
 });
 export type Settings = Static<typeof Settings>;
@@ -74,7 +74,7 @@ export const SettingsChanges = Type.Partial(
 );
 export type SettingsChanges = Static<typeof SettingsChanges>;
 
-/** A deployment of the same configuration, as the contract lists them. */
+/** A deployment of the configuration, as the contract lists it. */
 export const Environment = Type.Object({
   name: Type.String(),
   key: Type.String(),

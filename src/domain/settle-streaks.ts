@@ -2,23 +2,23 @@ import { periodEnd, periodOf, periodStart, type Frequency, type WeekStart } from
 import type { StreakAsLeft } from './streak.ts';
 
 /*
- * What the clock does to streaks. The rule is applied on read (here), and on event, call and sweep
- * (`lua/lib/streaks.lua`, line for line the same; `test/lua/settle-streaks.test.ts` compares them). It goes by the
- * local days alone, so it does not matter when it is applied, nor how often:
+ * How streaks change when local midnights pass. Reads apply this rule here; events, calls and sweeps apply the same rule in
+ * `lua/lib/streaks.lua`, which matches it line for line (`test/lua/settle-streaks.test.ts` compares the two). The
+ * result depends only on the user's local days, so it does not matter when or how often the rule runs.
  *
- * - At the local midnight after a period that was not met, a streak that has a length
- *   1. is kept, in the daily frequency, if the day is a day off;
- *   2. else is kept if every day of the period is inside a pause (of one or of several); a day that is not ends the cover;
- *   3. else, in the configured frequency, uses a freeze if one is left;
- *   4. else ends. An ended streak uses nothing.
- * - A freeze that is earned at that very midnight comes after: the day that ended could not use it.
- * - The other two frequencies are tracked with the same pauses, without freezes.
- * - It makes no difference whether streaks are switched off, for all or for one user: they are not extended then, and
- *   what was not met is settled as ever.
- * - A change of the settings counts from when it is made: each midnight goes by the settings of its time, but which days
- *   are days off by those of when the day began (`isDayOff`). Where weeks begin
- *   a day earlier or later from then on, each goes on as the same week, with what was done in it; where they begin a day
- *   earlier on their last day, that week was not missed, for no midnight ended it.
+ * At the local midnight after a period that was not met, a streak longer than 0
+ * 1. is kept if the frequency is daily and the day is a day off;
+ * 2. otherwise is kept if pauses cover every day of the period (several pauses may combine);
+ * 3. otherwise, in the configured frequency, uses a freeze if one is left;
+ * 4. otherwise ends. A streak that ends uses no freeze.
+ *
+ * - A freeze earned at that same midnight is added afterwards; the day that ended cannot use it.
+ * - The other two frequencies use the same pauses but no freezes.
+ * - Switching streaks off, for everyone or for one user, stops extensions only. Missed periods are still settled.
+ * - Changed settings apply from the moment of the change: each midnight uses the settings in force at that midnight.
+ *   Days off are the exception: they follow the settings in force when the day began (`isDayOff`).
+ * - When the first day of the week changes, the current week continues with its progress. If the change makes a week begin
+ *   one day earlier, on its last day, that week does not count as missed: no midnight ended it.
  */
 
 export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Frequency[];
@@ -26,38 +26,38 @@ export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Fre
 export interface StreakSettlementRule {
   frequency: Frequency;
   weekStart: WeekStart;
-  /** Whether freezes are used. */
+  /** Whether this frequency uses freezes. */
   frozen: boolean;
-  /** Interval in days, amount, maximum, since when it is so (epoch ms); null: nothing is earned. */
+  /** Interval in days, amount, maximum, and when earning was configured (epoch ms); `null` if users earn no freezes. */
   earning: readonly [number, number, number, number] | null;
 }
 
 /**
- * A previous rule, with the last local day of the user that began under it. `settled`: all is settled by it, up to the
- * moment in which it was replaced.
+ * A previous rule and the user's last local day under it. `settled` is true if the streaks are already settled up to the
+ * moment when the rule was replaced.
  */
 export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; settled?: boolean };
 
-/** What a user's state says of streaks. */
+/** The streak fields of a user's state. */
 export interface StreaksAsLeft {
-  /** When the user was first seen here: created, or imported with an `earnedDay`. */
+  /** When this installation first saw the user: at creation, or at an import that sets `earnedDay`. */
   createdMs: number;
-  /** The user's local day at a time (epoch ms). */
+  /** Converts a time (epoch ms) to the user's local day. */
   dayAt: (ms: number) => number;
   streaks: Record<Frequency, StreakAsLeft>;
   freezes: number;
   earnedDay: number | null;
-  /** By first day. */
+  /** Sorted by first day. */
   pauses: readonly { from: number; to: number }[];
-  /** Whether a local day needs nothing for the daily streak. */
+  /** Whether the daily streak survives this local day without activity. */
   isDayOff: (day: number) => boolean;
 }
 
 export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored' | 'replaced' | 'off' | 'reset';
 
 /**
- * Something that became of a streak: days that a freeze or pause excused, or that were days off; a streak lost or reset,
- * with its days and length, or restored, or replaced by one that was restored.
+ * A change to a streak: days excused by a freeze, a pause or a day off; a streak that was lost or reset, with its days and
+ * length; a restored streak; or the streak that a restored one replaced.
  */
 export interface Settlement {
   frequency: Frequency;
@@ -65,13 +65,13 @@ export interface Settlement {
   /** First and last day (epoch days). */
   from: number;
   to: number;
-  /** Of the streak that was lost, reset, restored or replaced. */
+  /** Length of the streak that was lost, reset, restored or replaced. */
   length: number | null;
-  /** Of what is stored: when it happened, epoch ms. */
+  /** When it happened (epoch ms); set on stored settlements. */
   atMs?: number;
 }
 
-/** Freezes that were earned on a local day (epoch day). */
+/** Freezes earned on a local day (epoch day). */
 export interface FreezeGain {
   day: number;
   count: number;
@@ -80,16 +80,16 @@ export interface FreezeGain {
 export interface SettledStreaks {
   streaks: Record<Frequency, StreakAsLeft>;
   freezes: number;
-  /** The day from which the next interval of earning counts; null: nothing was ever earned. */
+  /** The day from which the next earning interval counts; `null` if no freeze was ever earned. */
   earnedDay: number | null;
   gains: FreezeGain[];
-  /** In the order of the periods, by frequency. */
+  /** Grouped by frequency, in the order of the periods. */
   settlements: Settlement[];
 }
 
 /**
- * The streaks of a user as they are on a local day, and what became of them since they were left. Pure.
- * @param earlier the rules before this one, oldest first
+ * Returns a user's streaks on a local day, and the changes since the last settlement. Pure.
+ * @param earlier the previous rules, oldest first
  */
 export function settleStreaks(
   left: StreaksAsLeft,
@@ -108,10 +108,10 @@ export function settleStreaks(
   return settled;
 }
 
-/** What is being settled: changed in place. */
+/** Mutable state of one settlement. */
 type Settling = StreaksAsLeft & SettledStreaks;
 
-/** Weeks begin on another day from one on that is in this week. */
+/** Carries a weekly streak over a change of the first day of the week; `week` is the current week under the new rule. */
 function beginWeeks({ streaks }: Settling, week: number): void {
   const { length, lastPeriod } = streaks.weekly;
   if (length > 0 && (lastPeriod ?? -1) < week - 1) streaks.weekly = { ...streaks.weekly, lastPeriod: week - 1 };
@@ -169,14 +169,14 @@ function settleGap(
   return { ...streak, lastPeriod };
 }
 
-/** Whether every day from one to another is inside a pause. */
+/** Whether pauses cover every day from `from` to `to`. */
 function isPaused(pauses: StreaksAsLeft['pauses'], from: number, to: number): boolean {
   let day = from;
   for (const pause of pauses) if (pause.from <= day && pause.to >= day) day = pause.to + 1;
   return day > to;
 }
 
-/** Gives the freezes earned up to a day. A user from before earning was set so counts from the day on which it was. */
+/** Adds the freezes earned up to a day. Users older than the earning settings earn from the day of those settings. */
 function earnFreezes(
   purse: Settling,
   [interval, amount, max, sinceMs]: readonly [number, number, number, number],

@@ -1,14 +1,14 @@
 import { isOfRedisProcess } from './storage-epoch.ts';
 
 /*
-Whether one process may use one shard of Redis, as a state machine without I/O. `Gate` (`src/redis/gate.ts`) keeps the states and
-`RedisGuard` (`src/engine/availability`) observes Redis and Postgres, sends the events and carries out the effects.
-`docs/architecture.md` has the table.
-*/
+Decides whether one process may use one shard of Redis: a state machine without I/O. `Gate` (`src/redis/gate.ts`) keeps the states.
+`RedisGuard` (`src/engine/availability`) observes Redis and Postgres, sends events and carries out effects.
+`docs/architecture.md` has the transition table.
+ */
 
-/** What identified a shard's data when the process last opened the shard. */
+/** Identity of a shard's data when this process last opened the shard. */
 export interface Accepted {
-  /** Under which Postgres stores the shard's outbox, see `storage-epoch.ts`. */
+  /** The epoch under which Postgres stores the shard's outbox; see `storage-epoch.ts`. */
   storageEpoch: string;
   /** The shard's mark, see `markKey`. */
   mark: string;
@@ -31,17 +31,17 @@ export type ClosedReason =
   /** Postgres places the shard on another independent server. */
   | 'placed elsewhere';
 
-/** Requests for the shard's tenants are answered 503. */
+/** The API answers requests for the shard's tenants with 503. */
 export interface Closed {
   readonly name: 'closed';
   readonly reason: ClosedReason;
-  /** What was accepted before; null if nothing was. */
+  /** The identity accepted last; `null` if the shard was never open. */
   readonly last: Accepted | null;
-  /** When to inspect the shard, at the earliest. */
+  /** Earliest time of the next inspection. */
   readonly retryAtMs: number;
 }
 
-/** Closed as well; an inspection is under way, or a rebuild in this process. */
+/** Also closed, while this process inspects or rebuilds the shard. */
 export interface Inspecting {
   readonly name: 'inspecting' | 'rebuilding';
   readonly reason: ClosedReason;
@@ -50,7 +50,7 @@ export interface Inspecting {
   readonly attempt: number;
 }
 
-/** Redis is known to hold what Postgres does. */
+/** Redis and Postgres agree. */
 export interface Open {
   readonly name: 'open';
   readonly accepted: Accepted;
@@ -58,12 +58,12 @@ export interface Open {
 
 export type ShardState = Closed | Inspecting | Open;
 
-/** What a look at Redis shows of a shard. */
+/** An observation of a shard in Redis. */
 export interface Sight {
   redisProcessId: string;
-  /** null if the shard has no mark; undefined if the look did not include it. */
+  /** `null` if the shard has no mark; `undefined` if the mark was not read. */
   mark: string | null | undefined;
-  /** As Postgres has it; undefined if Postgres was not asked or did not answer in time. */
+  /** The epoch in Postgres; `undefined` if Postgres was not asked or did not answer in time. */
   storageEpoch?: string | undefined;
 }
 
@@ -71,21 +71,21 @@ export type ShardEvent =
   /** The connection to the server closed. */
   | { type: 'disconnected' }
   /**
-   * The server does not serve the shard: it is a replica or a former master, or a reply says so (READONLY, MOVED, CLUSTERDOWN,
-   * LOADING). The connection is made again.
+   * The server does not serve the shard: it is a replica or a former master, or it replied READONLY, MOVED, CLUSTERDOWN or
+   * LOADING. The client reconnects.
    */
   | { type: 'redirected' }
-  /** A function refused a call: it runs in another Redis process, or found another mark. */
+  /** A Redis function refused a call because its Redis process or the shard's mark is not the expected one. */
   | { type: 'refused' }
-  /** Redis and Postgres contradict each other. `retryAtMs`: when to inspect again. */
+  /** Redis and Postgres contradict each other. `retryAtMs`: time of the next inspection. */
   | { type: 'contradicted'; retryAtMs?: number }
   | { type: 'misconfigured' }
-  /** `asOf`: what was accepted when the look began. */
+  /** `asOf`: the accepted identity when the observation began. */
   | { type: 'seen'; sight: Sight; asOf: Accepted | null; nowMs: number }
   | { type: 'inspection began'; attempt: number }
   | { type: 'rebuild began'; attempt: number }
   | { type: 'accepted'; attempt: number; accepted: Accepted }
-  /** The inspection ended without accepting the shard. `reason`: the new reason, if there is one. */
+  /** The inspection ended without accepting the shard. `reason` replaces the previous reason if set. */
   | { type: 'inspection ended'; attempt: number; reason?: ClosedReason; retryAtMs?: number }
   | { type: 'placed here' }
   | { type: 'placed elsewhere' };
@@ -100,11 +100,11 @@ export interface Transition {
 
 export const NOT_INSPECTED: Closed = { name: 'closed', reason: 'not inspected', last: null, retryAtMs: -Infinity };
 
-/** What was accepted last; null if nothing was. */
+/** The identity accepted last; `null` if the shard was never open. */
 export const lastAccepted = (state: ShardState): Accepted | null =>
   state.name === 'open' ? state.accepted : state.last;
 
-/** Whether an open shard still is what was accepted, or a closed one is again, so that it can open without an inspection. */
+/** Whether the observation matches the accepted identity. A closed shard can then reopen without an inspection. */
 export function isAsAccepted(state: ShardState, sight: Sight): boolean {
   if (state.name === 'inspecting' || state.name === 'rebuilding') return false;
   if (state.name === 'closed' && state.reason === 'contradiction') return false;
@@ -117,7 +117,7 @@ export function isAsAccepted(state: ShardState, sight: Sight): boolean {
   );
 }
 
-/** The state after an event, and what has to be done. The same object if nothing changes. */
+/** The next state and the effects to carry out. Returns the same state object if nothing changes. */
 export function nextState(state: ShardState, event: ShardEvent): Transition {
   switch (event.type) {
     case 'disconnected':
@@ -153,7 +153,7 @@ const stay = (state: ShardState): Transition => ({ state, effects: [] });
 
 const open = (accepted: Accepted): Transition => ({ state: { name: 'open', accepted }, effects: ['announce'] });
 
-/** A contradiction stays the reason until an inspection accepts the shard. An inspection under way counts no longer. */
+/** A contradiction stays the reason until an inspection accepts the shard. Closing cancels an inspection under way. */
 function close(state: ShardState, reason: ClosedReason, retryAtMs = -Infinity): Transition {
   if (state.name === 'open')
     return { state: { name: 'closed', reason, last: state.accepted, retryAtMs }, effects: ['announce'] };
@@ -165,7 +165,7 @@ function close(state: ShardState, reason: ClosedReason, retryAtMs = -Infinity): 
 
 function seen(state: ShardState, { sight, asOf, nowMs }: ShardEvent & { type: 'seen' }): Transition {
   if (state.name === 'open') {
-    // Opened since the look began: the look is older than the inspection that opened it.
+    // The shard opened after this observation began, so the observation is older than the inspection that opened it.
     if (state.accepted !== asOf || isAsAccepted(state, sight)) return stay(state);
     return { state: close(state, 'changed').state, effects: ['announce', 'inspect'] };
   }

@@ -6,10 +6,10 @@ import { UserId } from './user.ts';
 export const StreakFreezeItem = Type.Object({ userId: UserId });
 export const StreakPauseItem = Type.Object({ userId: UserId, start: LocalDate, end: LocalDate });
 export type StreakPauseItem = Static<typeof StreakPauseItem>;
-/** A user whose streak is restored or reset. */
+/** A user whose streak to restore or reset. */
 export const StreakUserItem = Type.Object({ id: UserId });
 
-/** A pause of a user's streaks, from one local day to another, both included. */
+/** A pause of a user's streaks; both local days are included. */
 export const AdminStreakPause = Type.Object({
   id: Uuid,
   userId: Type.String(),

@@ -3,46 +3,46 @@ import type { Frequency } from './periods.ts';
 import type { FreezeGain, Settlement } from './settle-streaks.ts';
 import type { RunningStreak, StreakStep, StreakSurroundings } from './streak-machine.ts';
 
-/** An event that counts, where the user lived it. */
+/** An event that counts, in the user's local time. */
 export interface StreakEvent {
   /** 32 hex digits. */
   id: string;
-  /** When it happened: `occurredAt` of a late one, epoch ms. */
+  /** When it happened (epoch ms): `occurredAt` for late events. */
   atMs: number;
-  /** The local day that it belongs to (epoch day). */
+  /** The local day to which it belongs (epoch day). */
   day: number;
   metricNo: number;
   value: Micros;
 }
 
-/** All that a user's streaks depend on, read as of one moment. */
+/** Everything that determines a user's streaks, read at one moment. */
 export interface StreakFacts extends Omit<StreakSurroundings, 'endedBefore' | 'resetsMade'> {
-  /** The streaks, settled now: `day` is the user's today. */
+  /** The streaks, settled up to now. `day`: the user's current local day. */
   now: { day: number; streaks: Record<Frequency, RunningStreak>; freezes: number; earnedDay: number | null };
-  /** What became of the streaks, oldest first: all of those that reached `factsFrom`, and all that began later. */
+  /** Settlements, oldest first: all that extend to `factsFrom` or later, and all that begin later. */
   settlements: readonly RecordedSettlement[];
-  /** The freezes that were earned or given, oldest first. */
+  /** Freezes earned or given, oldest first. */
   gains: readonly RecordedGain[];
   /**
-   * What administrators did to the streaks, also where a replay since found nothing to be done, and the changes of zone that
-   * took the user's today on to a later day; in any order.
+   * Administrators' actions on the streaks, including those that a later replay found to have no effect, and changes of zone
+   * that moved the user's current day forward. In any order.
    */
   calls: readonly Exclude<StreakStep, { do: 'event' }>[];
-  /** The events on and after `factsFrom`, in any order. */
+  /** Events on and after `factsFrom`, in any order. */
   events: readonly StreakEvent[];
 }
 
-/** What became of a streak, as it is recorded. */
+/** A recorded settlement. */
 export interface RecordedSettlement extends Settlement {
-  /** Of what is stored: its number. */
+  /** Number of the stored row. */
   no?: string;
   atMs: number;
 }
 
-/** Freezes that a user got: earned by the clock, or given by an administrator. */
+/** Freezes that the user earned, or that an administrator gave. */
 export interface RecordedGain extends FreezeGain {
   kind: 'earned' | 'given';
-  /** Of what is stored: its number. */
+  /** Number of the stored row. */
   no?: string;
   /** Epoch ms. */
   atMs: number;

@@ -13,38 +13,38 @@ import {
 import type { StreakAsLeft } from './streak.ts';
 
 /*
- * A user's streaks, moved on by one step after another, as `lua/record_events.lua` and `lua/adjust_streak.lua` move them
- * when the steps happen. `replay-streaks.ts` runs it over what happened; `test/model` says the same in other words.
+ * Moves a user's streaks forward step by step, as `lua/record_events.lua` and `lua/adjust_streak.lua` do when the steps
+ * happen. `replay-streaks.ts` runs it over history. `test/model` is an independent implementation of the same rules.
  */
 
-/** By what a period is met: each metric's needed sum, all of them or one; without metrics, any event of positive value. */
+/** What meets a period: the needed sums of all metrics or of any one. Without metrics, any event with a positive value. */
 export interface MeetingRule {
   on: boolean;
   all: boolean;
   metrics: readonly { metricNo: number; needed: Micros }[];
 }
 
-/** A streak with what was done in its current period; null: nothing yet. */
+/** A streak with the progress of its current period; `null` before the first event. */
 export interface RunningStreak extends StreakAsLeft {
-  /** When it was extended last, epoch ms. */
+  /** When the streak was last extended (epoch ms). */
   extendedMs: number | null;
   currentPeriod: number | null;
   /** Metric number → sum of values in the current period. */
   sums: ReadonlyMap<number, Micros>;
 }
 
-/** Something that happened to a user at a time (epoch ms), on a local day (epoch day). */
+/** Something that happened to a user, with its time (epoch ms) and local day (epoch day). */
 export type StreakStep = { atMs: number; day: number } & (
   | { do: 'event'; metricNo: number; value: Micros }
-  /** An administrator gave freezes, or took some. */
+  /** An administrator gave or took freezes. */
   | { do: 'freeze'; count: number }
   | { do: 'reset' }
   | { do: 'restore'; frequency: Frequency }
-  /** The user's today became a later day by a change of zone. */
+  /** A change of time zone moved the user's current day forward. */
   | { do: 'move'; to: number }
 );
 
-/** What holds for all the time of a run. */
+/** Facts that stay the same during a run. */
 export interface StreakSurroundings extends Pick<StreaksAsLeft, 'createdMs' | 'dayAt' | 'pauses' | 'isDayOff'> {
   rule: StreakSettlementRule;
   /** Previous rules, oldest first, with the last local day that began under each. */
@@ -53,7 +53,7 @@ export interface StreakSurroundings extends Pick<StreaksAsLeft, 'createdMs' | 'd
   maxFreezes: number;
   /** Streaks that ended before the run. */
   endedBefore: readonly Settlement[];
-  /** When the streaks were reset, as it is recorded: for resets before the frequency that counts takes part. */
+  /** Times of recorded resets. They decide about resets that come before the counting frequency has begun. */
   resetsMade: ReadonlySet<number>;
 }
 
@@ -66,17 +66,17 @@ export const NO_STREAK: RunningStreak = {
   sums: new Map(),
 };
 
-/** Each frequency takes part from its `begin` on. Steps come in the order of their times. */
+/** Each frequency takes part from its `begin` on. Steps must come in order of time. */
 export class StreakMachine {
   readonly streaks: Record<Frequency, RunningStreak> = { daily: NO_STREAK, weekly: NO_STREAK, monthly: NO_STREAK };
   freezes = 0;
   earnedDay: number | null = null;
-  /** What became of the streaks since the beginning, in order. */
+  /** Changes to the streaks since the beginning, in order. */
   readonly settlements: Settlement[] = [];
   gains: (FreezeGain & { kind: 'earned' | 'given'; atMs?: number })[] = [];
-  /** The lengths that the streak that counts was extended to, in order. */
+  /** Lengths that extensions of the counting streak reached, in order. */
   readonly reached: number[] = [];
-  /** The greatest length in each frequency. */
+  /** Greatest length per frequency. */
   readonly most: Record<Frequency, number> = { daily: 0, weekly: 0, monthly: 0 };
   private readonly around: StreakSurroundings;
   private readonly begun = new Set<Frequency>();
@@ -87,14 +87,14 @@ export class StreakMachine {
     this.day = day;
   }
 
-  /** Lets a frequency take part from a day on, which is the first of a period. */
+  /** Starts a frequency on `day`, the first day of a period. */
   begin(frequency: Frequency, day: number, streak: StreakAsLeft): void {
     this.settleTo(day);
     this.streaks[frequency] = { ...NO_STREAK, ...streak };
     this.begun.add(frequency);
   }
 
-  /** Lets the midnights up to a day pass. */
+  /** Settles all midnights up to a day. */
   settleTo(day: number): void {
     if (day <= this.day) return;
     const { rule, earlier } = this.around;
@@ -137,7 +137,7 @@ export class StreakMachine {
     return periodEnd(period, frequency, this.around.rule.weekStart);
   }
 
-  /** As `lua/lib/apply_event.lua`. */
+  /** Same rule as `lua/lib/apply_event.lua`. */
   private count(frequency: Frequency, { atMs, day, metricNo, value }: Extract<StreakStep, { do: 'event' }>): void {
     const { meeting, rule } = this.around;
     if (!meeting.on) return;
@@ -163,7 +163,7 @@ export class StreakMachine {
         };
   }
 
-  /** As `change_streak` of `lua/adjust_streak.lua`: not above the maximum. */
+  /** Same rule as `change_streak` in `lua/adjust_streak.lua`. Respects the maximum. */
   private give({ atMs, day, count }: Extract<StreakStep, { do: 'freeze' }>): void {
     const most = Math.max(this.freezes, this.around.maxFreezes);
     const given = Math.max(-this.freezes, Math.min(count, most - this.freezes));
@@ -172,7 +172,7 @@ export class StreakMachine {
     this.gains.push({ kind: 'given', day, count: given, atMs });
   }
 
-  /** As `reset_streaks` of `lua/adjust_streak.lua`. */
+  /** Same rule as `reset_streaks` in `lua/adjust_streak.lua`. */
   private reset({ atMs, day }: StreakStep): void {
     const { frequency: counting } = this.around.rule;
     const { resetsMade } = this.around;
@@ -187,7 +187,7 @@ export class StreakMachine {
     }
   }
 
-  /** As `restore_streak` of `lua/adjust_streak.lua`. */
+  /** Same rule as `restore_streak` in `lua/adjust_streak.lua`. */
   private restore(frequency: Frequency, { atMs, day }: StreakStep): void {
     if (!this.begun.has(frequency)) return;
     const { rule, endedBefore } = this.around;
@@ -212,7 +212,7 @@ export class StreakMachine {
     this.settlements.push({ frequency, kind, from: startDay!, to, length, atMs });
   }
 
-  /** As `lua/lib/admit_user.lua`. */
+  /** Same rule as `lua/lib/admit_user.lua`. */
   private move(from: number, to: number): void {
     for (const frequency of this.begun) {
       const streak = this.streaks[frequency];

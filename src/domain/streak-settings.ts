@@ -4,8 +4,8 @@ import { Nullable, Uuid } from './schemas.ts';
 import { WholeNumber } from './client-keywords.ts';
 
 /**
- * The streak settings as the Admin API shows and takes them: by the contract's names, with what Laurel has besides, and
- * with the earlier names of the same settings (`personalization`, `metricId`, `initial`, `max`).
+ * The streak settings in the Admin API: the contract's names, Laurel's additional settings, and earlier names of the same
+ * settings (`personalization`, `metricId`, `initial`, `max`).
  */
 
 const { enabled, frequency, weekStart, evaluationMode, daysOff, personalization, freezes } = StreakSettings.properties;
@@ -20,7 +20,7 @@ export const StreakSettingsAnswer = Type.Object({
   personalization,
   daysOff,
   metrics: Type.Array(Type.Object({ key: Type.String(), metricId: Uuid, threshold: WholeNumber() })),
-  /** Null: there are none. */
+  /** `null` if freezes are off. */
   freezes: Nullable(
     Type.Object({
       ...freezes.properties,
@@ -31,7 +31,7 @@ export const StreakSettingsAnswer = Type.Object({
 });
 export type StreakSettingsAnswer = Static<typeof StreakSettingsAnswer>;
 
-/** `freezes` with `startCount` and `maxCount` says all of them; by the earlier names alone they are set one by one. */
+/** `freezes` with `startCount` and `maxCount` replaces all freeze settings; the earlier names set them one by one. */
 export const StreakSettingsChanges = Type.Partial(
   Type.Object({
     enabled,

@@ -19,7 +19,7 @@ export const streakFields = {
 export const MetricEventStreak = Type.Object({ ...streakFields, extended: Type.Boolean() });
 export type MetricEventStreak = Static<typeof MetricEventStreak>;
 
-/** A streak as `GET /users/{id}/streak` shows it; `extended`: when it last grew. */
+/** The answer of `GET /users/{id}/streak`. `extended`: when the streak last grew. */
 export const StreakResponse = Type.Object({
   ...streakFields,
   extended: Nullable(Type.String({ format: 'date-time' }), { [INSTEAD_OF_NULL]: null }),
@@ -65,8 +65,8 @@ export const StreakRankings = Type.Array(
 export type StreakRankings = Static<typeof StreakRankings>;
 
 /**
- * The dates of a settled streak: null at length 0; `expires` is the last day on which acting still keeps it.
- * `offDays`: how many days off follow from the day on by which to act otherwise.
+ * The dates of a settled streak; all `null` at length 0. `expires` is the last day on which activity still keeps the streak.
+ * `offDays`: number of days off that directly follow that day and postpone it.
  */
 export function streakDates(
   { length, startDay, lastPeriod }: StreakAsLeft,
@@ -88,11 +88,11 @@ export function streakDates(
   };
 }
 
-/** A streak as a user's state holds it: as it stood when it was last settled (`settle-streaks.ts`). */
+/** A streak in a user's state, as of its last settlement (`settle-streaks.ts`). */
 export interface StreakAsLeft {
   length: number;
   /** First day (epoch day) of its first period; null at length 0. */
   startDay: number | null;
-  /** Index of the last period that was met or excused; null: none ever. */
+  /** Index of the last period that was met or excused; `null` if there never was one. */
   lastPeriod: number | null;
 }

@@ -1,7 +1,7 @@
 import type { Catalog, EarlierStreaks, StreakSettings, StreaksInForce } from './catalog.ts';
 import { DAY_MS } from './periods.ts';
 
-/** The settings by which a midnight (epoch ms) goes, and until when they held; Infinity for today's. */
+/** The settings in force at a midnight (epoch ms), and the time until which they hold; `Infinity` for the current ones. */
 export const streaksAt = (catalog: Catalog, midnightMs: number): StreaksInForce & { untilMs: number } =>
   catalog.streaksBefore?.find(({ untilMs }) => midnightMs <= untilMs) ?? { ...inForce(catalog), untilMs: Infinity };
 
@@ -10,14 +10,14 @@ const inForce = ({ streaks, earnSince }: Catalog): StreaksInForce => ({
   ...(earnSince !== undefined && { earnSince }),
 });
 
-/** Midnights are on the quarter hours of UTC, whatever the zone. */
+/** In every time zone, midnight falls on a quarter hour of UTC. */
 const QUARTER_MS = 15 * 60_000;
-/** More than anybody changes them in earnest; a change costs every event of the tenant some bytes of its plan. */
+/** Far more than real use needs. Each kept change adds some bytes to the plan of every event. */
 const MOST_KEPT = 100;
 
 /**
- * A catalog in which the streak settings are replaced at a time. The previous ones are kept, unless no midnight was theirs
- * and weeks begin as before, or nothing was ever configured, so that nobody has a streak. Pure.
+ * Replaces a catalog's streak settings at a time. Keeps the previous ones, unless no midnight fell into their time and the
+ * first day of the week stays the same, or nothing was configured before, so that no user has a streak. Pure.
  */
 export function replaceStreaks(catalog: Catalog, streaks: StreakSettings, nowMs: number): Catalog {
   const before = catalog.streaksBefore ?? [];
@@ -44,12 +44,12 @@ export function replaceStreaks(catalog: Catalog, streaks: StreakSettings, nowMs:
   };
 }
 
-/** New users are in Postgres by then, and in `streak_zones`. */
+/** By then, new users are in Postgres and in `streak_zones`. */
 const SWEPT_DAYS = 8;
 
 /**
- * Those of the earlier settings that users may still have to be settled by.
- * @param sweptDay the last local day (epoch day) up to which all zones are swept; null: nobody is to be swept
+ * The earlier settings that some users' streaks may still need.
+ * @param sweptDay the last local day (epoch day) up to which all zones are swept; `null` if no user is left to sweep
  */
 export const stillNeeded = (before: readonly EarlierStreaks[], sweptDay: number | null): readonly EarlierStreaks[] =>
   sweptDay === null ? before : before.filter(({ untilMs }) => untilMs > (sweptDay - SWEPT_DAYS) * DAY_MS);

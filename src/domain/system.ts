@@ -1,18 +1,18 @@
 import { Type, type Static } from 'typebox';
 import { Nullable } from './schemas.ts';
 
-/** The Redis that holds the hot state. */
+/** The Redis server that holds the live state. */
 export const RedisState = Type.Object({
-  /** `redis`, or how another server of its kind calls itself. */
+  /** `redis`, or the name that a compatible server reports. */
   server: Type.String(),
   version: Type.String(),
   memoryBytes: Type.Integer(),
-  /** Null: no limit is set. */
+  /** `null` if no limit is set. */
   maxMemoryBytes: Nullable(Type.Integer()),
 });
 export type RedisState = Static<typeof RedisState>;
 
-/** The Postgres that is the system of record. */
+/** The Postgres server that is the system of record. */
 export const PostgresState = Type.Object({
   version: Type.String(),
   databaseBytes: Type.Integer(),
@@ -22,7 +22,7 @@ export const PostgresState = Type.Object({
 });
 export type PostgresState = Static<typeof PostgresState>;
 
-/** A Redis that holds shards of the live state, or may. */
+/** A Redis server that holds shards, or may hold some. */
 export const RedisServer = Type.Object({
   name: Type.String(),
   named: Type.Boolean(),
@@ -33,7 +33,7 @@ export const RedisServer = Type.Object({
 });
 export type RedisServer = Static<typeof RedisServer>;
 
-/** A shard on its way from one Redis to another. */
+/** A shard that moves from one Redis server to another. */
 export const ShardMove = Type.Object({
   shard: Type.Integer(),
   from: Type.String(),
@@ -42,7 +42,7 @@ export const ShardMove = Type.Object({
 });
 export type ShardMove = Static<typeof ShardMove>;
 
-/** What an installation runs on. */
+/** The software and servers of an installation. */
 export const SystemState = Type.Object({
   version: Type.String(),
   node: Type.String(),

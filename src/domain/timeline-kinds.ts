@@ -1,4 +1,4 @@
-/** What an entry of a timeline may be. Apart from its schema: the command line names them, and starts without TypeBox. */
+/** Kinds of timeline entries. Separate from their schema because the command line uses them and starts without TypeBox. */
 export const TIMELINE_KINDS = [
   'event',
   'reversal',

@@ -1,10 +1,10 @@
 /**
- * Where something is in a user's timeline: a UUID's text that begins with the time (ms), so that positions sort as text and in
- * Postgres alike. What happened by an event or call has the ID that its awards begin with (UUIDv7: a 7 follows the
- * time); other entries have a digit of their kind there, and a number by which those of one kind and time differ.
+ * Positions in a user's timeline. A position is UUID text that begins with the time (ms), so positions sort the same as
+ * text and in Postgres. An event or call uses the ID that its awards begin with (UUIDv7, where a 7 follows the time). Other
+ * entries have the digit of their kind there, then a number that distinguishes entries of the same kind and time.
  */
 
-/** The digit behind the time: what is below 7 comes before the events of that millisecond, what is above after them. */
+/** The digit after the time. Digits below 7 sort before the events of that millisecond, digits above after them. */
 export const POSITION_KIND = { userCreation: 0, streak: 1, leaderboard: 2, completion: 8, administration: 9 } as const;
 
 const TIME_DIGITS = 12;
@@ -15,30 +15,30 @@ const asUuid = (hex: string): string =>
 
 const timeHex = (ms: number): string => Math.max(0, Math.floor(ms)).toString(16).padStart(TIME_DIGITS, '0');
 
-/** Position of what is no event: a number that grows in the order of those of one time. */
+/** Position of an entry that is not an event. `number` orders the entries of the same time and kind. */
 export const positionOf = ({ atMs, kind, number }: { atMs: number; kind: number; number: number }): string =>
   asUuid(timeHex(atMs) + kind.toString(16) + number.toString(16).padStart(NUMBER_DIGITS, '0'));
 
-/** A position before all of a time (epoch ms), which nothing has. */
+/** A position before all entries of a time (epoch ms); no entry has it. */
 export const firstIdAt = (ms: number): string => asUuid(timeHex(ms).padEnd(32, '0'));
 
 /** The time in a position, epoch ms. */
 export const msOf = (position: string): number => parseInt(position.slice(0, 8) + position.slice(9, 13), 16);
 
-/** The last ID that an award given by it may have. */
+/** The last ID that an award of this event may have. */
 export const lastAwardOf = (position: string): string => `${position.slice(0, -4)}ffff`;
 
-/** Before everything, and after everything. */
+/** Before and after every entry. */
 export const FIRST_POSITION = firstIdAt(0);
 export const LAST_POSITION = asUuid('f'.repeat(32));
 
-/** Bounds (both excluded) of the times and numbers that entries of a kind have between two positions. */
+/** Bounds (both exclusive) of the times and numbers of one kind's entries between two positions. */
 export const boundsOf = (kind: number, { above, below }: { above: string; below: string }): TimelineBounds => ({
   above: boundOf(kind, above),
   below: boundOf(kind, below),
 });
 
-/** Times (epoch ms) with numbers. */
+/** Pairs of time (epoch ms) and number. */
 export interface TimelineBounds {
   above: readonly [number, number];
   below: readonly [number, number];
@@ -52,9 +52,9 @@ function boundOf(kind: number, position: string): [number, number] {
   return [ms, Math.min(parseInt(hex.slice(TIME_DIGITS + 1), 16), Number.MAX_SAFE_INTEGER)];
 }
 
-/** The time in an event's ID is that of its first check, which is before it was applied: by less than this. */
+/** An event's ID carries the time of its first check, less than this before the event was applied. */
 export const BEFORE_APPLIED_MS = 60_000;
 
-/** The position of the first sight of a user: before the event that was it. */
+/** Position of the user's creation: before the event that created the user. */
 export const creationPosition = (createdMs: number): string =>
   positionOf({ atMs: createdMs - BEFORE_APPLIED_MS, kind: POSITION_KIND.userCreation, number: 1 });

@@ -3,17 +3,17 @@ import { QuarantinedEvent } from './quarantine.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 import { TIMELINE_KINDS } from './timeline-kinds.ts';
 
-/** What happened to a user, with its causes, as it is asked for and answered. */
+/** A user's timeline: what happened, with its causes, as the Admin API requests and returns it. */
 
 const DateTime = Type.String({ format: 'date-time' });
 
-/** A resource of the catalog by its present names, or its last ones. */
+/** A catalog resource with its current names, or its last ones if it was deleted. */
 const Named = Type.Object({ id: Nullable(Uuid), key: Nullable(Type.String()), name: Type.String() });
 export type Named = Static<typeof Named>;
 
 const Condition = Type.Object({ key: Type.String(), value: Type.String() });
 
-/** The rule of a trigger or an achievement as it was then: the fields of its type only. */
+/** The rule of a trigger or achievement at that time. Only the fields of its type are set. */
 export const TimelineRule = Type.Object({
   type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation', 'api', 'anniversary']),
   points: Type.Optional(Type.Integer()),
@@ -29,7 +29,7 @@ export const TimelineRule = Type.Object({
 });
 export type TimelineRule = Static<typeof TimelineRule>;
 
-/** The streak got longer. */
+/** The streak grew. */
 const CausedStreak = Type.Object({
   kind: Type.Literal('streak'),
   length: Type.Integer(),
@@ -38,7 +38,7 @@ const CausedStreak = Type.Object({
 
 const Completed = {
   achievement: Named,
-  /** Null: the rule of then is not known, since it was changed before such changes were kept. */
+  /** `null` if the rule is unknown: it changed before Laurel recorded such changes. */
   rule: Nullable(TimelineRule),
 };
 
@@ -83,32 +83,32 @@ const EventEntry = Type.Object({
   value: Type.Number(),
   total: Type.Number(),
   localDate: LocalDate,
-  /** When it happened, of an event that came later; null: at `at`. */
+  /** When a late event happened; `null` if it happened at `at`. */
   occurredAt: Nullable(DateTime),
-  /** It came on a later day of the user. */
+  /** Whether the event arrived on a later local day of the user. */
   late: Type.Boolean(),
   attributes: Type.Record(Type.String(), Type.String()),
   idempotencyKey: Nullable(Type.String()),
-  /** The ID of the reversal since which it is as if it had never been; null: none. */
+  /** ID of the reversal that undid the event; `null` if it was not reversed. */
   reversedBy: Nullable(Uuid),
   caused: Type.Array(Caused),
 });
 export type EventEntry = Static<typeof EventEntry>;
 
-/** The opposite of an event, or of a reversal. */
+/** Undoes an event or another reversal. */
 const ReversalEntry = Type.Object({
   kind: Type.Literal('reversal'),
   ...Entry,
   id: Uuid,
-  /** The event or reversal that it is the opposite of. */
+  /** ID of the event or reversal that this one undoes. */
   reverses: Uuid,
   metric: Named,
   value: Type.Number(),
   total: Type.Number(),
   localDate: LocalDate,
-  /** The readable part of the administrator's key; null: not known any more. */
+  /** Readable part of the administrator's key; `null` if no longer known. */
   who: Nullable(Type.String()),
-  /** Achievements that were taken; of the reversal of a reversal those that were given back. */
+  /** Achievements taken away; for the reversal of a reversal, those given back. */
   achievements: Type.Array(Named),
   reversedBy: Nullable(Uuid),
   caused: Type.Array(Caused),
@@ -117,7 +117,7 @@ export type ReversalEntry = Static<typeof ReversalEntry>;
 
 const kept = QuarantinedEvent.properties;
 
-/** An event that a guard keeps from being applied, or that was dropped; one that was released is an event. */
+/** An event that a guard holds back or that was dropped. A released event appears as an event. */
 const QuarantineEntry = Type.Object({
   kind: Type.Literal('quarantine'),
   ...Entry,
@@ -132,24 +132,24 @@ const QuarantineEntry = Type.Object({
 });
 export type QuarantineEntry = Static<typeof QuarantineEntry>;
 
-/** Completed by no event: by a call, by the clock (anniversaries), or because of an edit of the catalog. */
+/** A completion without an event: by an API call, by the clock (anniversaries) or after a catalog edit. */
 const AchievementEntry = Type.Object({
   kind: Type.Literal('achievement'),
   ...Entry,
   ...Completed,
-  /** Null: not recorded. */
+  /** `null` if not recorded. */
   by: Nullable(Type.Enum(['call', 'clock', 'backdating'])),
   caused: Type.Array(Caused),
 });
 export type AchievementEntry = Static<typeof AchievementEntry>;
 
-/** A recomputation gave and took, or what it had done was taken back. */
+/** A recomputation was applied or reverted. */
 const RecomputationEntry = Type.Object({
   kind: Type.Literal('recomputation'),
   ...Entry,
   recomputationId: Uuid,
   action: Type.Enum(['applied', 'reverted']),
-  /** The readable part of the administrator's key. */
+  /** Readable part of the administrator's key. */
   who: Type.String(),
   gained: Type.Array(Named),
   lost: Type.Array(Named),
@@ -157,7 +157,7 @@ const RecomputationEntry = Type.Object({
 });
 export type RecomputationEntry = Static<typeof RecomputationEntry>;
 
-/** The first sight of the user; or, of `time`, a period of `time` triggers that ended. */
+/** The user was first seen, or (`time`) a period of `time` triggers ended. */
 const ClockEntry = Type.Object({
   kind: Type.Enum(['user_creation', 'time']),
   ...Entry,
@@ -165,7 +165,7 @@ const ClockEntry = Type.Object({
 });
 export type ClockEntry = Static<typeof ClockEntry>;
 
-/** What the clock or an administrator made of a streak. */
+/** The clock or an administrator changed a streak. */
 const StreakEntry = Type.Object({
   kind: Type.Literal('streak'),
   ...Entry,
@@ -174,15 +174,18 @@ const StreakEntry = Type.Object({
   start: LocalDate,
   end: LocalDate,
   length: Nullable(Type.Integer()),
-  /** The readable part of the administrator's key; null: the clock did it. */
+  /** Readable part of the administrator's key; `null` if the clock changed the streak. */
   who: Nullable(Type.String()),
-  /** The ID of the late event or reversal that it comes from, and of the one since which another holds; null: none. */
+  /**
+   * `correction`: ID of the late event or reversal that caused this entry. `supersededBy`: ID of the one that replaced it. Both
+   * are `null` if there is none.
+   */
   correction: Nullable(Uuid),
   supersededBy: Nullable(Uuid),
 });
 export type StreakEntry = Static<typeof StreakEntry>;
 
-/** How the user ended a run of a leaderboard. */
+/** The user's final rank and score in a leaderboard run. */
 const LeaderboardEntry = Type.Object({
   kind: Type.Literal('leaderboard'),
   ...Entry,
@@ -194,7 +197,7 @@ const LeaderboardEntry = Type.Object({
 });
 export type LeaderboardEntry = Static<typeof LeaderboardEntry>;
 
-/** What an administrator did about the user, as the audit log has it. */
+/** An administrator's action on the user, from the audit log. */
 const AdministrationEntry = Type.Object({
   kind: Type.Literal('administration'),
   ...Entry,
@@ -220,7 +223,10 @@ export const TimelineEntry = Type.Union([
 ]);
 export type TimelineEntry = Static<typeof TimelineEntry>;
 
-/** A page; `nextCursor` leads to the next, null: this is the last. `detailsFrom`: events and awards before this UTC date were dropped. */
+/**
+ * A page of the timeline. `nextCursor` is `null` on the last page. `detailsFrom`: events and awards before this UTC date are
+ * deleted.
+ */
 export const TimelinePage = Type.Object({
   entries: Type.Array(TimelineEntry),
   detailsFrom: Nullable(Type.String({ format: 'date' })),

@@ -2,24 +2,24 @@ import { Type, type Static } from 'typebox';
 import { INSTEAD_OF_NULL } from './client-keywords.ts';
 import { AttributeValue, LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
-/** A map of strings. Unlike a record by pattern it also covers keys with line breaks. */
+/** A map of strings. Unlike a record with a key pattern, it accepts keys with line breaks. */
 export const StringMap = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
 });
 
-/** Clients and proxies remove the path segments `.` and `..` from a URL, so no request could name such a user. */
+/** Clients and proxies remove the path segments `.` and `..` from URLs, so no request could address such users. */
 export const USER_ID_PATTERN = '^(?!\\.{1,2}$)';
 export const UserId = Type.String({ minLength: 1, maxLength: 255, pattern: USER_ID_PATTERN });
 
-/** The most that a request may say of a user, in bytes of UTF-8 and in numbers; what is stored already may be more. */
+/** Limits for requests, in UTF-8 bytes or items. Stored users may exceed them. */
 const LIMITS = { nameBytes: 1_024, emailBytes: 320, tzBytes: 255, tokens: 20, tokenBytes: 1_024 };
 const MOST_ATTRIBUTES = 100;
 
-/** Something, `@` and something, without space or line breaks; or nothing, which clears it. */
+/** Text, `@` and text without whitespace or control characters; an empty string clears the address. */
 export const EMAIL_PATTERN = '^([^\\s\\p{Cc}@]+@[^\\s\\p{Cc}@]+)?$';
 
-/** Attributes of a user or an event, as they are sent. */
+/** Attributes of a user or an event in a request. */
 export const SentAttributes = Type.Unsafe<Record<string, string>>({
   type: 'object',
   maxProperties: MOST_ATTRIBUTES,
@@ -43,13 +43,13 @@ const userFields = {
 };
 
 /**
- * User fields to set: sent ones replace, others stay. Null is "not sent", also where the contract types it; `''` clears a
- * name, an e-mail address or a zone, `[]` the device tokens.
+ * User fields to set. Fields in the request replace stored ones; others stay. `null` means "not sent", even where the
+ * contract allows it. `''` clears a name, email address or time zone; `[]` clears the device tokens.
  */
 export const UpdatedUser = Type.Object(userFields);
 export type UpdatedUser = Static<typeof UpdatedUser>;
 
-/** The user of an event, by ID, with fields to set. */
+/** The user of an event: the ID and fields to set. */
 export const UpsertedUser = Type.Object({ id: UserId, ...userFields });
 export type UpsertedUser = Static<typeof UpsertedUser>;
 
@@ -69,8 +69,8 @@ export const User = Type.Object({
 export type User = Static<typeof User>;
 
 /**
- * A user as a change answers. `pendingLeaderboards`: keys of the leaderboards on which the user's score is still in the group of the
- * previous attributes; the user's next event moves it. Left out where there are none.
+ * A user after a change. `pendingLeaderboards`: keys of leaderboards that still show the user's score in the group of the
+ * previous attributes, until the user's next event moves it. Omitted if there are none.
  */
 export const ChangedUser = Type.Object({
   ...User.properties,

@@ -3,7 +3,7 @@ import { Nullable, Uuid } from './schemas.ts';
 import { UserId } from './user.ts';
 import { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** What the log of a webhook holds, as it is asked for and answered. */
+/** The delivery log of a webhook, as the Admin API requests and returns it. */
 
 const DateTime = Type.String({ format: 'date-time' });
 
@@ -11,7 +11,6 @@ export const DeliveryStatus = Type.Enum(['pending', 'delivered', 'failed']);
 
 const WebhookType = Type.Enum([...WEBHOOK_EVENTS]);
 
-/** A message in the log of a webhook. */
 export const WebhookDelivery = Type.Object({
   /** The `webhook-id` of every try. */
   id: Uuid,
@@ -21,7 +20,7 @@ export const WebhookDelivery = Type.Object({
   status: DeliveryStatus,
   test: Type.Boolean(),
   tries: Type.Integer(),
-  /** Status of the last try's answer; null: no try, or no answer. */
+  /** HTTP status of the last try; `null` before the first try or if there was no answer. */
   lastStatus: Nullable(Type.Integer()),
   reason: Nullable(Type.String()),
   at: DateTime,
@@ -39,7 +38,7 @@ const DeliveryAttempt = Type.Object({
   answer: Nullable(Type.String()),
 });
 
-/** A message with what it says and all its tries, oldest first. */
+/** A message with its payload and all tries, oldest first. */
 export const ShownWebhookDelivery = Type.Object({
   ...WebhookDelivery.properties,
   payload: Type.Unknown(),
@@ -47,14 +46,14 @@ export const ShownWebhookDelivery = Type.Object({
 });
 export type ShownWebhookDelivery = Static<typeof ShownWebhookDelivery>;
 
-/** A page of the log, newest first; `nextCursor` leads to the next, null: this is the last. */
+/** A page of the log, newest first. `nextCursor` is `null` on the last page. */
 export const WebhookDeliveries = Type.Object({
   deliveries: Type.Array(WebhookDelivery),
   nextCursor: Nullable(Type.String()),
 });
 export type WebhookDeliveries = Static<typeof WebhookDeliveries>;
 
-/** Which messages of the log are asked for; `from` and `to`: when they were made. */
+/** Filters of the log. `from` and `to` apply to the time when a message was created. */
 export const DeliveryQuery = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
   cursor: Type.Optional(Type.String({ pattern: '^\\d{1,15}$' })),
@@ -66,7 +65,7 @@ export const DeliveryQuery = Type.Object({
 });
 export type DeliveryQuery = Static<typeof DeliveryQuery>;
 
-/** Which messages of the log are to be sent again. */
+/** Which messages to send again. */
 export const ResendRequest = Type.Object({
   status: Type.Optional(Type.Enum(['failed', 'delivered'])),
   types: Type.Optional(Type.Array(WebhookType, { minItems: 1, uniqueItems: true })),
@@ -75,7 +74,7 @@ export const ResendRequest = Type.Object({
 });
 export type ResendRequest = Static<typeof ResendRequest>;
 
-/** A resend, and how far it is. */
+/** A resend and its progress. */
 export const WebhookResend = Type.Object({
   id: Uuid,
   status: Type.Enum(['failed', 'delivered']),
@@ -89,10 +88,10 @@ export const WebhookResend = Type.Object({
 });
 export type WebhookResend = Static<typeof WebhookResend>;
 
-/** How a webhook fares: what waits for it, and why nothing is sent, where that is so. */
+/** A webhook's status: pending messages, and the reason if Laurel does not send them. */
 export const WebhookState = Type.Object({
   waiting: Type.Integer(),
-  /** When the oldest that waits was made. */
+  /** When the oldest pending message was created. */
   oldest: Nullable(DateTime),
   full: Type.Boolean(),
   failures: Type.Integer(),

@@ -1,4 +1,4 @@
-/** What a webhook can be notified of. */
+/** Types of webhook notifications. */
 export const WEBHOOK_EVENTS = [
   'achievement.completed',
   'streak.started',

@@ -64,7 +64,7 @@ const WrappedStreak = Type.Object({
 });
 export type WrappedStreak = Static<typeof WrappedStreak>;
 
-/** A user's year. */
+/** A user's year in review. */
 export const WrappedResponse = Type.Object({
   user: User,
   activity: Type.Object({

@@ -1,29 +1,28 @@
 import { Temporal } from 'temporal-polyfill';
 import { dateOf, DAY_MS, localDay } from './periods.ts';
 
-/** The offset of a time zone from UTC, and until when (epoch ms) it holds: the zone's next transition. */
+/** A time zone's offset from UTC, valid until `untilMs` (epoch ms), the zone's next transition. */
 export interface ZoneOffset {
   offsetSeconds: number;
   untilMs: number;
 }
 
-// Zones without a further transition are looked at again after a while, in case the zone's rules are renewed.
+// Zones without a further transition are computed again after this time, in case the time zone database changes.
 const NO_TRANSITION_MS = 366 * DAY_MS;
 const known = new Map<string, (ZoneOffset & { fromMs: number })[]>();
 /** More than the time zone database has (about 600). */
 const MOST_KNOWN = 5_000;
-/** Of a zone: what holds now, and what held at a few times that are asked for again and again. */
+/** Offsets cached per zone: the current one and a few earlier or later ones. */
 const MOST_OF_ZONE = 4;
 
-/** By the name in lower case: its spelling in the time zone database. No more than there are zones. */
+/** Spellings in the time zone database, keyed by lower-case name. Bounded by the number of zones. */
 const spellings = new Map<string, string>();
-/** So begin no fixed offsets, which are as many as one likes: `+05:30` is none, `Etc/GMT+5` is one of the names. */
+/** Excludes fixed offsets such as `+05:30`, which are unbounded. `Etc/GMT+5` is a name. */
 const NAME = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
 
 /**
- * The name of a zone as the time zone database spells it, whatever the case it is sent in (`europe/berlin`); null for one
- * that is none. A link is a name of its own (`Asia/Calcutta` and `Asia/Kolkata`): it stays what was sent, on every
- * release of Node alike.
+ * Returns a zone's name as the time zone database spells it, for input in any case (`europe/berlin`), or `null` if the zone
+ * does not exist. A link keeps its own name (`Asia/Calcutta` does not become `Asia/Kolkata`) on every release of Node.
  */
 export function zoneName(text: string): string | null {
   if (!NAME.test(text)) return null;
@@ -40,7 +39,7 @@ export function zoneName(text: string): string | null {
   }
 }
 
-/** The offset of an IANA zone at a time; null for a name that is not one. Computed once between transitions. */
+/** The offset of an IANA zone at a time; `null` if the zone does not exist. Cached until the next transition. */
 export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
   const ofZone = known.get(name) ?? [];
   for (const each of ofZone) if (each.fromMs <= nowMs && nowMs < each.untilMs) return each;
@@ -51,7 +50,7 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
     const untilMs = Math.min(next, nowMs + NO_TRANSITION_MS);
     const offset = { offsetSeconds: zoned.offsetNanoseconds / 1e9, untilMs, fromMs: nowMs };
     if (known.size >= MOST_KNOWN) known.clear();
-    // The same again is one that was asked for later times so far.
+    // Replaces a cached entry with the same transition, which did not reach back to `nowMs`.
     const others = ofZone.filter((each) => each.untilMs !== untilMs).slice(0, MOST_OF_ZONE - 1);
     known.set(name, [offset, ...others]);
     return offset;
@@ -61,14 +60,14 @@ export function zoneOffset(name: string, nowMs: number): ZoneOffset | null {
   }
 }
 
-/** The local day (epoch day) in a zone; UTC's without a zone. */
+/** The local day (epoch day) in a zone; `null` means UTC. */
 export const dayIn = (tz: string | null, nowMs: number): number =>
   localDay(nowMs, tz === null ? 0 : (zoneOffset(tz, nowMs)?.offsetSeconds ?? 0));
 
 const starts = new Map<string, number>();
 const MOST_STARTS = 5_000;
 
-/** When a local day (epoch day) begins in an IANA zone, epoch ms; UTC's for a name that is none. Remembered. */
+/** When a local day (epoch day) begins in an IANA zone (epoch ms); unknown zones count as UTC. Cached. */
 export function dayStartMs(name: string, day: number): number {
   const key = `${day} ${name}`;
   const known = starts.get(key);

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { INSTEAD_OF_NULL, OLDER_VALUES, WHOLE } from '../domain/client-keywords.ts';
 import type { Strictness } from './strict-client.ts';
 
-/** A schema as it is written out. */
+/** A JSON schema. */
 interface Written {
   properties?: Record<string, Written>;
   additionalProperties?: boolean | Written;
@@ -13,16 +13,16 @@ interface Written {
   [INSTEAD_OF_NULL]?: unknown;
 }
 
-/** The value as the client reads it; the value itself is never changed: it may be a part of something that is kept. */
+/** Returns the value for a client. Never changes the original, which may be part of a cached object. */
 type Adapt = (value: unknown, client: Strictness) => unknown;
 
-/** Writes an answer for a client that cannot read all of it. */
+/** Writes an answer for a client that cannot read all values. */
 export type WriteAdapted = (answer: { body: unknown } | { json: string }, client: Strictness) => string | null;
 
 /**
- * Compiles, at start and once, what writes an operation's answers for strict clients: numbers that are whole in the contract are
- * rounded down, newer values of enums become the nearest older ones, and null is replaced or left out. Returns `null` for an
- * operation without such fields, so that it does not even look at who asks. An answer that is JSON text is parsed only if something in it may have to change.
+ * Compiles, once at start, the function that adapts an operation's answers for strict clients: rounds down numbers that are whole in the
+ * contract, replaces newer enum values by the nearest older ones, and replaces or omits `null`. Returns `null` for operations without such
+ * fields, so that they do not even check the client. JSON text is parsed only if something in it may have to change.
  */
 export function adaptedWriter(responses: Responses): WriteAdapted | null {
   let writer = writers.get(responses);
@@ -30,10 +30,10 @@ export function adaptedWriter(responses: Responses): WriteAdapted | null {
   return writer;
 }
 
-/** Of an operation, by status. */
+/** An operation's answers by status. */
 type Responses = Readonly<Record<number, TSchema | null>>;
 
-/** The surfaces have operations in common. */
+/** Shared, because the surfaces have operations in common. */
 const writers = new WeakMap<Responses, WriteAdapted | null>();
 
 function compileWriter(responses: Responses): WriteAdapted | null {
@@ -58,7 +58,7 @@ function compileWriter(responses: Responses): WriteAdapted | null {
   };
 }
 
-/** Found in texts too, which costs no more than a look in vain. */
+/** May also match inside strings, which only costs an unnecessary parse. */
 const FRACTION = /\d(?:\.\d|e-\d)/;
 const NEW_VALUES = new RegExp(`"${OLDER_VALUES}":(\\{[^}]*\\})`, 'g');
 
@@ -84,7 +84,7 @@ const olderValue =
   (value, { olderValues }) =>
     olderValues && typeof value === 'string' && Object.hasOwn(older, value) ? older[value] : value;
 
-/** A field whose value becomes `undefined` is not written. */
+/** A field whose value becomes `undefined` is omitted. */
 const insteadOfNull =
   (other: unknown): Adapt =>
   (value, { refusesNull }) =>

@@ -10,20 +10,20 @@ import { KeyRefusal } from './key-refusal.ts';
 
 const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
 
-/** A key's use is noted this often. */
+/** Interval of recording that a key is in use. */
 const USE_MS = 60_000;
 
 export interface Authenticator {
   /**
-   * Who presents the `X-API-KEY` header, at once where the key is cached. Throws (or rejects with) 401 for a
-   * missing, malformed, unknown, revoked or expired key.
+   * Returns the caller of the `X-API-KEY` header, synchronously if the key is cached. Throws or rejects with 401 if the key is missing,
+   * malformed, unknown, revoked or expired.
    */
   authenticate: (header: string | null) => Caller | Promise<Caller>;
-  /** Forgets every cached key: on the news that keys changed, and when news may have been missed. */
+  /** Clears the cache, when keys changed or when an announcement may have been missed. */
   invalidate: () => void;
 }
 
-/** The caller is made once a record, so that a cached key costs a hash and two look-ups. */
+/** One caller object per record, so that a cached key costs one hash and two lookups. */
 const callers = new WeakMap<KeyRecord, Caller>();
 
 function callerOf(record: KeyRecord): Caller {
@@ -36,10 +36,10 @@ function callerOf(record: KeyRecord): Caller {
   return caller;
 }
 
-// Stands in for the hash of a key that does not exist, so that refusing it takes the same work.
+// Compared for unknown keys, so that refusing them takes the same time.
 const NO_HASH = Buffer.alloc(32);
 
-/** The record, if it is of the key that was presented and holds at `nowMs`. Throws 401. */
+/** Returns the record if it matches the presented key and is valid at `nowMs`. Throws 401. */
 function admit(record: KeyRecord | null, { prefix, body }: PresentedKey, nowMs: number): KeyRecord {
   const hash = keyHash(body);
   const stored = record?.hash.length === hash.length ? record.hash : NO_HASH;
@@ -47,7 +47,7 @@ function admit(record: KeyRecord | null, { prefix, body }: PresentedKey, nowMs: 
   if (record === null) throw new KeyRefusal('unknown', { prefix });
   if (!isRight) throw new KeyRefusal('wrong_secret', { prefix });
   if (!record.active) throw new KeyRefusal('inactive', { prefix });
-  // At every use, so that a cached key expires by the clock.
+  // Checked at every use, so that a cached key expires on time.
   if (record.expiresMs !== null && record.expiresMs <= nowMs) throw new KeyRefusal('expired', { prefix });
   return record;
 }
@@ -55,15 +55,15 @@ function admit(record: KeyRecord | null, { prefix, body }: PresentedKey, nowMs: 
 type PresentedKey = NonNullable<ReturnType<typeof parseApiKey>>;
 
 /**
- * Makes the authenticator over the stored keys. `nowMs` is the machine's time, by which the cache forgets; `clockMs` is
- * Laurel's, by which keys expire and their use is noted.
+ * Creates the authenticator for stored keys. The cache expires by `nowMs`, the machine's time. Keys expire, and their use is recorded, by
+ * `clockMs`, Laurel's time.
  */
 export function createAuthenticator(options: {
   lookup: KeyLookup;
   limits?: Partial<KeyCacheLimits>;
   nowMs?: () => number;
   clockMs?: () => number;
-  /** Called once a minute a key at most: it was used at that time, epoch ms. */
+  /** Called at most once a minute per key, with the time of use (epoch ms). */
   onUse?: (key: KeyRecord, atMs: number) => void;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
@@ -90,8 +90,7 @@ export function createAuthenticator(options: {
 }
 
 /**
- * Throws 403 where an application key's call names a user who is not the key's own. Path and caller are enough of a
- * call where the path names the user.
+ * Throws 403 if a call with an application key names another user. If the path names the user, path and caller are sufficient as `call`.
  */
 export function requireOwnUser(
   operation: Operation,
@@ -103,7 +102,7 @@ export function requireOwnUser(
       throw new KeyRefusal('user', { prefix: call.caller.prefix, message: 'The API key is for another user' });
 }
 
-/** Throws 403, naming the scope, where a key's scope does not hold the operation. */
+/** Throws 403, naming the scope, if a key's scope does not include the operation. */
 export function requireScope({ keyScopes }: Operation, { kind, scope, prefix }: Caller): void {
   if (scope === 'all' || keyScopes.includes(scope)) return;
   const message =
@@ -114,8 +113,7 @@ export function requireScope({ keyScopes }: Operation, { kind, scope, prefix }: 
 }
 
 /**
- * Counts the opening of a live stream like a request with the key that asked for it: what the answer's headers say of the
- * limit. Throws 429.
+ * Counts the opening of a live stream as a request with the key that requested its ticket. Returns the rate limit headers. Throws 429.
  */
 export const countOpening = (
   { rateLimit }: Pick<ExchangeContext, 'rateLimit'>,

@@ -2,21 +2,21 @@ import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 
 /**
- * Collects a request body, up to a limit. uWS takes a chunk back when its callback returns, so that chunks are
- * copied; a body of one chunk, the common one, becomes text without a copy.
+ * Collects a request body up to a limit. uWS invalidates a chunk when its callback returns, so chunks are copied. A body in one chunk, the
+ * common case, becomes text without a copy.
  */
 export class BodyReader {
   private readonly limitBytes: number;
   private chunks: Buffer[] | null = null;
   private received = 0;
-  /** The whole body; null: it is not UTF-8. */
+  /** The whole body; `null` if it is not UTF-8. */
   private decoded: string | null = '';
 
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
   }
 
-  /** True once more than the limit came; nothing is kept from then on. */
+  /** Whether the limit was exceeded. The body is then no longer kept. */
   get overflowed(): boolean {
     return this.received > this.limitBytes;
   }
@@ -33,7 +33,7 @@ export class BodyReader {
     }
   }
 
-  /** The whole body; throws 400 if it is not UTF-8. */
+  /** Returns the whole body. Throws 400 if it is not UTF-8. */
   text(): string {
     if (this.decoded === null) throw new AppError('malformed', 'The body is not valid UTF-8');
     return this.decoded;

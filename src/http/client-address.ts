@@ -6,8 +6,8 @@ import type { HttpResponse } from './uws.ts';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * Whom a request comes from: the other end of the connection or, where that is a trusted proxy, the last address in
- * `X-Forwarded-For` that is none; what precedes it was written by the sender of the request.
+ * The client's address: the peer or, if that is a trusted proxy, the last untrusted address in `X-Forwarded-For`. Earlier addresses come from the
+ * sender of the request and prove nothing.
  * @param peer as `remoteAddress` returns it
  */
 export function clientAddress(
@@ -26,8 +26,8 @@ export function clientAddress(
 }
 
 /**
- * What stands for a client where clients are counted: an IPv4 address, or the /64 of an IPv6 one, which one customer has whole.
- * Null for this machine itself where clients come through trusted proxies: then what comes from here directly is an operator.
+ * The key for counting a client: its IPv4 address, or the /64 of its IPv6 address, which usually belongs to one customer. `null` for the local
+ * machine if clients connect through trusted proxies, because direct local requests then come from an operator.
  */
 function clientNetwork(address: string, trusted: readonly Network[]): string | null {
   if (trusted.length > 0 && ipaddr.parse(address).range() === 'loopback') return null;
@@ -36,7 +36,7 @@ function clientNetwork(address: string, trusted: readonly Network[]): string | n
   return `${new ipaddr.IPv6(network).toString()}/64`;
 }
 
-/** The same of a response that is not aborted; null where the connection is gone, too. */
+/** The network of a response's client; `null` if it is not counted or the connection is gone. */
 export function networkOf(
   res: HttpResponse,
   { forwardedFor, trusted }: { forwardedFor: string | null; trusted: readonly Network[] },

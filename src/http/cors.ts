@@ -4,14 +4,14 @@ import type { Handler } from './paths.ts';
 import { requestIdOf } from './request-id.ts';
 import { errorResponse, write, type Response } from './respond.ts';
 
-/** Request headers that a page's script may send in any case. */
+/** Request headers that scripts may always send. */
 const ALLOWED = ['X-API-KEY', 'Content-Type', 'Idempotency-Key', 'Tenant-ID'];
-/** Response headers that it may read. */
+/** Response headers that scripts may read. */
 const EXPOSED = 'Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
-/** How long a browser may remember a preflight, in seconds: two hours, the longest that browsers keep to. */
+/** How long browsers may cache a preflight, in seconds: two hours, the longest that browsers accept. */
 const MAX_AGE = '7200';
 
-/** The headers that let a page of this origin (`*`: of any) read a response. */
+/** Headers that let pages of this origin (`*`: any) read a response. */
 export const corsHeaders = (origin: string): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': EXPOSED,
@@ -20,8 +20,8 @@ export const corsHeaders = (origin: string): Readonly<Record<string, string>> =>
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /**
- * Our own headers and whatever else the page asks for: client libraries send headers that say what they are. They
- * are ignored here, and a list that leaves them out only keeps such a library from working in a browser.
+ * Our own headers and any others that the page requests. Client libraries send headers that identify them; the server ignores these, and refusing
+ * them would only break such libraries in browsers.
  */
 function allowedHeaders(asked: string): string {
   const known = new Set(ALLOWED.map((name) => name.toLowerCase()));
@@ -30,9 +30,9 @@ function allowedHeaders(asked: string): string {
 }
 
 /**
- * Answers a browser's preflight: an OPTIONS request that asks for a method. Any other OPTIONS request is refused
- * as `notAllowed`. Keys are sent in a header of their own and never by the browser itself, so that a page can do
- * nothing here without a key that it was given: any origin may be let in (Fetch standard, CORS protocol).
+ * Answers a browser's preflight: an OPTIONS request that names a method. Other OPTIONS requests get `notAllowed`. Browsers never send keys on their
+ * own, because keys have their own header. So a page can do nothing without a key, and any origin may be allowed (Fetch standard, CORS
+ * protocol).
  */
 export const preflightHandler =
   (context: ExchangeContext, { methods, notAllowed }: { methods: string; notAllowed: AppError }): Handler =>

@@ -12,37 +12,37 @@ import type { SessionAuthenticator } from './session-auth.ts';
 import type { BoardValues } from './strict-client.ts';
 import type { ResolveTenant } from './tenancy.ts';
 
-/** What all exchanges of a server share. */
+/** Shared by all exchanges of a server. */
 export interface ExchangeContext {
   surface: Operation['surface'];
   services: Services;
   authenticate: (header: string | null) => Caller | Promise<Caller>;
-  /** The sessions that stand for keys here; null: none do. */
+  /** Sessions accepted in place of keys; `null` for none. */
   sessions: SessionAuthenticator | null;
   resolveTenant: ResolveTenant;
-  /** Whether a tenant's live state can be read and changed now, null: that of any tenant; else 503. */
+  /** Whether a tenant's live state is available (`null`: any tenant's); otherwise 503. */
   isReady: (tenantNo: number | null) => boolean;
   rateLimit: RateLimit | undefined;
-  /** Undefined: any number of requests for files. */
+  /** `undefined` for no limit on requests for files. */
   fileLimit: FileLimit | undefined;
-  /** Counts wrong keys; undefined: nothing is limited. */
+  /** Limits wrong keys; `undefined` for no limit. */
   failedKeys: FailedKeys | undefined;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly Network[];
-  /** To whom values of boards are whole numbers. */
+  /** Which clients get leaderboard values as whole numbers. */
   boardValues: () => BoardValues;
   log: Log;
-  /** Makes the spans of sampled requests; null: none are made. */
+  /** Creates spans of sampled requests; `null` for none. */
   traces: Traces | null;
   requests: RequestMetrics;
-  /** Called for every key that is refused. */
+  /** Called for every refused key. */
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
-  /** By operation: that something is away. */
+  /** Limits log messages about outages, per operation. */
   logThrottle: LogThrottle;
   draining: boolean;
-  /** Headers that let pages of other origins read every response; null where they may not. */
+  /** Headers that let pages of other origins read responses; `null` if they may not. */
   cors: Readonly<Record<string, string>> | null;
-  /** Exchanges begun and not ended: their handlers may still use the services. */
+  /** Counts running exchanges, whose handlers may still use the services. */
   begun(): void;
   ended(): void;
 }

@@ -20,15 +20,14 @@ import { streamJson } from './stream.ts';
 import { strictnessOf } from './strict-client.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
-/** A client that sends too large a body is answered when it has sent nothing for so long, and after so long in any case. */
+/** A client that sends too large a body gets its answer after a pause of this length, or after the second time limit in any case. */
 const LINGER_QUIET_MS = 500;
 const LINGER_MS = 30_000;
 
 /**
- * One request and its response. The order of refusals: framing, key, limit, tenant, path (its user
- * included), query, media type, body (its user last).
- * The body is read while a key is looked up, because uWS drops what nobody listens to, but it is looked at
- * only afterwards. After an abort nothing touches the response; a handler that has begun ends.
+ * One request and its response. Checks run in this order: framing, key, rate limit, tenant, path (including its user), query, media type, body
+ * (its user last). The body is read during the key's lookup, because uWS discards unread data, but it is examined only afterwards. After
+ * an abort nothing uses the response any more; a running handler continues to its end.
  */
 export class Exchange {
   private readonly context: ExchangeContext;
@@ -40,12 +39,12 @@ export class Exchange {
   private rawQuery = '';
   private readonly rawParams: string[] = [];
   private body: BodyReader | null = null;
-  /** Set when the caller is admitted. */
+  /** Set once the caller is admitted. */
   private call: Call<unknown, unknown, unknown> | null = null;
-  /** What the answer says of the caller's limit. */
+  /** Rate limit headers of the answer. */
   private rateHeaders: Readonly<Record<string, string>> | null = null;
   private requestId: string | null = null;
-  /** Where the request is sampled. */
+  /** Set if the request is sampled. */
   private span: Span | null = null;
   private readonly begunMs = performance.now();
   private received = false;
@@ -53,13 +52,13 @@ export class Exchange {
   private aborted = false;
   private responded = false;
   private lastEventId: string | null = null;
-  /** Of an operation that answers with a file. */
+  /** Set for operations that return a file. */
   private fileRequest: FileRequest | null = null;
-  /** Of a body that is too large: when to answer at the latest, and the timer of the answer. */
+  /** Set for a body that is too large: latest time of the answer, and its timer. */
   private lingering: { untilMs: number; timer: NodeJS.Timeout } | null = null;
-  /** Tells a live stream that the connection is gone. */
+  /** Informs a live stream that the connection is gone. */
   private streamGone: (() => void) | null = null;
-  /** Wakes an answer in pieces that waits for the connection. */
+  /** Resumes a chunked answer that waits for the connection. */
   private wake: (() => void) | null = null;
 
   constructor(
@@ -72,14 +71,14 @@ export class Exchange {
     this.headOnly = headOnly;
   }
 
-  /** Takes the request: whatever uWS takes back when this returns is read here. */
+  /** Reads everything from the request that uWS invalidates when this returns. */
   begin(req: HttpRequest): void {
     const { route, res, context } = this;
     context.begun();
     res.onAborted(() => this.abort());
     this.head = readHead(req);
     for (let i = 0; i < route.paramNames.length; i += 1) this.rawParams.push(req.getParameter(i) ?? '');
-    // Undefined without a `?`, whatever the declared type says.
+    // Undefined without a `?`, despite the declared type.
     if (route.readQuery) this.rawQuery = (req.getQuery() as string | undefined) ?? '';
     if (context.traces !== null) this.span = context.traces.request(route.traced, req.getHeader('traceparent'));
     this.sender = new Sender(context, { operation: route.operation, req, res, head: this.head });
@@ -88,7 +87,7 @@ export class Exchange {
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(this.failure(fault), true);
     if (route.checkBody) {
-      // Of a body that is declared too large nothing is kept while its key is looked up.
+      // A body that is declared too large is not kept during the key's lookup.
       this.body = new BodyReader(this.declaredTooLarge() ? 0 : route.bodyBytes);
       res.onData((chunk, isLast) => this.data(chunk, isLast));
     } else this.received = true;
@@ -165,7 +164,7 @@ export class Exchange {
     return Number(this.head.contentLength) > this.route.bodyBytes;
   }
 
-  /** The request's ID, the same each time. */
+  /** The request's ID; the same on every call. */
   private id(): string {
     return (this.requestId ??= requestIdOf(this.head.requestId));
   }
@@ -197,7 +196,7 @@ export class Exchange {
     else if (isLast) this.run();
   }
 
-  /** The caller is admitted and the body is whole. */
+  /** Runs when the caller is admitted and the body is complete. */
   private run(): void {
     if (this.body === null) return this.handle();
     try {
@@ -214,7 +213,7 @@ export class Exchange {
   }
 
   private runWith(body: unknown, text: string): void {
-    // A large body was parsed in slices: the client may have left meanwhile.
+    // A large body was parsed in slices, so the client may have disconnected meanwhile.
     if (this.aborted) return;
     const { checkBody, dropUnsent } = this.route;
     if (text.includes('null')) dropUnsent(body);
@@ -231,7 +230,7 @@ export class Exchange {
       requireOwnUser(operation, call);
       const about = operation.scope === 'tenant' ? call.tenant.no : null;
       if ((operation.scope !== 'public' || operation.opensStream) && !this.context.isReady(about)) throw notReady();
-      // A ticket is good once: for the stream, and not for a look at its headers.
+      // HEAD must not consume the ticket, which opens one stream.
       if (this.headOnly && operation.opensStream && 200 in operation.responses)
         return this.respond({ status: 200, json: null }, false);
       const refused = operation.file === null ? null : this.context.fileLimit?.(this.sender.network());
@@ -253,7 +252,7 @@ export class Exchange {
     this.respond(response, false);
   }
 
-  /** The answer as JSON text that this client can read. */
+  /** The answer as JSON text, adapted to the client. */
   private written(
     answer: Exclude<Answer, { chunks: unknown } | { stream: unknown } | { file: unknown }>,
   ): string | null {
@@ -278,7 +277,7 @@ export class Exchange {
     this.observe(200);
   }
 
-  /** From here on the connection is the stream's. A server that ends does not wait for it: it ends streams itself. */
+  /** Hands the connection over to the stream. A server that shuts down ends streams itself and does not wait for them. */
   private openStream(admission: LiveAdmission): void {
     const { context, res } = this;
     this.responded = true;
@@ -308,7 +307,7 @@ export class Exchange {
   private respond(response: Response, close: boolean): void {
     if (this.responded) return;
     this.responded = true;
-    // An abort before the handler began has ended the exchange already.
+    // An abort before the handler began has already ended the exchange.
     if (!this.aborted || this.handling) {
       this.context.ended();
       this.observe(response.status);
@@ -342,8 +341,8 @@ export class Exchange {
   }
 
   /**
-   * Answers 413 and closes the connection when the whole body was read and dropped, or the client pauses. Were the connection
-   * closed while the client is writing, it would see a broken connection, and never the answer.
+   * Answers 413 and closes the connection when the whole body was read and discarded, or when the client pauses. Closing it while the client is
+   * writing would look like a broken connection and hide the answer.
    */
   private linger(): void {
     const nowMs = performance.now();

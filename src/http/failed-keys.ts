@@ -1,18 +1,18 @@
 import { AppError } from '../errors.ts';
 
-/** Addresses remembered; the one that failed longest ago goes first. */
+/** Most addresses remembered. The one whose last failure is oldest is forgotten first. */
 const ADDRESSES = 10_000;
 const MINUTE_MS = 60_000;
 
 /**
- * How many wrong keys may come from a client: so many at once, and as many a minute from then on. Further ones are answered 429
- * instead of 401. Only wrong keys are: a good key from the same address (an office, a proxy) is admitted at any time. Each process
- * counts what reaches it. Its memory is bounded, and a request with a good key costs nothing.
+ * Limits the wrong keys of a client: this many at once, then as many per minute. Further ones get 429 instead of 401. Valid keys from the same
+ * address (an office, a proxy) are always accepted. Each process counts its own requests. Memory is bounded, and requests with a valid key
+ * cost nothing.
  */
 export class FailedKeys {
   private readonly perMinute: number;
   private readonly nowMs: () => number;
-  /** Up to when what failed is paid off, ms; the last to fail is the last. */
+  /** Time in ms until which each address's failures are paid for, ordered by last failure. */
   private readonly paidUntilMs = new Map<string, number>();
 
   /** @param nowMs the machine's time, not the test clock's */
@@ -21,7 +21,7 @@ export class FailedKeys {
     this.nowMs = nowMs;
   }
 
-  /** Counts a wrong key. Returns the 429 to answer; null while the address may have more, as no address always may. */
+  /** Counts a wrong key. Returns the 429 to send, or `null` if the address is within its limit or unknown. */
   failed(address: string | null): AppError | null {
     if (address === null) return null;
     const nowMs = this.nowMs();
@@ -39,7 +39,7 @@ export class FailedKeys {
 
   private waitMs(address: string, nowMs: number): number {
     const costMs = MINUTE_MS / this.perMinute;
-    // As long as one more, of a whole burst, fits into the coming minute.
+    // Positive when one more failure would exceed a burst within the coming minute.
     return (this.paidUntilMs.get(address) ?? nowMs) + costMs - nowMs - MINUTE_MS - 1e-6;
   }
 }

@@ -1,9 +1,8 @@
 const NAME_LENGTH = 200;
 
 /**
- * The first field of a parsed JSON body whose text is of a kind, e.g. `user.id` or `[2].name`; where it is a key, the
- * object that has it. Null: none, the body itself, or one whose name is too long to be named. Bodies may be nested as
- * deeply as they like.
+ * Path of the first field of a parsed JSON body whose text matches, e.g. `user.id` or `[2].name`; for a matching key, the path of its object.
+ * `null` if there is none, it is the body itself, or the path is too long to report. Works at any depth of nesting.
  */
 export function fieldWith(body: unknown, isOne: (text: string) => boolean): string | null {
   const ahead: { value: unknown; path: string }[] = [{ value: body, path: '' }];

@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 
 const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
 
-/** The response with these lists added to its body, those that have something. */
+/** Adds the non-empty lists to a response's body. */
 const withLists = (response: Response, lists: Readonly<Record<string, readonly string[]>>): Response => {
   const added = Object.entries(lists).filter(([, list]) => list.length > 0);
   const body = { ...(JSON.parse(response.json!) as object), ...Object.fromEntries(added) };
@@ -17,7 +17,6 @@ const withLists = (response: Response, lists: Readonly<Record<string, readonly s
 
 const sentId = (req: HttpRequest): string => requestIdOf(req.getHeader('x-request-id'));
 
-/** `/healthz`: the process is up. */
 export const healthHandler =
   (context: ExchangeContext) =>
   (headOnly: boolean): Handler =>
@@ -31,13 +30,12 @@ export const healthHandler =
 
 interface Ready {
   readiness: () => Promise<Readiness>;
-  /** What is not served though the process is ready. */
+  /** What is not served although the process is ready. */
   notices: () => readonly string[];
 }
 
 /**
- * `/readyz`: 200, or 503 with what is missing, both with what is degraded and with notices if there are any; 503 from the moment that
- * draining begins.
+ * `/readyz`: 200, or 503 with what is missing; both include what is degraded and notices, if there are any. 503 once draining begins.
  */
 export const readyHandler =
   (context: ExchangeContext, ready: Ready) =>
@@ -67,7 +65,7 @@ async function answerReady(
   write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }
 
-/** `/metrics`: what `read` returns, in the Prometheus text format; 503 if it cannot be read now. */
+/** `/metrics`: the result of `read` in the Prometheus text format; 503 if it is not available. */
 export const metricsHandler =
   (context: ExchangeContext, read: () => Promise<string>) =>
   (headOnly: boolean): Handler =>

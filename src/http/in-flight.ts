@@ -1,4 +1,4 @@
-/** Counts what is going on, and reports when nothing is. */
+/** Counts operations in progress and reports when there are none. */
 export class InFlight {
   private running = 0;
   private waiting: (() => void)[] = [];
@@ -17,7 +17,7 @@ export class InFlight {
     for (const resolve of this.waiting.splice(0)) resolve();
   }
 
-  /** Resolves when nothing is running, or after `timeoutMs`. */
+  /** Resolves when nothing is in progress, or after `timeoutMs`. */
   async idle(timeoutMs: number): Promise<void> {
     if (this.running === 0) return;
     await new Promise<void>((resolve) => {

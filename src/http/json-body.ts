@@ -6,7 +6,7 @@ import { parseLarge } from './large-json.ts';
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 
-/** Throws 415 unless the body is declared as JSON (in UTF-8, where a charset is named). */
+/** Throws 415 unless the body is declared as JSON (in UTF-8, if a charset is given). */
 export function requireJsonType(contentType: string | null): void {
   if (contentType === 'application/json') return;
   const charset = contentType === null ? undefined : CHARSET.exec(contentType)?.[1]?.toLowerCase();
@@ -24,16 +24,16 @@ export function requirePlain(contentEncoding: string | null): void {
   throw new AppError('unsupported_media_type', 'The body must not be compressed: send it without Content-Encoding');
 }
 
-// In valid JSON a backslash occurs inside a string only, and an odd run of them begins an escape.
+// In valid JSON, backslashes occur only inside strings, and an odd run of them begins an escape.
 const NUL_ESCAPE = /(?<!\\)(?:\\\\)*\\u0000/;
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
-// What JSON.stringify leaves escaped of surrogates is what has no partner.
+// JSON.stringify escapes only surrogates without a partner.
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 /**
- * Parses a body. Throws 400 for malformed JSON, and for text that cannot be stored as it is: a NUL character
- * (Postgres refuses it) and a lone surrogate (it becomes U+FFFD in UTF-8, so that two IDs would meet). Only
- * escapes can bring them into valid JSON, so that without one the check is a search of the text.
+ * Parses a body. Throws 400 for malformed JSON and for text that cannot be stored unchanged: a NUL character (Postgres refuses it) and a lone
+ * surrogate (it becomes U+FFFD in UTF-8, so that two IDs could collide). Valid JSON can contain them only as escapes, so the check is a search of
+ * the text.
  */
 export function parseJson(text: string): unknown {
   if (text === '') throw new AppError('malformed', 'A JSON body is required');
@@ -47,7 +47,7 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** The same of a body that may be large, in slices; see `parseLarge` for what it refuses besides. */
+/** Like `parseJson`, for bodies that may be large; parses in slices. See `parseLarge` for additional limits. */
 export async function parseLargeJson(text: string): Promise<unknown> {
   const value = await parseLarge(text);
   if (text.includes('\\u')) refuseUnstorable(text, value);

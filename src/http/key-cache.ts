@@ -1,36 +1,36 @@
 import type { KeyRecord } from '../postgres/find-key.ts';
 
-/** Finds a key by its public part; null: there is none. */
+/** Finds a key by its public part, or returns `null`. */
 export interface KeyLookup {
   find(prefix: string): Promise<KeyRecord | null>;
 }
 
 export interface KeyCacheLimits {
-  /** Entries kept of each sort, known and unknown; the least recently used goes first. */
+  /** Most entries in each of the caches of known and unknown keys; least recently used ones are evicted. */
   entries: number;
-  /** How long a known key is believed should a change never be heard of. */
+  /** How long a known key is trusted if a change is never announced. */
   knownMs: number;
   /**
-   * How long, from then on, it is still believed where the look-up fails or hangs: with Postgres away events are
-   * taken as before. A change can hardly be made then, and would be heard of through Redis.
+   * How much longer it is trusted if the lookup fails or hangs, so that events are still accepted while Postgres is unreachable. Keys can hardly
+   * change then, and Redis would announce a change.
    */
   staleMs: number;
-  /** How long an unknown prefix is believed to be unknown. */
+  /** How long an unknown prefix is assumed to be unknown. */
   unknownMs: number;
 }
 
 interface Entry {
   record: KeyRecord | null;
   untilMs: number;
-  /** Until when it may be used where the look-up fails. */
+  /** Until when it may be used if the lookup fails. */
   staleUntilMs: number;
 }
 
-/** How long a look-up keeps a request waiting whose key was known, and how long the next request does without one. */
+/** How long a lookup may delay a request with a known key, and how long later requests skip the lookup. */
 const PATIENCE_MS = 250;
 const RETRY_MS = 5_000;
 
-/** Keys as they were looked up lately. `invalidate` forgets them all, answers that are on their way included. */
+/** Recently used keys. `invalidate` also discards the results of lookups in progress. */
 export class KeyCache {
   private readonly lookup: KeyLookup;
   private readonly limits: KeyCacheLimits;
@@ -45,7 +45,7 @@ export class KeyCache {
     this.nowMs = options.nowMs;
   }
 
-  /** The key, at once where it is cached. Simultaneous look-ups of one prefix are one query. */
+  /** The key, synchronously if it is cached. Concurrent lookups of a prefix share one query. */
   get(prefix: string): KeyRecord | null | Promise<KeyRecord | null> {
     const cache = this.known.has(prefix) ? this.known : this.unknown;
     const entry = cache.get(prefix);
@@ -59,7 +59,7 @@ export class KeyCache {
     return this.pending.get(prefix) ?? this.fetch(prefix);
   }
 
-  /** What the look-up of a key that was known finds; if that fails or takes too long, what was known. */
+  /** Looks up a known key again. Falls back to the cached one on failure or timeout. */
   private async renew(prefix: string, entry: Entry): Promise<KeyRecord | null> {
     const { known } = this;
     const found = this.pending.get(prefix) ?? this.fetch(prefix);
@@ -71,7 +71,7 @@ export class KeyCache {
       return await Promise.race([found, late]);
     } catch {
       found.catch(() => undefined);
-      // Meanwhile keys changed: this one may be among them.
+      // Keys changed meanwhile, possibly this one.
       if (known !== this.known) return this.get(prefix);
       entry.untilMs = this.nowMs() + RETRY_MS;
       return entry.record;
@@ -91,10 +91,10 @@ export class KeyCache {
     const found = this.lookup.find(prefix).then(
       (record) => {
         pending.delete(prefix);
-        // After an invalidation these maps are no longer in use: a stale answer goes nowhere.
+        // After an invalidation these maps are no longer used, so a stale result has no effect.
         const untilMs = this.nowMs() + (record ? this.limits.knownMs : this.limits.unknownMs);
         const staleUntilMs = record ? untilMs + this.limits.staleMs : untilMs;
-        // A key that was deleted is not to be believed any longer.
+        // A deleted key must no longer be trusted.
         if (record === null) known.delete(prefix);
         this.keep(record ? known : unknown, prefix, { record, untilMs, staleUntilMs });
         return record;

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 
-/** Why a key, or a session that stands for one, was not admitted (401) or not allowed (403). */
+/** Why a key or session was not authenticated (401) or not authorised (403). */
 export const REFUSAL_REASONS = {
   missing: 'unauthorized',
   malformed: 'unauthorized',
@@ -18,10 +18,10 @@ export const REFUSAL_REASONS = {
 } as const;
 export type RefusalReason = keyof typeof REFUSAL_REASONS;
 
-/** That a key was refused. A 401 does not say why: somebody who guesses keys would learn from it. */
+/** A key was refused. A 401 does not say why, because that would help somebody who guesses keys. */
 export class KeyRefusal extends AppError {
   readonly reason: RefusalReason;
-  /** The key's readable part; null where there was none to read. */
+  /** The key's readable part; `null` if there is none. */
   readonly prefix: string | null;
 
   constructor(

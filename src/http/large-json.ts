@@ -1,11 +1,11 @@
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
 
-/** Text parsed at once: 1 to 3 ms, whatever it holds. */
+/** Text parsed at once: 1 to 3 ms, whatever it contains. */
 const PIECE = 65_536;
-/** No request of ours has a tenth of it. */
+/** More than ten times what valid requests need. */
 const MOST_DEPTH = 64;
-/** Most fields of one object. */
+/** Most fields per object. */
 const MOST_FIELDS = 10_000;
 
 const QUOTE = 0x22;
@@ -16,29 +16,28 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** An array or object that is open where the scan is. */
+/** An array or object that contains the current position. */
 interface Open {
   isArray: boolean;
-  /** Where its text begins. */
+  /** Start of its text. */
   start: number;
-  /** Where the text begins that is not parsed yet. */
+  /** Start of the text that is not parsed yet. */
   from: number;
-  /** Where its current member begins. */
+  /** Start of its current member. */
   member: number;
-  /** What was parsed of it; null: nothing, so that it may be parsed with what surrounds it. */
+  /** Its parsed members; `null` if there are none, so that it may be parsed together with its parent. */
   value: unknown[] | Record<string, unknown> | null;
   fields: number;
-  /** Whether its current member is parsed already. */
+  /** Whether its current member is already parsed. */
   memberDone: boolean;
 }
 
 const malformed = (): AppError => new AppError('malformed', 'The body is not valid JSON');
 
 /**
- * Parses JSON as `JSON.parse` does, but in slices: arrays and objects are cut between their members into pieces of 64 KiB.
- * Throws 400 for malformed JSON, more than 64 levels and an object of more than 10,000 fields: 400,000 fields alone
- * would hold the loop for 200 ms.
- * @param piece characters of a piece
+ * Parses JSON like `JSON.parse`, but in slices: arrays and objects are split between members into pieces of 64 KiB. Throws 400 for malformed
+ * JSON, more than 64 levels, and objects with more than 10,000 fields (400,000 fields would block the event loop for 200 ms).
+ * @param piece characters per piece
  */
 export const parseLarge = (text: string, piece: number = PIECE): Promise<unknown> => new LargeJson(text, piece).parse();
 
@@ -72,7 +71,7 @@ class LargeJson {
     return this.ended ? this.root : parsed(text);
   }
 
-  /** Where a string ends that begins here. */
+  /** End of the string that begins here. */
   private stringEnd(start: number): number {
     const { text } = this;
     for (let end = text.indexOf('"', start + 1); end > 0; end = text.indexOf('"', end + 1)) {
@@ -125,19 +124,19 @@ class LargeJson {
     }
   }
 
-  /** Makes what is open a value of its own, so that a piece of the innermost can be parsed by itself. */
+  /** Gives every open array and object its own value, so that a piece of the innermost one can be parsed separately. */
   private cutOut(): void {
     for (const [depth, one] of this.open.entries()) {
       const child = this.open[depth + 1];
       one.value ??= one.isArray ? [] : {};
       if (child === undefined || child.value !== null) continue;
-      // What comes before the member that the next one is in.
+      // The text before the member that contains the next one.
       if (one.member > one.from) this.add(one, one.member - 1);
       one.from = one.member;
     }
   }
 
-  /** Parses the members up to here, at least one, and adds them. */
+  /** Parses the members up to here (at least one) and adds them. */
   private add(to: Open, end: number): void {
     const piece = this.text.slice(to.from, end);
     const { value } = to;
@@ -158,13 +157,13 @@ class LargeJson {
       to.value.push(child.value);
       return;
     }
-    // Parsed with an empty object in the child's place: a number there would continue one that is before the child.
+    // Parsed with an empty object as the child's value, because a number could continue one that precedes the child.
     const [name, ...others] = Object.keys(parsed(`{${this.text.slice(to.member, child.start)}{}}`) as object);
     if (name === undefined || others.length > 0) throw malformed();
     setField(to, name, child.value);
   }
 
-  /** Refuses anything but the white space of JSON, which is less than what `trim` takes. */
+  /** Rejects everything except JSON whitespace, which `trim` does not match exactly. */
   private onlySpace(from: number, to: number): void {
     if (/[^ \t\r\n]/.test(this.text.slice(from, to))) throw malformed();
   }
@@ -174,7 +173,7 @@ function setField(to: Open, name: string, field: unknown): void {
   to.fields += 1;
   if (to.fields > MOST_FIELDS)
     throw new AppError('malformed', `The body has an object of more than ${MOST_FIELDS} fields`);
-  // Not by assignment: `__proto__` is a name like any other.
+  // Not by assignment, because `__proto__` must be an ordinary name.
   if (name === '__proto__')
     Object.defineProperty(to.value, name, { value: field, enumerable: true, configurable: true, writable: true });
   else (to.value as Record<string, unknown>)[name] = field;

@@ -7,7 +7,7 @@ import { requestIdOf } from './request-id.ts';
 import { errorResponse, write } from './respond.ts';
 import { fileRequest, sendFile } from './send-file.ts';
 
-/** What every file of a page is sent with: no other site frames it, and none learns of it. */
+/** Headers of every file of a page: other sites cannot frame it, and get no referrer. */
 const HEADERS: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'no-referrer',
@@ -32,8 +32,8 @@ const fileHandler =
   };
 
 /**
- * Adds a page's paths: each of its files by name, and nothing else of the file system. A file that is not there is not answered
- * with the document, so that a browser with an older document sees that it must load the newer one.
+ * Registers a page's files by name, and nothing else of the file system. A missing file is not answered with the document, so that a browser with an
+ * old document notices that it must load the new one.
  */
 export function addPage(
   paths: Paths,

@@ -2,21 +2,20 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import { staticFile, type StaticFile } from '../operations/static-file.ts';
 
-/** A file of a page in memory, ready to be sent. */
 export interface PageFile extends StaticFile {
-  /** Where it is asked for. */
+  /** Path of its URL. */
   path: string;
 }
 
-/** A page for browsers: one document, with the files that it loads. */
+/** A page for browsers: one document and the files that it loads. */
 export interface Page {
-  /** Where it is, e.g. `/console`. */
+  /** Its path, e.g. `/console`. */
   at: string;
   document: PageFile;
   assets: readonly PageFile[];
-  /** Whether paths below it are the document too: the page itself knows which view each is. */
+  /** Whether the document also answers paths below it; the page then chooses the view. */
   views: boolean;
-  /** What the document may load: a content security policy. */
+  /** Its content security policy. */
   policy: string;
 }
 
@@ -30,8 +29,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const compressed = (file: string): Buffer | null => (existsSync(file) ? readFileSync(file) : null);
 
 /**
- * Reads a page that was built: `index.html`, and files with hashed names in `assets`. All of it is read here, at the start, so
- * that no request ever names a file. Null: it is not built. Throws for a file of an unknown type.
+ * Reads a built page: `index.html`, and files with hashed names in `assets`. Everything is read at start, so that no request accesses the file
+ * system. `null` if the page is not built. Throws for a file of an unknown type.
  */
 export function readPage({
   folder,

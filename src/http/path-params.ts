@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts';
 
-/** A path parameter as it was meant. Throws 400 for a malformed escape, broken UTF-8 and a NUL. */
+/** Decodes a path parameter. Throws 400 for a malformed escape, invalid UTF-8 and a NUL. */
 export function decodeParam(raw: string): string {
-  // uWS decodes UTF-8 and puts U+FFFD for what is none.
+  // uWS decodes UTF-8 and replaces invalid bytes with U+FFFD.
   if (raw.includes('\uFFFD')) throw new AppError('malformed', 'The path is not valid UTF-8');
   if (!raw.includes('%')) return raw;
   let value: string;

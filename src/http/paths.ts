@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from './uws.ts';
 
 export type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
-/** The methods by the names of uWS's registering functions. */
+/** Names of uWS's registration functions, by method. */
 const VERBS = {
   GET: 'get',
   HEAD: 'head',
@@ -17,11 +17,11 @@ const VERBS = {
 } as const;
 type Verb = keyof typeof VERBS;
 
-/** The paths of a server: which methods each has, and what answers the rest. */
+/** The paths of a server: their methods, and the answers to other methods. */
 export class Paths {
   private readonly paths = new Map<string, Map<Verb, Handler>>();
 
-  /** Adds a method of a path, and HEAD with GET. Throws for one that is there already. */
+  /** Adds a method to a path, with HEAD for GET. Throws if it already exists. */
   add(path: string, method: Operation['method'], handler: (headOnly: boolean) => Handler): void {
     const verb = method.toUpperCase() as Verb;
     const pattern = routePattern(path);
@@ -33,8 +33,8 @@ export class Paths {
   }
 
   /**
-   * Registers everything with uWS. The other methods of a path are registered one by one besides `any`: uWS
-   * tries `any` last, so that GET of `/metrics/events` (POST only) would be taken for `/metrics/{id}`.
+   * Registers everything with uWS. Besides `any`, it registers each path's other methods individually: uWS tries `any` last, so GET of `/metrics/events`
+   * (POST only) would otherwise match `/metrics/{id}`.
    */
   register(
     app: TemplatedApp,

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 
 type Kind = 'integer' | 'number' | 'boolean' | 'string';
 
-/** `repeatable`: a text where it is given once, a list of texts, taken as they are, where it is given again or as a list. */
+/** `repeatable`: a string if it occurs once; a list of uninterpreted strings if it is repeated or sent as a list. */
 type Shape = 'one' | 'list' | 'repeatable';
 
 interface Parameter {
@@ -22,7 +22,7 @@ const kindOf = (schema: unknown): Kind => {
   return type === 'integer' || type === 'number' || type === 'boolean' ? type : 'string';
 };
 
-/** A text that is not of the kind stays a text: the schema then says what it must be. */
+/** Text that cannot be converted stays text; the schema then reports the expected type. */
 function typed(text: string, kind: Kind): unknown {
   if (kind === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
@@ -41,7 +41,7 @@ function decoded(text: string, name: string): string {
   return value;
 }
 
-/** A parameter's name as it was meant; one that cannot be decoded is none that we know. */
+/** Decodes a parameter's name. A name that cannot be decoded is unknown. */
 function nameOf(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -51,9 +51,9 @@ function nameOf(text: string): string {
 }
 
 /**
- * Makes the reader of a raw query string (without `?`) for a schema. Unknown parameters are ignored. A list
- * may be sent as repeated parameters (`ids` or `ids[]`), comma-separated, or both. A parameter that may be a text or a list
- * is a text when it is sent once by its name. Throws 422 for a malformed escape, a NUL, and a single value sent twice.
+ * Creates a reader of raw query strings (without `?`) for a schema. Unknown parameters are ignored. A list may be sent as repeated parameters
+ * (`ids` or `ids[]`), comma-separated, or both. A parameter that may be a string or a list is a string if it is sent once under its plain name.
+ * Throws 422 for a malformed escape, a NUL, and a single value sent twice.
  */
 export function queryReader(schema: TObject): (raw: string) => Record<string, unknown> {
   const parameters = new Map(

@@ -1,40 +1,40 @@
 import { AppError } from '../errors.ts';
 import type { Caller } from '../operations/operation.ts';
 
-/** Requests a second that one caller may make for ever; 0: any number. */
+/** Requests per second that a caller may make continuously; 0 for no limit. */
 export interface RateLimits {
-  /** One user, with all application keys of theirs that have no limit of their own, where the organisation sets none. */
+  /** Limit per user, over all application keys without a limit of their own, unless the organisation sets one. */
   applicationPerSecond: number;
-  /** One admin key. */
+  /** Limit per admin key. */
   adminPerSecond: number;
-  /** One address, for documents and pages that need no key. */
+  /** Limit per address, for documents and pages that need no key. */
   filesPerSecond: number;
 }
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Counts a request: what its answer's headers say of the limit, null without one. Throws 429. */
+/** Counts a request and returns its rate limit headers, or `null` if there is no limit. Throws 429. */
 export type RateLimit = (caller: Caller) => Headers | null;
 
-/** Counts a request from an address (null: one that is not counted); the 429 to answer, or null. */
+/** Counts a request from a network (`null` is not counted). Returns the 429 to send, or `null`. */
 export type FileLimit = (network: string | null) => AppError | null;
 
-/** A caller who was quiet may make this many seconds' requests at once. */
+/** After a pause, a caller may make this many seconds' worth of requests at once. */
 const BURST_S = 4;
 const BURST_MS = BURST_S * 1000;
 
 interface Spent {
   burst: number;
-  /** How long until the request would be admitted, ms; 0: it is. */
+  /** Time until the request would be admitted, in ms; 0 if it is. */
   waitMs: number;
-  /** How long until a whole burst may be made again, ms. */
+  /** Time until a whole burst is available again, in ms. */
   owedMs: number;
   remaining: number;
 }
 
 /**
- * A limit for each caller by itself. A caller is one number: the time up to which what was let through is paid off. Nobody owes more
- * than a burst, so callers who were last seen two bursts ago are forgotten by dropping a whole map.
+ * A limit per caller. A caller's state is one number: the time until which its admitted requests are paid for. Nobody owes more than one
+ * burst, so dropping a whole map forgets callers last seen two bursts ago.
  */
 class Buckets {
   private readonly nowMs: () => number;
@@ -71,11 +71,10 @@ const tooMany = (waitMs: number, headers: Headers = {}): AppError =>
   });
 
 /**
- * Limits callers, so that a flood of one takes nothing from the others. Each process counts what reaches it: several together let
- * through that much more. An application key with a limit of its own is counted by itself; the other keys of its user are counted
- * together.
- * @param organisationPerSecond the organisation's limit of application keys; null: that of `limits`
- * @param nowMs the machine's time, not the test clock's, from whenever; `wallMs`: the same as epoch ms
+ * Limits callers, so that a flood from one does not affect others. Each process counts its own requests, so several processes together admit
+ * that many times more. Application keys with their own limit are counted separately; a user's other keys are counted together.
+ * @param organisationPerSecond the organisation's limit for application keys; `null` for that of `limits`
+ * @param nowMs the machine's time, not the test clock's, with any origin; `wallMs`: the same as epoch ms
  */
 export function createRateLimit(
   limits: Pick<RateLimits, 'applicationPerSecond' | 'adminPerSecond'>,
@@ -86,7 +85,7 @@ export function createRateLimit(
   const buckets = new Buckets(nowMs);
   return (caller) => {
     const { kind, prefix, rateLimit, tenantNo, userId } = caller;
-    // Nobody's requests, those of public operations, need no key and are not counted here.
+    // Requests without a key, of public operations, are not counted here.
     if (prefix === '') return null;
     const perSecond =
       kind === 'admin' ? limits.adminPerSecond : (rateLimit ?? organisationPerSecond() ?? limits.applicationPerSecond);
@@ -96,7 +95,7 @@ export function createRateLimit(
     const headers = {
       'X-RateLimit-Limit': String(burst),
       'X-RateLimit-Remaining': String(remaining),
-      // When a whole burst may be made again, epoch seconds: what generated clients wait for.
+      // When a whole burst is available again, in epoch seconds; generated clients wait until then.
       'X-RateLimit-Reset': String(Math.ceil((wallMs() + owedMs) / 1000)),
     };
     if (waitMs === 0) return headers;
@@ -104,7 +103,7 @@ export function createRateLimit(
   };
 }
 
-/** Limits addresses; undefined where nothing is limited. */
+/** Limits addresses; `undefined` if there is no limit. */
 export function createFileLimit(
   perSecond: number,
   nowMs: () => number = () => performance.now(),

@@ -1,22 +1,22 @@
-/** One thing that this process needs. */
+/** A dependency of this process. */
 export interface ReadinessCheck {
-  /** Rejects when it is not well; one that takes too long counts as not well. */
+  /** Rejects if the dependency is not healthy. A timeout counts as not healthy. */
   check: () => Promise<unknown>;
-  /** Whether no event can be taken without it. Otherwise the process only does less. */
+  /** Whether events cannot be accepted without it. Otherwise the process is only degraded. */
   needed: boolean;
 }
 
-/** What of this process is not well, by the names of the checks. */
+/** Dependencies of this process that are not healthy, by the names of their checks. */
 export interface Readiness {
-  /** Without these no event can be taken: not ready. */
+  /** Without these, events cannot be accepted, and the process is not ready. */
   missing: readonly string[];
-  /** Without these some requests are refused, or take longer. */
+  /** Without these, some requests are refused or take longer. */
   degraded: readonly string[];
 }
 
 /**
- * Runs the named checks side by side and gives each `timeoutMs`. Calls at the same time share one run, and the answer names the checks
- * that failed, not why: the endpoint is open to anyone. Never rejects.
+ * Runs the checks concurrently, each with a limit of `timeoutMs`. Concurrent calls share one run. The result names the failed checks but not
+ * the reasons, because the endpoint is public. Never rejects.
  */
 export function createReadiness(
   checks: Readonly<Record<string, ReadinessCheck>>,

@@ -3,8 +3,8 @@ import type { HttpResponse } from './uws.ts';
 const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
 /**
- * The address at the other end of the connection, in its short form; an IPv4 address as such. Null where the socket reports
- * none. `res` must not be aborted. Costs a microsecond or two: for what is recorded, not for every event.
+ * The peer's address in its short form; IPv4 addresses in IPv4 notation. `null` if the socket reports none. `res` must not be aborted. Costs a
+ * microsecond or two, so it is for recorded requests, not for every event.
  */
 export function remoteAddress(res: HttpResponse): string | null {
   const text = Buffer.from(res.getRemoteAddressAsText()).toString('latin1');

@@ -2,8 +2,8 @@ import { AppError } from '../errors.ts';
 import type { HttpRequest } from './uws.ts';
 
 /**
- * The headers that Laurel reads; null: not sent. "Sent but empty" is kept apart, so that an idempotency key that
- * is there but cannot be read is not taken for none.
+ * The headers that Laurel reads; `null` if absent. An empty header is not `null`, so that an unreadable idempotency key is not mistaken for
+ * a missing one.
  */
 export interface RequestHead {
   apiKey: string | null;
@@ -14,21 +14,21 @@ export interface RequestHead {
   contentEncoding: string | null;
   contentLength: string | null;
   transferEncoding: string | null;
-  /** All of them in one, as their order is; a proxy may add a header of its own. */
+  /** All values joined in order; each proxy may add a header. */
   forwardedFor: string | null;
-  /** The language that a generated client says it is of. */
+  /** The programming language that a generated client reports. */
   language: string | null;
-  /** The version of the contract that it says it was made from. */
+  /** The version of the contract that the client was generated from. */
   contractVersion: string | null;
-  /** A header of these that was sent twice. */
+  /** Name of a header that was sent more than once. */
   repeated: string | null;
-  /** Bytes of all headers, whether they are read or not. */
+  /** Size of all headers in bytes. */
   bytes: number;
 }
 
-/** Bytes of request line and headers that are accepted; more is answered 431. 100 repeated `ids` fit. */
+/** Limit for request line and headers in bytes; larger ones are answered with 431. 100 repeated `ids` fit. */
 const MAX_HEAD_BYTES = 16_384;
-/** The colon and space between a header's name and value, and its line's end. */
+/** Colon and space between a header's name and value, and the line break. */
 const AROUND_HEADER = 4;
 
 let head: RequestHead;
@@ -49,7 +49,7 @@ function collect(name: string, value: string): void {
       head.idempotencyKey = value;
       break;
     case 'x-request-id':
-      // For readers of logs only: that it was sent twice is no fault.
+      // Only for readers of logs, so repeating it is allowed.
       head.requestId ??= value;
       break;
     case 'content-type':
@@ -75,7 +75,7 @@ function collect(name: string, value: string): void {
       head.contractVersion = value;
       break;
     case 'x-fern-sdk-version':
-      // The package's own version: only where it does not say the contract's.
+      // The package's version, used only if the contract's is absent.
       head.contractVersion ??= value;
       break;
     case 'x-forwarded-for':
@@ -85,8 +85,8 @@ function collect(name: string, value: string): void {
 }
 
 /**
- * Copies the headers while the request is valid. One pass over all of them instead of a look-up each: 0.8 µs
- * against 0.4 µs for six headers, and the only way to see that one was sent twice or empty.
+ * Copies the headers while the request is valid. One pass instead of a lookup per header: 0.8 µs instead of 0.4 µs for six headers, but the
+ * only way to detect repeated and empty ones.
  */
 export function readHead(request: HttpRequest): RequestHead {
   head = {
@@ -109,8 +109,8 @@ export function readHead(request: HttpRequest): RequestHead {
 }
 
 /**
- * 431 for a request line and headers that are too long together, or null. uWS refuses what is four times as long
- * by itself, but not with JSON. `req` is valid only while it is handled.
+ * Returns 431 if request line and headers together are too long. uWS itself refuses four times that length, but not with JSON. `req` is
+ * valid only during the handler.
  */
 export function sizeFault(req: HttpRequest, headerBytes: number): AppError | null {
   // Undefined without a `?`, whatever the declared type says.
@@ -120,9 +120,8 @@ export function sizeFault(req: HttpRequest, headerBytes: number): AppError | nul
 }
 
 /**
- * What is wrong with how the message is framed, or null. After such a request the connection cannot be
- * trusted: two readers could disagree about where the next request begins. uWS itself refuses a
- * Content-Length that is no number, and one beside Transfer-Encoding.
+ * Returns an error if the message's framing is invalid. Such a connection cannot be trusted, because two readers could disagree about where
+ * the next request begins. uWS itself refuses an invalid Content-Length, and one together with Transfer-Encoding.
  */
 export function framingFault({ repeated, contentLength, transferEncoding }: RequestHead): AppError | null {
   if (repeated !== null) return new AppError('malformed', `The header ${repeated} was sent more than once`);
@@ -135,9 +134,8 @@ export function framingFault({ repeated, contentLength, transferEncoding }: Requ
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The idempotency key as sent; null without one. Throws 400 for one that could not be distinguished from another:
- * two keys taken for one would be an event lost. (uWS strips bytes beyond ASCII off both ends as if they were
- * spaces before anyone sees them; inside a key they are refused here.)
+ * The idempotency key as sent, or `null`. Throws 400 for a key that might be confused with another, because that would lose an event. uWS
+ * strips non-ASCII bytes from both ends as if they were spaces; inside a key they are refused here.
  */
 export function readIdempotencyKey(value: string | null): string | null {
   if (value !== null && !PRINTABLE_ASCII.test(value))

@@ -14,16 +14,16 @@ const STATUS_LINES: Record<number, string> = Object.fromEntries(
 
 export interface Response {
   status: number;
-  /** JSON text; null: no body, only with a status that has none (204). */
+  /** JSON text; `null` without a body, only for statuses that have none (204). */
   json: string | null;
-  /** Where the text is not JSON. */
+  /** Set if the text is not JSON. */
   contentType?: string;
   headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * `head`: headers only, as they would precede the body. `cors`: headers of every response, or none. `requestId`: of the
- * request, if it has one already.
+ * `head`: send only the headers that would precede the body. `cors`: additional headers of every response. `requestId`: the request's ID if
+ * it already has one.
  */
 interface How {
   head: boolean;
@@ -32,10 +32,10 @@ interface How {
   cors: Readonly<Record<string, string>> | null;
 }
 
-/** What a browser must never take for anything else than it says it is, such as a page. */
+/** Prevents browsers from interpreting an answer as another type, such as a page. */
 export const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' } as const;
 
-/** No answer may be kept by a cache on the way or in a browser: it is one user's, and a moment later it is another. */
+/** Forbids caching by proxies and browsers, because each answer is for one user and may soon change. */
 export function writeCommonHeaders(res: HttpResponse): void {
   res
     .writeHeader('Cache-Control', 'no-store')
@@ -44,12 +44,12 @@ export function writeCommonHeaders(res: HttpResponse): void {
 }
 
 /**
- * The peer of the connection that the last answer asked uWS to close, until uWS has closed it; null: none.
+ * Address of the peer whose connection uWS was last asked to close, until it has closed it; otherwise `null`.
  *
- * uWS closes a connection only after it has handled all bytes that it read at once, so a request that was sent together
- * with a faulty one would still be executed. uWS has no name for a connection, but it handles what it read from one
- * connection before it turns to the next. So a request that arrives while this is set came on the same connection. The address
- * protects other clients in the one case where uWS closes later: when the peer has not read earlier answers.
+ * uWS closes a connection only after it has handled all bytes of its last read, so it would still execute a request that was sent together
+ * with an invalid one. uWS has no identifier for connections, but it handles everything it read from one connection before it turns to
+ * the next. So a request that arrives while this is set came over the same connection. The address protects other clients in the one
+ * case where uWS closes later: when the peer has not read earlier answers.
  */
 let closing: string | null = null;
 
@@ -59,21 +59,21 @@ function closes(res: HttpResponse): void {
   setImmediate(connectionClosed);
 }
 
-/** To be called when uWS has closed a connection. */
+/** Call this when uWS has closed a connection. */
 export function connectionClosed(): void {
   closing = null;
 }
 
-/** Refuses a request that follows one after which its connection is closed (RFC 9112, 9.6). False: it is not such a request. */
+/** Refuses a request that follows one after which its connection closes (RFC 9112, 9.6). Returns whether it did. */
 export function refusedAfterClose(res: HttpResponse): boolean {
   if (closing === null || closing !== (remoteAddress(res) ?? '')) return false;
-  // Left without an answer, it would keep uWS from closing the connection and from sending the answer before it.
+  // Without an answer, uWS would neither close the connection nor send the previous answer.
   const error = new AppError('malformed', 'The connection is closed because of an earlier request');
   write(res, errorResponse(error), { head: false, close: true, cors: null });
   return true;
 }
 
-/** Writes a response in one go. With `close`, the connection is closed, and no further request on it is executed. */
+/** Writes a complete response. `close` also closes the connection, and no further request on it is executed. */
 export function write(res: HttpResponse, response: Response, how: How): void {
   if (how.close) closes(res);
   res.cork(() => {
@@ -85,18 +85,17 @@ export function write(res: HttpResponse, response: Response, how: How): void {
     if (how.cors) for (const name in how.cors) res.writeHeader(name, how.cors[name]!);
     if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);
     if (json !== null && !how.head) return res.end(json, how.close);
-    // Without a body, uWS cannot be asked to close the connection. A fault must close it, and needs no length of its text.
+    // uWS cannot close the connection of a response without a body. An error must close it, and does not need the body's length.
     if (how.close && status >= 400) return res.end('', true);
     if (how.close) res.writeHeader('Connection', 'close');
     if (json !== null) res.writeHeader('Content-Length', String(Buffer.byteLength(json)));
-    // Without arguments: given a length, it would never count as answered.
+    // Called without arguments: with a length, the response would never count as complete.
     return res.endWithoutBody();
   });
 }
 
 const errorJson = (error: string): string => JSON.stringify({ error });
 
-/** The response for an expected failure. */
 export const errorResponse = (error: AppError): Response => ({
   status: error.status,
   json: errorJson(error.message),
@@ -104,8 +103,8 @@ export const errorResponse = (error: AppError): Response => ({
 });
 
 /**
- * The response for anything thrown. A fault is logged under the request's ID, which the client is given too, and
- * its text says nothing of the inside. That Redis or Postgres is away meets every request: it is not logged for each.
+ * The response to any exception. An internal error is logged with the request's ID, which the client also receives; its text reveals no
+ * internals. Outages of Redis or Postgres affect every request, so they are not logged each time.
  */
 export function failureResponse(
   error: unknown,

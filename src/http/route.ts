@@ -8,25 +8,24 @@ import type { Check, Validation } from './validation.ts';
 /** An operation with everything compiled that its requests need. */
 export interface Route {
   operation: Operation;
-  /** What the span of a request says from its beginning. */
+  /** Initial attributes of a request's span. */
   traced: { name: string; attributes: Attributes };
-  /** Of its requests. */
   times: OperationTimes;
   paramNames: readonly string[];
-  /** Whether the path names the user, so that a key for another user is refused before the rest is looked at. */
+  /** Whether the path names the user. A key of another user is then refused before further checks. */
   userInPath: boolean;
   checkParams: Check | null;
   readQuery: ((raw: string) => unknown) | null;
   checkBody: Check | null;
-  /** Most bytes of the body. */
+  /** Limit of the body in bytes. */
   bodyBytes: number;
-  /** Writes answers for clients that cannot read all of them; null where every client can. */
+  /** Adapts answers for clients that cannot read all values; `null` if every client can. */
   writeAdapted: WriteAdapted | null;
-  /** Removes the optional fields of a body that are null. */
+  /** Removes optional fields that are `null` from a body. */
   dropUnsent: (body: unknown) => void;
 }
 
-/** @param limits.bodyBytes of any body; an operation may allow less */
+/** @param limits.bodyBytes limit for every body; an operation may set a lower one */
 export function compileRoute(
   operation: Operation,
   { validation, limits, requests }: { validation: Validation; limits: { bodyBytes: number }; requests: RequestMetrics },
@@ -35,7 +34,7 @@ export function compileRoute(
   try {
     return {
       operation,
-      // The path as it is declared, and not as it was sent: that has IDs of users.
+      // The declared path, because the actual one contains user IDs.
       traced: { name: operation.id, attributes: requestAttributes(operation) },
       times: requests.of(operation.id),
       paramNames: paramNames(operation.path),
@@ -52,7 +51,7 @@ export function compileRoute(
   }
 }
 
-/** By the semantic conventions for HTTP. */
+/** Follows the semantic conventions for HTTP. */
 const requestAttributes = ({ method, path, surface }: Operation): Attributes => ({
   'http.request.method': method.toUpperCase(),
   'http.route': path,
@@ -64,5 +63,5 @@ const requestAttributes = ({ method, path, surface }: Operation): Attributes => 
 /** `/v1/users/{id}` → `['id']`. */
 export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-/** `/v1/users/{id}` → `/v1/users/:id`, as uWS writes it. */
+/** Converts `/v1/users/{id}` to uWS's syntax `/v1/users/:id`. */
 export const routePattern = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');

@@ -2,39 +2,39 @@ import type { StaticFile } from '../operations/static-file.ts';
 import { NOSNIFF } from './respond.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
-/** What of a request for a file decides how it is answered. */
+/** The parts of a request for a file that determine the answer. */
 export interface FileRequest {
   acceptEncoding: string;
   ifNoneMatch: string;
   headOnly: boolean;
 }
 
-/** To be called while uWS lends the request. */
+/** Call this while uWS still allows access to the request. */
 export const fileRequest = (req: HttpRequest, headOnly: boolean): FileRequest => ({
   acceptEncoding: req.getHeader('accept-encoding'),
   ifNoneMatch: req.getHeader('if-none-match'),
   headOnly,
 });
 
-/** Named, and not with `q=0`, by which a client refuses it. */
+/** The encoding is listed, and not refused with `q=0`. */
 const BROTLI = /(?:^|[\s,])br\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i;
 const GZIP = /(?:^|[\s,])(?:x-)?gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i;
 
-/** The smallest form that the client takes. */
+/** The smallest encoding that the client accepts. */
 function formOf(file: StaticFile, accepted: string): { body: Buffer; encoding: string | null } {
   if (file.brotli !== null && BROTLI.test(accepted)) return { body: file.brotli, encoding: 'br' };
   if (file.gzip !== null && GZIP.test(accepted)) return { body: file.gzip, encoding: 'gzip' };
   return { body: file.body, encoding: null };
 }
 
-/** Whether the client has this very file already. */
+/** Whether the client already has this version of the file. */
 const has = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch !== '' &&
   ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag.slice(2));
 
 /**
- * Sends a file, or 304 where the client has it, and returns the status. The response must have a handler for aborts. A client that does
- * not read holds up its own connection only: nothing of the file is copied for it.
+ * Sends a file, or 304 if the client has it, and returns the status. The response must have an abort handler. A client that does not read only
+ * delays its own connection; the file is not copied for it.
  */
 export function sendFile(
   res: HttpResponse,

@@ -9,22 +9,22 @@ import type { RequestHead } from './request-head.ts';
 import { cameByHttps, readSession, setCookie, type PresentedSession, type SessionCookie } from './session-cookie.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
-/** The author of calls that the audit log does not record. */
+/** The author of calls that are not recorded in the audit log. */
 export const UNRECORDED: Author = Object.freeze({ who: '' });
 
-/** Who sent a request, by key or session, and from where. */
+/** The sender of a request: its key or session, and its address. */
 export class Sender {
   private readonly context: ExchangeContext;
   private readonly operation: Operation;
   private readonly res: HttpResponse;
   private readonly head: RequestHead;
-  /** Presented instead of a key. */
+  /** The session, if no key was sent. */
   private readonly session: PresentedSession | null = null;
   private readonly overHttps: boolean = false;
   private address: string | null = null;
   private isGone = false;
 
-  /** To be made while uWS lends the request. */
+  /** Must be constructed while uWS still allows access to the request. */
   constructor(
     context: ExchangeContext,
     { operation, req, res, head }: { operation: Operation; req: HttpRequest; res: HttpResponse; head: RequestHead },
@@ -33,20 +33,20 @@ export class Sender {
     this.operation = operation;
     this.res = res;
     this.head = head;
-    // An audited operation records the address even if the connection breaks while it is handled.
+    // Read now, because the connection may break while an audited operation runs.
     if (operation.audited) this.client();
     if (context.sessions === null) return;
-    // A key that is sent counts, whatever cookie the browser adds.
+    // A key takes precedence over a cookie that the browser adds.
     if (head.apiKey === null) this.session = readSession(req);
     this.overHttps = cameByHttps(req);
   }
 
-  /** To be called when the connection breaks: nothing can be asked of it any more. */
+  /** Call this when the connection breaks, after which its address is unavailable. */
   gone(): void {
     this.isGone = true;
   }
 
-  /** By whose key or session the request is made. Throws, or rejects with, KeyRefusal. */
+  /** Authenticates the request's key or session. Throws or rejects with KeyRefusal. */
   authenticated(): Caller | Promise<Caller> {
     const { context, session, head } = this;
     if (this.operation.scope === 'public') return NOBODY;
@@ -54,17 +54,17 @@ export class Sender {
     return context.authenticate(head.apiKey);
   }
 
-  /** Whom the audit log names, of an audited operation. */
+  /** The author of an audited operation, for the audit log. */
   author(caller: Caller, requestId: string): Author {
     return { who: caller.prefix, address: this.address, requestId };
   }
 
-  /** The header that gives the sender a session, or takes it away. */
+  /** The header that sets or deletes the session cookie. */
   cookie(session: SessionCookie): Record<string, string> {
     return { 'Set-Cookie': setCookie(session, { secure: this.overHttps, nowMs: Date.now() }) };
   }
 
-  /** What is answered to an error: where a key was refused, 429 if too many wrong ones came from the same network. */
+  /** Converts a refused key to 429 if too many wrong keys came from the same network; returns other errors unchanged. */
   refused(error: unknown): unknown {
     const refusal = this.asRefusal(error);
     if (refusal === null) return error;
@@ -74,20 +74,20 @@ export class Sender {
     return failedKeys?.failed(this.network()) ?? refusal;
   }
 
-  /** The sender's network, by which failed keys are counted; null: it is not counted, or the connection is gone. */
+  /** The network by which the sender's failed keys are counted; `null` if not counted or the connection is gone. */
   network(): string | null {
     if (this.isGone) return null;
     return networkOf(this.res, { forwardedFor: this.head.forwardedFor, trusted: this.context.trustedProxies });
   }
 
-  /** Of an operation that signs in, 401 says that what was in its body is no key. */
+  /** In a sign-in operation, a 401 means that the body contained a wrong key. */
   private asRefusal(error: unknown): KeyRefusal | null {
     if (error instanceof KeyRefusal) return error;
     const isSignIn = this.operation.signsIn && error instanceof AppError && error.code === 'unauthorized';
     return isSignIn ? new KeyRefusal('sign_in', { prefix: null, message: error.message }) : null;
   }
 
-  /** The sender's address; null where the connection is gone. */
+  /** The sender's address; `null` if the connection is gone. */
   private client(): string | null {
     if (this.address === null && !this.isGone)
       this.address = clientAddress(remoteAddress(this.res), {

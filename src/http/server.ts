@@ -25,79 +25,78 @@ import type { ResolveTenant } from './tenancy.ts';
 import { uws, type ListenSocket, type TemplatedApp } from './uws.ts';
 import { Validation } from './validation.ts';
 
-/** That something is away is logged of an operation this often. */
+/** Log interval, per operation, while a dependency is unreachable. */
 const REPEAT_MS = 1_000;
 
-/** One for all servers of the process: the surfaces have operations in common, and a schema is compiled once. */
+/** Shared by all servers of the process: the surfaces share operations, so each schema is compiled once. */
 const validation = new Validation();
 
 export interface ServerOptions {
   surface: Operation['surface'];
-  /** Those of the surface; the order does not matter. */
+  /** The operations of the surface, in any order. */
   operations: readonly Operation[];
   services: Services;
   authenticate: ExchangeContext['authenticate'];
-  /** Sessions that are taken instead of keys; without it none are. */
+  /** Sessions accepted in place of keys; none by default. */
   sessions?: ExchangeContext['sessions'];
   resolveTenant: ResolveTenant;
-  /** `bodyBytes`: of any request's body; operations may allow less. */
+  /** `bodyBytes`: limit for every request body. Operations may set a lower one. */
   limits: { bodyBytes: number };
-  /** Counts what a caller asks; undefined: nothing is limited. */
+  /** Limits callers' requests; `undefined` for no limit. */
   rateLimit?: RateLimit | undefined;
-  /** Counts requests for what needs no key, by address; undefined: nothing is limited. */
+  /** Limits requests for files without a key, by address; `undefined` for no limit. */
   fileLimit?: FileLimit | undefined;
   failedKeys?: ExchangeContext['failedKeys'];
   trustedProxies?: ExchangeContext['trustedProxies'];
-  /** The organisation's setting; without it whole numbers go to the clients that need them. */
+  /** The organisation's setting. By default, only clients that need whole numbers get them. */
   boardValues?: ExchangeContext['boardValues'];
   readiness: () => Promise<Readiness>;
-  /** What is not served though the process is ready, a sentence each, for `/readyz`; without it nothing is said. */
+  /** Sentences for `/readyz` about what is not served although the process is ready. */
   notices?: () => readonly string[];
-  /** Whether requests about a tenant can be answered now, null: about any: 503 otherwise. Without it they always can. */
+  /** Whether requests about a tenant (`null`: any tenant) can be served now; otherwise 503. True by default. */
   isReady?: ExchangeContext['isReady'];
-  /** Called for every key that is refused, with the address it came from. */
+  /** Called for every refused key, with the client's address. */
   onRefused?: ExchangeContext['onRefused'];
   /** Pages for browsers; none by default. */
   pages?: readonly Page[];
-  /** Observes the requests, those of other surfaces as well. */
+  /** Observes requests; shared with other surfaces. */
   requests?: RequestMetrics;
-  /** What `/metrics` answers; without it there is none. */
+  /** Text of `/metrics`; without it, the path does not exist. */
   metrics?: () => Promise<string>;
   log: Log;
-  /** Makes the spans of sampled requests; without it none are made. */
+  /** Creates spans of sampled requests; none by default. */
   traces?: ExchangeContext['traces'];
-  /** Called when no connection is taken any more: ends the live streams, so that their clients go elsewhere. */
+  /** Called when the server stops accepting connections. Ends live streams, so that clients reconnect elsewhere. */
   endStreams?: () => void;
-  /** The origin whose pages may call this surface from a browser, `*` for any; null or left out: none. */
+  /** The origin whose pages may call this surface from a browser; `*` for any, `null` (default) for none. */
   corsOrigin?: string | null;
   /**
-   * Several processes may listen on the port, and the kernel spreads connections over them. Off (the default), a
-   * port that is taken is refused: uWS would otherwise let a second Laurel share it unnoticed.
+   * Lets several processes listen on the port; the kernel distributes connections. If false (the default), a port in use is refused. uWS
+   * would otherwise let a second Laurel share it unnoticed.
    */
   sharedPort?: boolean;
 }
 
 export interface Server {
-  /** Requests that are being worked on. */
+  /** Number of requests in progress. */
   readonly inFlight: number;
-  /** Listens and resolves with the port (0 asks for a free one). Rejects with a sentence where it is taken. */
+  /** Listens and returns the port (0 chooses a free one). Rejects with a readable message if the port is in use. */
   listen(host: string, port: number): Promise<number>;
   /**
-   * Ends well: at once `/readyz` answers 503 and responses close their connections; after `graceMs` (for a load
-   * balancer to notice) no connection is taken; when all in flight has ended, or after `timeoutMs`, the rest is
-   * closed. Connections that are open and quiet get `lingerMs` more: a client may be just about to use one, is
-   * answered, and asked to close it. Resolves with the number of exchanges that were cut off.
+   * Shuts down gracefully. From the start, `/readyz` answers 503 and responses close their connections. After `graceMs`, in which a load
+   * balancer notices, no more connections are accepted. Once all requests have ended, or after `timeoutMs`, the rest is closed. Idle
+   * connections stay open for another `lingerMs`: a client may be about to send a request, which is still answered and closes the
+   * connection. Resolves with the number of exchanges that were cut off.
    */
   drain(options?: { graceMs?: number; lingerMs?: number; timeoutMs?: number }): Promise<number>;
-  /** Closes the listener and every connection at once. Safe to call twice. */
+  /** Closes the listener and every connection immediately. Can be called twice. */
   close(): void;
 }
 
 /**
- * The HTTP server of one surface: its operations with their aliases, HEAD where there is GET, 405 with `Allow`
- * for other methods of a known path, 404 elsewhere, `/healthz` and `/readyz`. Schemas are compiled here, so
- * that one that cannot be compiled stops the start. A connection takes one request at a time: uWS closes one
- * that sends the next request while an answer is being worked on.
+ * The HTTP server of one surface: its operations and aliases, HEAD for every GET, 405 with `Allow` for other methods of known paths, 404
+ * elsewhere, `/healthz` and `/readyz`. Compiles all schemas here, so that an invalid one prevents the start. A connection handles one
+ * request at a time: uWS closes a connection whose client sends the next request before the answer.
  */
 export function createServer(options: ServerOptions): Server {
   const { surface, services, authenticate, resolveTenant, limits, readiness, log } = options;
@@ -127,7 +126,7 @@ export function createServer(options: ServerOptions): Server {
   };
   const paths = new Paths();
   for (const operation of options.operations) {
-    // Made now, because compressing it would hold up requests.
+    // Compressed at start, because compression would delay requests.
     operation.file?.(services);
     const route = compileRoute(operation, { validation, limits, requests });
     for (const path of [operation.path, ...operation.aliases])
@@ -149,7 +148,7 @@ export function createServer(options: ServerOptions): Server {
   for (const page of options.pages ?? [])
     addPage(paths, { page, context, wrap: (handler) => sized(context, handler), notFound });
   const app = uws().App();
-  // Before the paths: a request for a WebSocket is one to this path's GET, too.
+  // Registered before the paths, because a WebSocket request is also a GET of this path.
   if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH))
     app.ws(LIVE_SOCKET_PATH, liveSocket(context, validation) as Parameters<typeof app.ws>[1]);
   paths.register(app, {
@@ -164,15 +163,15 @@ export function createServer(options: ServerOptions): Server {
   });
 }
 
-/** A form of `listen` that the declared types lack. */
+/** An overload of `listen` that is missing in the types. */
 interface HostListener {
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): void;
 }
 
-/** How often it is looked whether all connections are closed. */
+/** How often to check whether all connections are closed. */
 const LINGER_LOOK_MS = 20;
 
-// LIBUS_LISTEN_DEFAULT and LIBUS_LISTEN_EXCLUSIVE_PORT, which exist as types only.
+// LIBUS_LISTEN_DEFAULT and LIBUS_LISTEN_EXCLUSIVE_PORT, which exist only in the types.
 const SHARED = 0;
 const EXCLUSIVE = 1;
 
@@ -189,7 +188,7 @@ const refusal =
       });
     });
 
-/** What is answered outside an exchange is framed as in one. */
+/** Applies the framing checks of exchanges to handlers outside them. */
 const sized =
   (context: ExchangeContext, handler: Handler): Handler =>
   (res, req) => {
@@ -227,7 +226,7 @@ function serverOf(
   const close = (): void => {
     if (closed) return;
     closed = true;
-    // Closing the app closes its listener too; closing that twice would be fatal.
+    // Closing the app closes its listener; closing the listener twice would crash the process.
     listener = null;
     app.close();
   };
@@ -247,7 +246,7 @@ function serverOf(
     async drain({ graceMs = 0, lingerMs = 0, timeoutMs = 10_000 } = {}) {
       context.draining = true;
       if (graceMs > 0) await sleep(graceMs);
-      // Right after the event loop has taken the connections that wait: those behind them would be reset.
+      // Close right after the event loop has accepted the waiting connections. Those still in the queue would be reset.
       await new Promise((resolve) => setImmediate(resolve));
       closeListener();
       endStreams();
@@ -257,7 +256,7 @@ function serverOf(
       while (connections > 0 && performance.now() < quietMs) await sleep(LINGER_LOOK_MS);
       await inFlight.idle(Math.max(0, deadlineMs - performance.now()));
       const cutOff = inFlight.count;
-      // What was answered last may still be on its way out of this process.
+      // The last answers may not have left the process yet.
       await new Promise((resolve) => setImmediate(resolve));
       close();
       return cutOff;

@@ -8,20 +8,20 @@ import { KeyRefusal } from './key-refusal.ts';
 import type { PresentedSession } from './session-cookie.ts';
 
 const LIMITS: KeyCacheLimits = { entries: 1_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
-/** A key's use is noted this often. */
+/** Interval of recording that a key is in use. */
 const USE_MS = 60_000;
 
 export interface SessionAuthenticator {
   /**
-   * Whom the session stands for, at once where it is cached: its key, with the key's rights. Throws (or rejects with) 401 for
-   * one that is unknown or over, and 403 for a change without the session's CSRF token.
+   * Returns the caller of a session, with the rights of its key; synchronously if it is cached. Throws or rejects with 401 if the session is unknown
+   * or has ended, and with 403 for a change without the session's CSRF token.
    */
   authenticate: (session: PresentedSession) => Caller | Promise<Caller>;
-  /** Forgets every cached session: on the news that keys changed, and when news may have been missed. */
+  /** Clears the cache, when keys changed or when an announcement may have been missed. */
   invalidate: () => void;
 }
 
-/** The caller is made once a record: the token that finds a record is always the same. */
+/** One caller object per record, because each record belongs to one token. */
 const callers = new WeakMap<KeyRecord, Caller>();
 
 function callerOf(record: KeyRecord, token: string): Caller {
@@ -37,7 +37,7 @@ function callerOf(record: KeyRecord, token: string): Caller {
 
 const ENDED = 'The session is over: sign in again';
 
-/** The session's caller, if it holds at `nowMs`, the machine's time. Throws 401 or 403. */
+/** The session's caller, if it is valid at `nowMs` (the machine's time). Throws 401 or 403. */
 function admit(record: KeyRecord | null, { token, csrfToken, changes }: PresentedSession, nowMs: number): Caller {
   if (record === null) throw new KeyRefusal('session', { prefix: null, message: ENDED });
   const { prefix } = record;
@@ -57,13 +57,13 @@ function isSame(given: string, right: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Makes the authenticator over the stored sessions. Sessions are found by the hash of their token, so no look-up says how near a guess was. */
+/** Creates the authenticator for stored sessions. Lookups use the hash of the token, so their timing reveals nothing about a guess. */
 export function createSessionAuthenticator(options: {
-  /** By the hash of a session's token, base64url. */
+  /** Finds sessions by the hash of their token, base64url. */
   lookup: KeyLookup;
   /** The machine's time, epoch ms. */
   nowMs?: () => number;
-  /** Laurel's, by which a key's use is noted. */
+  /** Laurel's time, for recording the use of keys. */
   clockMs: () => number;
   onUse: (key: KeyRecord, atMs: number) => void;
 }): SessionAuthenticator {

@@ -1,21 +1,21 @@
 import type { HttpRequest } from './uws.ts';
 
-/** What a browser presents instead of a key. */
+/** The session that a browser presents instead of a key. */
 export interface PresentedSession {
   token: string;
-  /** The `X-CSRF-Token` header; '' where it was not sent. */
+  /** The `X-CSRF-Token` header; `''` if absent. */
   csrfToken: string;
-  /** Whether the request may change something, so that the header is needed. */
+  /** Whether the request may change something, which requires the header. */
   changes: boolean;
 }
 
-/** A cookie that is to be set; null: the one that there is ends. */
+/** A cookie to set; `null` deletes the existing one. */
 export type SessionCookie = { token: string; expiresMs: number } | null;
 
 const NAME = 'laurel_session';
 const COOKIE = new RegExp(`(?:^|;)\\s*${NAME}=([\\w-]{1,64})\\s*(?:;|$)`);
 
-/** The session in a request's cookie; null: there is none. `req` is valid only while it is handled. */
+/** The session in a request's cookie, or `null`. `req` is valid only during its handler. */
 export function readSession(req: HttpRequest): PresentedSession | null {
   const token = COOKIE.exec(req.getHeader('cookie'))?.[1];
   if (token === undefined) return null;
@@ -23,12 +23,12 @@ export function readSession(req: HttpRequest): PresentedSession | null {
   return { token, csrfToken: req.getHeader('x-csrf-token'), changes: method !== 'get' && method !== 'head' };
 }
 
-/** Whether the browser came by https, as a proxy in front says. Believed of anyone: it only makes the sender's own cookie stricter. */
+/** Whether a proxy reports that the browser used HTTPS. Trusted from anyone, because it only makes the sender's own cookie stricter. */
 export const cameByHttps = (req: HttpRequest): boolean => req.getHeader('x-forwarded-proto').startsWith('https');
 
 /**
- * The `Set-Cookie` header: no script reads the cookie, no other site has it sent, and it lasts as long as the session.
- * @param options.secure only over https
+ * The `Set-Cookie` header. Scripts cannot read the cookie, other sites cannot cause it to be sent, and it lasts as long as the session.
+ * @param options.secure send it over HTTPS only
  */
 export function setCookie(cookie: SessionCookie, { secure, nowMs }: { secure: boolean; nowMs: number }): string {
   const seconds = cookie === null ? 0 : Math.max(0, Math.floor((cookie.expiresMs - nowMs) / 1000));

@@ -1,23 +1,22 @@
 import { writeCommonHeaders } from './respond.ts';
 import type { HttpResponse } from './uws.ts';
 
-/** What becomes of the connection meanwhile. */
+/** The state of the connection. */
 export interface StreamTo {
-  /** Whether the response may no longer be touched. */
+  /** Whether the response must no longer be used. */
   aborted(): boolean;
-  /** Called when it may not; one at a time. */
+  /** Registers the one function to call when that happens. */
   onAbort(wake: () => void): void;
 }
 
-/** Response headers, by name. */
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * Writes a 200 of JSON in pieces, each when the one before is on its way, so that a large answer is never whole in memory.
- * Rejects with what is thrown before the first piece: nothing is written then. What is thrown later cuts the connection,
- * as does a server that closes in the middle: without the last chunk the client knows that the answer is not whole.
- * `closes`: whether the client is to close the connection, which only the head can say: asked to close it when a chunked
- * body ends, uWS writes the header into the body.
+ * Writes a 200 with JSON in pieces. Each piece waits until the previous one was sent, so that a large answer is never in memory as a whole. Rejects
+ * with errors that occur before the first piece; nothing is written then. A later error cuts the connection, as does a server that shuts
+ * down: without the last chunk, the client recognises that the answer is incomplete.
+ * `closes`: asks the client to close the connection. This must be in the head: uWS writes the header into the body if it is asked to close at the
+ * end of a chunked body.
  */
 export async function streamJson(
   res: HttpResponse,

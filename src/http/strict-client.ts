@@ -1,30 +1,29 @@
 import type { OrganisationSettings } from '../domain/admin.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** What a client cannot read of an answer. */
+/** Which values of an answer a client cannot read. */
 export interface Strictness {
   /** Fractions where the contract has integers. */
   wholeOnly: boolean;
-  /** Values of enums that are newer than its version of the contract. */
+  /** Enum values newer than its version of the contract. */
   olderValues: boolean;
-  /** Null where clients of 1.0 have no null. */
+  /** `null` where the contract of 1.0 does not allow it. */
   refusesNull: boolean;
 }
 
 export type BoardValues = OrganisationSettings['boardValues'];
 
-/** The version of the contract that all values of enums are in. */
+/** The oldest version of the contract that contains all enum values. */
 const NEWEST = [1, 26] as const;
 
-/** Reads any JSON number. */
+/** Its clients read any JSON number. */
 const LENIENT_LANGUAGE = 'javascript';
 
 /**
- * What the client of a request cannot read; `null` if it reads everything. Generated clients send their language, the
- * version of the contract that they were made from, or both. A client that sends a language without a version counts as an
- * older one; a client that sends a version without a language (Go does) counts as one that needs whole numbers. A client that
- * sends neither reads everything.
- * @param boardValues as the organisation has set it
+ * Which values a request's client cannot read; `null` if it can read everything. Generated clients send their language, their version of the
+ * contract, or both. A language without a version means an old client; a version without a language (Go) means a client that needs whole numbers.
+ * A client that sends neither can read everything.
+ * @param boardValues the organisation's setting
  */
 export function strictnessOf(
   { language, contractVersion }: Pick<RequestHead, 'language' | 'contractVersion'>,
@@ -38,7 +37,7 @@ export function strictnessOf(
   return wholeOnly || olderValues ? { wholeOnly, olderValues, refusesNull } : null;
 }
 
-/** Clients of 1.0 send their own version or none. */
+/** Clients of 1.0 send that version or none. */
 const isFirst = (version: string | null): boolean => version === null || /^1\.0(\.|$)/.test(version);
 
 function isNewest(version: string): boolean {

@@ -2,14 +2,14 @@ import { AppError } from '../errors.ts';
 import type { Caller, Operation, Tenant } from '../operations/operation.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
-/** The tenants as they are held in memory: other processes change them, and their news takes a moment. */
+/** Tenants in memory. Changes by other processes arrive with a short delay. */
 export interface TenantLookup {
   multiTenancy(): boolean;
-  /** The organisation's own: number 0. */
+  /** The organisation's own tenant, number 0. */
   default(): Tenant;
   /** An active tenant by the client's own ID. */
   byCustomerId(id: string): Tenant | undefined;
-  /** Resolves when everything is held that was committed before the call, as far as can be known. 503. */
+  /** Resolves when everything committed before the call is in memory, as far as can be determined. Rejects with 503. */
   confirm(): Promise<void>;
 }
 
@@ -19,18 +19,17 @@ interface TenantCall {
   caller: Caller;
 }
 
-/** Finds the tenant that a call is about: at once where what is held admits the call. Throws, or rejects with, 422, 403 or 503. */
+/** Finds the tenant of a call, synchronously if the data in memory allows the call. Throws or rejects with 422, 403 or 503. */
 export type ResolveTenant = (call: TenantCall) => Tenant | Promise<Tenant>;
 
 /**
- * The rule of the `Tenant-ID` header: ignored where there is one tenant only and for the organisation's own
- * operations, required otherwise. An application key holds in the tenant it was made under, and an admin key of one
- * tenant in that: they are refused with any other Tenant-ID, whether there is such a tenant or not, and are not for what
- * is the organisation's own.
+ * The rule of the `Tenant-ID` header. It is ignored if there is only one tenant and for operations on the organisation, and required otherwise. An
+ * application key is valid only in the tenant in which it was created, an admin key restricted to a tenant only in that one. They are refused with
+ * any other Tenant-ID, whether such a tenant exists or not; for operations on the organisation, restricted keys are refused.
  *
- * Before a header is ignored, and before a call is refused here, what is held is confirmed: a client to which another
- * frontend answered that multi-tenancy is on, or that a tenant was made, must not have its call applied to the
- * organisation's own tenant, nor refused. It takes as long whether there is a tenant of that name or not.
+ * Before it ignores a header or refuses a call, the resolver confirms the data in memory. Otherwise, a client that just enabled multi-tenancy or
+ * created a tenant through another frontend might have its call refused, or applied to the organisation's own tenant. The response time
+ * does not depend on whether the tenant exists.
  */
 export function createTenantResolver(tenants: TenantLookup): ResolveTenant {
   return (call) => {
@@ -45,13 +44,13 @@ export function createTenantResolver(tenants: TenantLookup): ResolveTenant {
   };
 }
 
-/** The tenant by what is held; undefined: the call names none. */
+/** The tenant by the data in memory; `undefined` if the call names none. */
 function named(tenants: TenantLookup, { tenantId }: TenantCall): Tenant | undefined {
   if (!tenants.multiTenancy()) return tenants.default();
   return tenantId === null ? undefined : tenants.byCustomerId(tenantId);
 }
 
-/** The tenant, of what is held now. Throws 422 or 403. */
+/** The tenant by confirmed data. Throws 422 or 403. */
 function confirmed(tenants: TenantLookup, call: TenantCall): Tenant {
   const { tenantNo, prefix } = call.caller;
   if (tenants.multiTenancy() && call.tenantId === null)

@@ -2,15 +2,15 @@ import { createRequire } from 'node:module';
 import type * as Current from 'uws-current';
 import type * as Older from 'uws-older';
 
-// Two releases of uWebSockets.js are installed, and one of them loads. The types are unions, so that what is written
-// compiles against both.
+// Two releases of uWebSockets.js are installed, and one of them loads. The types are unions, so that the code compiles
+// against both.
 type Uws = typeof Current | typeof Older;
 export type HttpRequest = Current.HttpRequest | Older.HttpRequest;
 export type HttpResponse = Current.HttpResponse | Older.HttpResponse;
 export type TemplatedApp = Current.TemplatedApp | Older.TemplatedApp;
 export type WebSocket<T> = Current.WebSocket<T> | Older.WebSocket<T>;
 export type SocketContext = Current.us_socket_context_t | Older.us_socket_context_t;
-/** The part of it that is used, written so that handlers compile against both. */
+/** The part that Laurel uses, in a form that compiles against both releases. */
 export interface WebSocketBehavior<T> {
   maxPayloadLength: number;
   maxBackpressure: number;
@@ -29,8 +29,8 @@ export interface WebSocketBehavior<T> {
 export type ListenSocket = Current.us_listen_socket | Older.us_listen_socket;
 
 /**
- * Newest first, with the releases of Node that each has binaries for. `uws-current` needs glibc 2.38 (Debian 13, Ubuntu
- * 24.04); `uws-older` works with an older glibc (Debian 12).
+ * Newest first, with the releases of Node that each has binaries for. `uws-current` needs glibc 2.38 (Debian 13, Ubuntu 24.04);
+ * `uws-older` works with older versions (Debian 12).
  */
 const RELEASES = [
   { name: 'uws-current', nodes: [22, 24, 26] },
@@ -38,16 +38,16 @@ const RELEASES = [
 ];
 
 /**
- * Bytes of request line and headers that uWS reads; more it answers 431 itself, in HTML. Laurel's own limit, whose
- * 431 is JSON, is below (`request-head.ts`).
+ * Limit of uWS for request line and headers in bytes. It answers larger ones with 431 in HTML. Laurel's own limit, with a 431 in JSON, is
+ * lower (`request-head.ts`).
  */
 const MAX_HEADERS_BYTES = 65_536;
 
 let loaded: Uws | undefined;
 
 /**
- * uWebSockets.js, loaded on first use: it reads the header limit from the environment once, while it loads.
- * Throws a sentence for a person on a machine that it has no binary for.
+ * Loads uWebSockets.js on first use; it reads the header limit from the environment only while it loads. Throws a readable error if there is
+ * no binary for this machine.
  */
 export function uws(): Uws {
   if (loaded) return loaded;
@@ -57,8 +57,8 @@ export function uws(): Uws {
 }
 
 /**
- * The packages to try on this release of Node, newest first. Not all on every one: both ask for a binary by the same name,
- * so that on Node 20 the newer would take the older's.
+ * The packages to try on this release of Node, newest first. Not all of them: both look for a binary of the same name, so on Node 20 the
+ * newer one would load the older one's.
  */
 export function releasesFor(node: string): string[] {
   const major = Number(node.split('.')[0]);
@@ -66,8 +66,8 @@ export function releasesFor(node: string): string[] {
 }
 
 /**
- * The first of the packages `names` that loads here. Throws an AggregateError whose message says what to do and whose
- * `errors` say why each of them did not.
+ * Loads the first of some packages that works here. Otherwise throws an AggregateError whose message says what to do and whose `errors`
+ * contain each package's failure.
  */
 export function loadFirst(names: readonly string[]): unknown {
   const require = createRequire(import.meta.url);
@@ -83,7 +83,7 @@ export function loadFirst(names: readonly string[]): unknown {
   throw new AggregateError(errors, isInstalled ? unsupported() : notInstalled(names));
 }
 
-/** The package itself is missing: one that is there but lacks a binary throws an error of its own, without a code. */
+/** Whether the package is missing. An installed package without a matching binary throws an error without a code. */
 const isNotInstalled = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND';
 

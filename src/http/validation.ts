@@ -6,31 +6,31 @@ import { validationMessage } from '../operations/validation-message.ts';
 import { unknownFieldsText } from '../operations/unknown-fields.ts';
 import { queryReader } from './query.ts';
 
-/** Throws an `AppError` where the value does not fit. */
+/** Throws an `AppError` if the value is invalid. */
 export type Check = (value: unknown) => void;
 
-/** Whether a body is an object of nothing but an array of items that are left to the operation. */
+/** Whether a schema is an object whose only field is an array of items that the operation checks itself. */
 function isBulkObject(schema: TSchema): boolean {
   const [only, ...others] = Object.values((schema as { properties?: Record<string, object> }).properties ?? {});
   return only !== undefined && others.length === 0 && 'maxItems' in only && !('items' in only);
 }
 
-/** Compiles an operation's schemas at start, never per request. The same schema is compiled once. */
+/** Compiles operations' schemas at start, each once, and never per request. */
 export class Validation {
   private readonly bodies = makeAjv();
   private readonly queries = makeAjv({ useDefaults: true });
 
   /**
-   * A body that does not fit is 400, which names the field. A body that is to be an array of so many items, or an object of one, and is
-   * none is 422: bulk operations report what is wrong with an item themselves.
-   * @param known where unknown fields are refused (400): those that there are
+   * An invalid body is a 400 that names the field. A bulk body (an array of a limited number of items, or an object with one) of the wrong shape is
+   * a 422; bulk operations report problems of single items themselves.
+   * @param known the known fields, if unknown ones are refused (400)
    */
   body(schema: TSchema, known: TSchema | null = null): Check {
     const validate = this.bodies.compile(schema);
     const isArray = (schema as { type?: unknown }).type === 'array';
     const isObjectOfArray = isBulkObject(schema);
     return (value) => {
-      // First: a misspelt field is often the reason why another one is missing.
+      // Checked first, because a misspelt field often explains a missing one.
       const unknown = known === null ? null : unknownFieldsText(known, value);
       if (unknown !== null) throw new AppError('invalid', unknown);
       if (validate(value)) return;
@@ -42,7 +42,7 @@ export class Validation {
     };
   }
 
-  /** Of path parameters: over the bounds of length is 400, an ID that no user can have is 422; anything else cannot name a resource: 404. */
+  /** Path parameters: too long is 400, a user ID that cannot exist is 422; any other invalid value names no resource and is 404. */
   params(schema: TObject): Check {
     const validate = this.bodies.compile(schema);
     return (value) => {
@@ -54,7 +54,7 @@ export class Validation {
     };
   }
 
-  /** Reads the raw query into the schema's types, defaults filled in; one that does not fit is 422, which names the parameter. */
+  /** Parses a raw query into the schema's types and adds defaults. An invalid query is a 422 that names the parameter. */
   query(schema: TObject): (raw: string) => unknown {
     const validate: ValidateFunction = this.queries.compile(schema);
     const read = queryReader(schema);

@@ -1,29 +1,29 @@
-/** What TypeScript hands to scripts, and what scripts hand on among themselves, by the names of fields and positions. */
+/** Names of the fields and positions in data that TypeScript passes to scripts, or that scripts pass to each other. */
 
-/** The keys of every call that changes users of a tenant: its shard's outbox, its counters; from `own` on those of the script. */
+/** Keys of every call that changes a tenant's users: the shard's outbox, the tenant's counters; the script's own keys start at `own`. */
 export const CALL_KEY = { outbox: 0, counters: 1, own: 2 } as const;
 
-/** The arguments of every such call; those of `record_events` go on by EVENTS_ARG. */
+/** Arguments of every such call. Those of `record_events` continue with EVENTS_ARG. */
 export const CALL_ARG = {
   /** Epoch ms. */
   nowMs: 0,
   tenantNo: 1,
   boardPrefix: 2,
   pointsPrefix: 3,
-  /** '' for a first try, else a position in the outbox from before it. */
+  /** `''` for a first try; for a retry, an outbox position from before the first try. */
   retryPosition: 4,
-  /** JSON of `src/catalog/plan.ts`; '' for none. */
+  /** JSON of `src/catalog/plan.ts`, or `''`. */
   plan: 5,
-  /** JSON; each script says what it has. */
+  /** JSON; each script describes its own. */
   body: 6,
-  /** From here on packed states, which are no JSON. */
+  /** Packed states start here; they are not JSON. */
   states: 7,
 } as const;
 
-/** Arguments of `record_events` behind the retry position; `firstPlan`: the first of them. */
+/** Arguments of `record_events` after the retry position. Plans start at `firstPlan`. */
 export const EVENTS_ARG = { plans: 5, lookedUp: 6, oldKeys: 7, keysPerDay: 8, firstPlan: 9 } as const;
 
-/** The arguments of one event of a call of `record_events`, as offsets from its first; `size`: how many there are. */
+/** Arguments of one event in a call of `record_events`, as offsets from its first; `size`: their number. */
 export const EVENT = {
   /** Index of the plan in the call, from 1. */
   plan: 0,
@@ -32,107 +32,105 @@ export const EVENT = {
   id: 2,
   whole: 3,
   micros: 4,
-  /** Field of the idempotency key in its bucket, '' for none. */
+  /** Field of the idempotency key in its bucket, or `''`. */
   keyField: 5,
   idempotencyKey: 6,
-  /** SENT, JSON; '' for none. */
+  /** SENT as JSON, or `''`. */
   sent: 7,
-  /** Numbers of the achievements and triggers that count the event, comma separated. */
+  /** Comma-separated numbers of the achievements and triggers that count the event. */
   counted: 8,
-  /** The user's own boosts, JSON; '' for none. */
+  /** The user's own boosts as JSON, or `''`. */
   boosts: 9,
-  /** Event attributes, JSON; '' for none. */
+  /** Event attributes as JSON, or `''`. */
   attributes: 10,
   size: 11,
 } as const;
 
-/** The keys of one event of such a call: its user, the bucket of its idempotency key. */
+/** Keys of one event in such a call: its user, and the bucket of its idempotency key. */
 export const EVENT_KEY = { user: 0, bucket: 1, size: 2 } as const;
 
-/** The keys of a step of a batch, behind those of its events. */
+/** Keys of a batch step, after those of its events. */
 export const BATCH_KEY = { progress: 0, queue: 1, results: 2, listened: 3 } as const;
 
-/** The arguments of a step of a batch, behind those of its events. */
+/** Arguments of a batch step, after those of its events. */
 export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;
 
-/** Fields of a queued batch, in their order. */
+/** Fields of a queued batch, in order. */
 export const QUEUED_BATCH = {
   tenant: 't',
   /** Epoch ms. */
   acceptedMs: 'a',
-  /** Version of the catalog that its events were checked with. */
+  /** Version of the catalog that validated its events. */
   catalogVersion: 'c',
-  /** 1: a caller waits. */
+  /** 1 if a caller waits. */
   awaited: 'w',
-  /** JSON text. */
   events: 'e',
 } as const;
 
-/** Fields of a batch's results; the others are a step's each, named by the progress after it. */
+/** Fields of a batch's results. Each step adds another field, named after the progress it reached. */
 export const BATCH_RESULT = {
-  /** How many events are answered. */
+  /** Number of events with an answer. */
   answered: 'n',
 } as const;
 
-/** What Postgres says of an idempotency key: the token it was asked with; the use, 0 for none. */
+/** Postgres's answer about an idempotency key: the token of the question, and the use (0 if the key was not used). */
 export const LOOKED_UP = { token: 0, use: 1 } as const;
 
-/** The user fields and preferences of a request; false clears. */
+/** User fields and preferences of a request. `false` clears a field. */
 export const SENT = {
   name: 'n',
   email: 'e',
-  /** JSON text of a list. */
   deviceTokens: 'd',
-  /** Subscribe to e-mails. */
+  /** Whether the user subscribes to emails. */
   subscribe: 'sub',
   /** Attribute number → value. */
   attributes: 'a',
   /** IANA name of a new time zone. */
   zone: 'z',
-  /** Instead of `zone`: the zone that the user is in, whose offset is renewed. */
+  /** In place of `zone`: the user's current zone, whose offset is updated. */
   renewedZone: 'zn',
-  /** Offset (seconds) of either, and until when (epoch ms) it holds. */
+  /** Offset of either zone in seconds, and its end of validity (epoch ms). */
   offsetSeconds: 'zo',
   offsetUntilMs: 'zu',
-  /** With `zone`: the zone that is left behind, and its offset now. */
+  /** With `zone`: the previous zone and its current offset. */
   leftZone: 'bn',
   leftOffsetSeconds: 'bo',
-  /** Notification preferences: a digit a kind, '-' where nothing is sent. */
+  /** Notification preferences: one digit per kind, `-` if not sent. */
   notifications: 'np',
-  /** STREAK_RULE, with -1 and false for what is not sent. */
+  /** STREAK_RULE, with -1 and `false` for fields that were not sent. */
   streakRule: 'sp',
-  /** The user's own days off: a set of weekdays. */
+  /** The user's own days off, as a set of weekdays. */
   daysOff: 'of',
-  /** The day on which the user signed up, epoch day. */
+  /** The user's sign-up date, epoch day. */
   signUpDay: 'su',
   /**
-   * With an application key: what of this only servers may write, so that it must be what is stored already. Numbers of attributes; 0:
-   * the sign-up day.
+   * For application keys: fields that only servers may write, which must therefore equal the stored values. Numbers of attributes; 0 for the
+   * sign-up date.
    */
   serverOnly: 'so',
-  /** When the event happened, where it says so: `Occurred` of `src/engine/corrections/late-event.ts`. */
+  /** Set if the event has an `occurredAt`: `Occurred` in `src/engine/corrections/late-event.ts`. */
   occurred: 'oc',
 } as const;
 
-/** A zone's offset (seconds) that held before the state's, and until when (epoch ms). */
+/** A zone's previous offset (seconds), and its end of validity (epoch ms). */
 export const LEFT = { offsetSeconds: 0, untilMs: 1 } as const;
 
-/** A row of a plan's periods, those of one local day (epoch day), and their first days. */
+/** A row of a plan's periods: those of one local day (epoch day), then their first days. */
 export const ROW = { day: 0, week: 1, month: 2, dayStart: 3, weekStart: 4, monthStart: 5 } as const;
 
-/** From a FREQUENCY, the position in a ROW of its period, to that of the period's first day. */
+/** Offset from the position of a FREQUENCY's period in a ROW to that of the period's first day. */
 export const ROW_OFFSET = { start: 3 } as const;
 
-/** How freezes are earned: every so many days, how many, up to which number, since when it is so (epoch ms). */
+/** Earning of freezes: interval in days, amount, maximum, since when (epoch ms). */
 export const EARNING = { days: 0, amount: 1, max: 2, sinceMs: 3 } as const;
 
 /** A condition on a user's attribute. */
 export const CONDITION = { attribute: 0, value: 1 } as const;
 
-/** Whole part of the highest total before and after an event. */
+/** Whole part of the highest total, before and after an event. */
 export const PEAK = { before: 0, after: 1 } as const;
 
-/** A user's change on a board: the plan's board, SCORE in text and number before and after. */
+/** A user's change on a leaderboard: the plan's leaderboard, and SCORE as text and number before and after. */
 export const CHANGE = {
   board: 0,
   runDay: 1,
@@ -144,77 +142,76 @@ export const CHANGE = {
   onlyGroup: 6,
 } as const;
 
-/** A record that is still to be written, with its CHANGEs. */
+/** A record to write, with its CHANGEs. */
 export const APPLIED = { record: 0, changes: 1 } as const;
 
-/** A user whose state is written: key, ID, packed state. */
+/** A user whose state to write: key, ID, packed state. */
 export const TOUCHED = { key: 0, id: 1, packed: 2 } as const;
 
-/** What a run's history came to for a user: the run's first day (epoch day), TOTAL without peak. */
+/** A user's sum over a run's history: the run's first day (epoch day), then TOTAL without peak. */
 export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2 } as const;
 
-/** An event of a batch that was not sent: its index in the batch, UNSENT. */
+/** An event of a batch that was not sent to the script: its index in the batch, then UNSENT. */
 export const UNSENT_EVENT = { index: 0, status: 1, message: 2 } as const;
 
-/** What became of a user in a step of a recomputation. */
+/** Result for a user in a step of a recomputation. */
 export const RECOMPUTED = {
   /** Something was given or taken. */
   changed: 1,
-  /** An earlier try of the step has done it. */
+  /** An earlier try of the step already did it. */
   done: 2,
   /** Nothing of the plan was left to do. */
   nothing: 3,
-  /** The user was deleted since. */
+  /** The user has been deleted. */
   gone: 4,
-  /** The packed state would have more than `STATE_BYTES`. */
+  /** The packed state would exceed `STATE_BYTES`. */
   large: 5,
-  /** An event of the user was reversed since, or counts again. */
+  /** An event of the user has been reversed or restored since. */
   corrected: 6,
 } as const;
 
-/** How a step of a batch ended. */
+/** Result of a batch step. */
 export const STEP = {
-  /** Nothing was done: the progress is elsewhere. */
+  /** Nothing was done, because the batch's progress was different. */
   passed: 'passed',
-  /** Nothing was done: some events need to be asked about. */
+  /** Nothing was done, because some events require questions to Postgres first. */
   held: 'held',
   done: 'done',
 } as const;
 
-/** Fields of the tenant's counters. */
+/** Fields of a tenant's counters. */
 export const COUNTER = {
   users: 'users',
-  /** Before the number of an achievement: how many completed it. */
+  /** Prefix of an achievement's number: how many users completed it. */
   completions: 'a',
-  /** Grows with every deleted user. */
+  /** Increases with every deleted user. */
   generation: 'd',
 } as const;
 
-/** The counter of those who completed an achievement. */
+/** The counter of an achievement's completions. */
 export const completionsField = (achievementNo: number): string => `${COUNTER.completions}${achievementNo}`;
 
-/** Fields of an entry of the outbox; the last two come once a user. */
+/** Fields of an outbox entry. The last two occur once per user. */
 export const OUTBOX = { tenant: 't', records: 'r', user: 'u', state: 's' } as const;
 
-/** Fields of the hash of a tenant's old idempotency keys; `large`: its hot ones are in narrow buckets, too (`src/redis/idempotency.ts`). */
+/** Fields in the hash of a tenant's old idempotency keys. `large`: hot keys are also in narrow buckets (`src/redis/idempotency.ts`). */
 export const OLD_KEYS = { segments: 's', keys: 'n', large: 'w' } as const;
 
-/** Fields of the hash of the tenants whose live streams are listened to, beside the numbers of those. */
+/** Fields in the hash of tenants with live stream listeners, besides the tenants' numbers. */
 export const LISTENED = {
-  /** The oldest position that was kept, where entries had to make room. */
+  /** The oldest kept position, if entries had to make room. */
   recentFloor: 'r',
   announcedFloor: 'a',
-  /** Before the number of a tenant: for whom its streams are, see `lua/lib/live_streams.lua`. */
+  /** Prefix of a tenant's number: who listens; see `lua/lib/live_streams.lua`. */
   listeners: 'l',
 } as const;
 
-/** Fields of the hash that says what left the outbox for Postgres: positions, see `src/redis/handed-over.ts`. */
+/** Positions in the hash about entries that left the outbox; see `src/redis/handed-over.ts`. */
 export const HANDED = {
-  /** Up to here. */
+  /** Entries up to here have left. */
   position: 'p',
-  /** What left after this position is kept; missing: all is that is kept. */
+  /** Entries that left after this position are kept; if missing, all that exist are. */
   floor: 'f',
 } as const;
 
-/** Fields of an entry of the announced notifications. */
 export const ANNOUNCED = { tenant: 't', notification: 'n' } as const;

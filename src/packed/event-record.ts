@@ -1,8 +1,8 @@
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
 
 /**
- * Names the fields of an event's record, which is packed as a list (EVENT_RECORD), by RECORD. Returns any other value unchanged: other records
- * and refusals are packed as maps.
+ * Converts an event's record, which is packed as a list (EVENT_RECORD), to a map by RECORD. Returns other values unchanged: other records and
+ * refusals are packed as maps.
  */
 export function recordOf(value: unknown): unknown {
   if (!Array.isArray(value) || value[EVENT_RECORD.kind] !== KIND.event || value.length <= EVENT_RECORD.boards)
@@ -20,7 +20,7 @@ export function recordOf(value: unknown): unknown {
     [RECORD.streak]: list[EVENT_RECORD.streak],
     [RECORD.boards]: list[EVENT_RECORD.boards],
   };
-  // What an event lacks is false.
+  // Fields that an event lacks are `false`.
   if (list[EVENT_RECORD.points]) record[RECORD.points] = list[EVENT_RECORD.points];
   if (list[EVENT_RECORD.version]) record[RECORD.version] = list[EVENT_RECORD.version];
   if (list[EVENT_RECORD.attributes]) record[RECORD.attributes] = list[EVENT_RECORD.attributes];

@@ -1,6 +1,6 @@
-/** Guards of metrics as plans, states and records have them; what is stored must never change. */
+/** Guards of metrics in plans, states and records. Stored values must never change. */
 
-/** The guards, in the order in which an event meets them. */
+/** The guards, in the order in which they run. */
 export const GUARD = {
   minValue: 1,
   maxValue: 2,
@@ -10,23 +10,23 @@ export const GUARD = {
   maxTotal: 6,
 } as const;
 
-/** What became of an event that a guard stopped. */
+/** What happened to an event that a guard stopped. */
 export const GUARD_ACTION = {
   refused: 1,
-  /** Its value was cut. */
+  /** Its value was reduced. */
   clamped: 2,
-  /** It is kept and not applied. */
+  /** It was quarantined and not applied. */
   quarantined: 3,
-  /** It was refused as the quarantine holds as much as it may. */
+  /** It was refused because the quarantine is full. */
   full: 4,
-  /** What was kept is dropped. */
+  /** It was dropped from quarantine. */
   dropped: 5,
 } as const;
 
-/** What a record says of a guard: GUARD, GUARD_ACTION; of a clamped event the value as it was sent, too. */
+/** A guard in a record: GUARD, GUARD_ACTION and, for clamped events, the value as sent. */
 export const GUARDED = { guard: 0, action: 1, whole: 2, micros: 3 } as const;
 
-/** What a user's guarded events of a metric came to: UTC hour and its sum, local day and its sum, time of the last one (ms). */
+/** Sums of a user's guarded events of a metric: UTC hour and its sum, local day and its sum, time of the last event (ms). */
 export const GUARD_SUMS = {
   hour: 0,
   hourWhole: 1,
@@ -38,18 +38,18 @@ export const GUARD_SUMS = {
 } as const;
 
 /**
- * What is kept of a user in quarantine: for each event the 32 hex digits of its ID and the digit of its GUARD, one behind the
- * other. The hash of a tenant has a field a user, and one for how many there are in all.
+ * A user's quarantined events, concatenated: for each, the 32 hex digits of its ID and the digit of its GUARD. A tenant's hash has one field per
+ * user, and one with the total number.
  */
 export const QUARANTINED = {
-  /** With which the hash's key ends, in the place of the end of boards' prefix. */
+  /** End of the hash's key, in place of the end of the leaderboards' prefix. */
   keyEnd: 'q',
   idLength: 32,
   length: 33,
-  /** No user has this ID. */
+  /** No user can have this ID. */
   count: '',
-  /** Most events of one user: whoever has a user's key must not fill a tenant's quarantine. */
+  /** Limit per user, so that the holder of a user's key cannot fill the tenant's quarantine. */
   mostOfUser: 100,
-  /** Most events of a tenant. */
+  /** Limit per tenant. */
   most: 10_000,
 } as const;

@@ -1,7 +1,6 @@
-/** A Lua table with integer keys: packed as a map, or as an array where the keys happen to be 1..n. */
+/** A Lua table with integer keys. It is packed as a map, or as an array if the keys happen to be 1..n. */
 export type Numbered<T> = T[] | Record<number, T>;
 
-/** Its entries. */
 export function* numbered<T>(table: Numbered<T> | undefined): Generator<[number, T]> {
   if (table === undefined) return;
   if (Array.isArray(table)) {

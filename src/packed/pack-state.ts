@@ -5,13 +5,13 @@ import { STATE_SIZE, STREAK, USER } from './user-fields.ts';
 
 const packr = new Packr({ useRecords: false });
 
-/** Encodes a value as msgpack. Keys of a `Map` that are numbers stay numbers, as Lua has them. */
+/** Encodes a value as msgpack. Numeric keys of a `Map` stay numbers, as in Lua. */
 export const pack = (value: unknown): Buffer => packr.pack(value);
 
-/** The fields whose keys are numbers. */
+/** Fields with numeric keys. */
 const NUMBERED = [USER.attributes, USER.totals, USER.counts, USER.points, USER.completions, USER.timePaid];
 
-/** Encodes a state that was made in TypeScript, as scripts read one. */
+/** Encodes a state created in TypeScript in the scripts' format. */
 export function packState(state: PackedState): Buffer {
   const values: unknown[] = Array.from(
     { length: STATE_SIZE },
@@ -25,7 +25,7 @@ export function packState(state: PackedState): Buffer {
   return Buffer.concat(values.slice(0, size).map((value) => pack(value ?? null)));
 }
 
-/** STREAK, as it is stored: a frequency without one has nothing. */
+/** STREAK as stored; a missing streak has no values. */
 function streakValues(streak: PackedStreak | undefined): unknown[] {
   const values: unknown[] = Array.from(
     { length: STREAK.size },

@@ -4,9 +4,9 @@ import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
 import type { PackedPause, PackedThreshold, PackedTotal } from './state.ts';
 import type { STREAK_RULE } from './user-fields.ts';
 
-// What TypeScript packs as an array, in the order of its positions: nothing else needs to know the order.
+// Creates the arrays that TypeScript packs. No other code needs to know the order of their positions.
 
-/** TOTAL, of a sum without peak. */
+/** TOTAL of a sum without peak. */
 export const packedDecimal = ({ whole, micros }: Decimal): PackedTotal => [whole, micros];
 
 /** PAUSE. Days are epoch days; the ID is 32 hex digits of a UUID. */
@@ -27,14 +27,14 @@ export const packedThreshold = (metricNo: number, { whole, micros }: Decimal): P
   micros,
 ];
 
-/** STREAK_RULE as a request sends it: -1 and false for what is not sent. */
+/** STREAK_RULE of a request: -1 and `false` for fields that were not sent. */
 export interface SentStreakRule {
   [STREAK_RULE.enabled]: number;
   [STREAK_RULE.all]: number;
   [STREAK_RULE.metrics]: PackedThreshold[] | false;
 }
 
-/** STREAK_RULE, of what a request sent. */
+/** STREAK_RULE of a request. */
 export const sentStreakRule = ({
   enabled,
   all,
@@ -49,13 +49,13 @@ export const sentStreakRule = ({
   metrics ?? false,
 ];
 
-/** GUARDED, of an event that was not clamped. */
+/** GUARDED of an event that was not clamped. */
 export const recordedGuard = ({ guard, action }: { guard: number; action: number }): RecordedGuard => [guard, action];
 
-/** COMPLETED, by what is not said. */
+/** COMPLETED without a known cause. */
 export const packedCompletion = (achievementNo: number, atMs: number): PackedCompletion => [achievementNo, atMs];
 
-/** COMPENSATED, of no single award: points of a trigger that are taken, negative where they are given; `day`: dated so (epoch day). */
+/** COMPENSATED without a single award: points of a trigger that were taken; negative if given. `day`: their date (epoch day). */
 export const packedTaken = ({
   systemNo,
   triggerNo,
@@ -84,7 +84,7 @@ export interface HistorySum {
   [HISTORY_SUM.micros]: number;
 }
 
-/** HISTORY_SUM, of nothing. */
+/** HISTORY_SUM with sum 0. */
 export const emptyHistorySum = (runDay: number): HistorySum => [runDay, 0, 0];
 
 /** UNSENT_EVENT. */

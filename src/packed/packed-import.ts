@@ -6,7 +6,7 @@ import type { SentStreakRule } from './packed-arrays.ts';
 import type { PackedScores, PackedState, PackedTotal } from './state.ts';
 import { STREAK_RULE, TOTAL, type USER } from './user-fields.ts';
 
-// What an import packs as arrays, in the order of their positions: nothing else needs to know the order.
+// Creates the arrays of an import. No other code needs to know the order of their positions.
 
 /** IMPORTED_DAY. */
 export const packedImportedDay = (day: {
@@ -35,10 +35,10 @@ export const packedImportedAward = (award: {
   award.boostNos,
 ];
 
-/** COMPLETED, of which the cause is not known. */
+/** COMPLETED without a known cause. */
 export const packedCompletion = (achievementNo: number, atMs: number): PackedCompletion => [achievementNo, atMs];
 
-/** A length that is none, where a time follows it. */
+/** Stands for a missing length if a time follows it. */
 export const NO_LENGTH = -1;
 
 /** SETTLEMENT with its time. */
@@ -58,7 +58,7 @@ export const packedImportedSettlement = (settlement: {
   settlement.atMs,
 ];
 
-/** TOTAL; `peak`: the whole part of the highest total ever. */
+/** TOTAL. `peak`: whole part of the highest total ever. */
 export function packedTotal({ whole, micros }: Decimal, peak: number): PackedTotal {
   const packed: PackedTotal = [whole, micros];
   if (peak > whole) packed[TOTAL.peak] = peak;
@@ -72,20 +72,20 @@ export const packedSignUp = ({ day, years, sinceMs }: SignUp): NonNullable<Packe
   sinceMs,
 ];
 
-/** STREAK_RULE as a state holds it. */
+/** STREAK_RULE in a state. */
 export const packedStreakRule = (sent: SentStreakRule): NonNullable<PackedState[typeof USER.streakRule]> => [
   sent[STREAK_RULE.enabled],
   sent[STREAK_RULE.all],
   sent[STREAK_RULE.metrics] || [],
 ];
 
-/** DAYS_OFF, as everyone's until then. */
+/** DAYS_OFF that replace the tenant's. */
 export const packedDaysOff = ({
   set,
   fromDay,
 }: Pick<OwnDaysOff, 'set' | 'fromDay'>): NonNullable<PackedState[typeof USER.daysOff]> => [set, fromDay, -1];
 
-/** SCORE, of one run. */
+/** SCORE of one run. */
 export const packedScore = (score: { boardNo: number; runDay: number; group: string } & Decimal): PackedScores => [
   score.boardNo,
   score.runDay,

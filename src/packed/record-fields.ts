@@ -1,37 +1,33 @@
 /**
- * What a script reports, by the names of its fields and positions: records of what happened (also in the outbox) and
- * refusals. Lua and TypeScript use these names (`src/redis/lua-library.ts`); entries of the outbox outlive a version, so
- * what is written must never change.
+ * Names of the fields and positions of a script's results: records (which the outbox also contains) and refusals. Lua and TypeScript use
+ * these names (`src/redis/lua-library.ts`). Outbox entries outlive a version, so written values must never change.
  */
 
-/** The field that says which kind of record or refusal a map is. A constant of its own: TypeScript narrows by it. */
+/** The field with the kind of a record or refusal. A separate constant, by which TypeScript narrows types. */
 export const kindField = 'k';
 
 /** Kinds of records. */
 export const KIND = {
-  /** An event. */
   event: 'e',
-  /** A user was created or changed. */
   user: 'u',
-  /** An achievement was completed by call. */
+  /** An API call completed an achievement. */
   completion: 'c',
   /** The clock or an administrator changed a user's streaks. */
   streaks: 's',
-  /** An event was reversed, or a reversal was. */
+  /** An event or a reversal was reversed. */
   reversal: 'k',
-  /** A user was deleted. */
   deletion: 'g',
-  /** A guard kept an event from being applied, or what it kept was dropped. */
+  /** A guard stopped an event, or a quarantined event was dropped. */
   guarded: 'a',
-  /** A user was imported, with what happened elsewhere: nothing of it is announced. */
+  /** A user was imported with a history from elsewhere. Nothing of it is announced. */
   imported: 'i',
-  /** How far the shard's batches are processed. */
+  /** The progress of the shard's batches. */
   progress: 'b',
 } as const;
 
 /**
- * The positions of an event's record, which is a list; the other records are maps by RECORD, and so were those of events that an earlier
- * version recorded. What an event lacks is false. TypeScript reads both as maps (`recordOf`); RECORD says what each means.
+ * Positions in an event's record, which is a list. Other records are maps by RECORD, as were event records of an earlier version. Fields that an
+ * event lacks are `false`. TypeScript reads both as maps (`recordOf`); RECORD describes the fields.
  */
 export const EVENT_RECORD = {
   kind: 0,
@@ -40,7 +36,6 @@ export const EVENT_RECORD = {
   atMs: 3,
   day: 4,
   metric: 5,
-  /** The value. */
   whole: 6,
   micros: 7,
   totalWhole: 8,
@@ -51,25 +46,25 @@ export const EVENT_RECORD = {
   attributes: 13,
   idempotencyKey: 14,
   boards: 15,
-  /** Whatever few records have, a map by RECORD; absent: nothing. */
+  /** Rare fields, as a map by RECORD; absent if there are none. */
   more: 16,
 } as const;
 
-/** The fields of records; `GoneRecord` and `ProgressRecord` say which of them theirs have. */
+/** Fields of records. `GoneRecord` and `ProgressRecord` list those that they use. */
 export const RECORD = {
   kind: kindField,
-  /** 32 hex digits of a UUIDv7 whose last 4 are 0; the nth award (from 1) has n there. */
+  /** 32 hex digits of a UUIDv7 that ends in 4 zeros. The nth award (from 1) has n in these digits. */
   id: 'i',
   userId: 'u',
   /** Epoch ms. */
   atMs: 'at',
   /** Local day (epoch day) of the user. */
   day: 'd',
-  /** 1: the first sight of the user. */
+  /** 1 if the record created the user. */
   isNew: 'n',
-  /** 1: the user's first event of the UTC day (events). */
+  /** 1 for the user's first event on the UTC day (events). */
   firstOfDay: 'f',
-  /** 1: the user's attributes, name or e-mail changed (events; the others do not say). */
+  /** 1 if the user's attributes, name or email address changed (events only). */
   changed: 'a',
   /** Metric number, value and new total as TOTAL without peak (events). */
   metric: 'm',
@@ -77,66 +72,66 @@ export const RECORD = {
   total: 't',
   /** RECORDED_STREAK in the configured frequency (events). */
   streak: 's',
-  /** Numbers of the achievements completed. */
+  /** Numbers of completed achievements. */
   completed: 'c',
-  /** A list of RECORDED_POINTS. */
+  /** RECORDED_POINTS. */
   points: 'p',
-  /** A list of RECORDED_BOARD. */
+  /** RECORDED_BOARDs. */
   boards: 'b',
   /** Event attributes, JSON text. */
   attributes: 'x',
   idempotencyKey: 'ik',
-  /** GUARDED: of an event that a guard clamped, and of `KIND.guarded`. */
+  /** GUARDED, of clamped events and of `KIND.guarded`. */
   guard: 'gd',
-  /** 1: the event was released from quarantine (events). */
+  /** 1 if the event was released from quarantine (events). */
   released: 'rl',
-  /** 1: what Postgres keeps beside the state for the sweep of streaks has changed. */
+  /** 1 if data changed that Postgres keeps separately for the streak sweep. */
   due: 'y',
-  /** A list of SETTLEMENT. */
+  /** SETTLEMENTs. */
   settlements: 'w',
-  /** A list of SETTLEMENT of no frequency, by which streaks are replayed (`src/domain/replay-streaks.ts`). */
+  /** SETTLEMENTs of no frequency, which replays of streaks need (`src/domain/replay-streaks.ts`). */
   beside: 'sb',
-  /** When a late event happened, epoch ms, and the local day (epoch day) that it belongs to. */
+  /** When a late event happened (epoch ms), and the local day to which it belongs (epoch day). */
   occurredMs: 'oc',
   occurredDay: 'od',
-  /** Numbers of the stored changes of streaks that no longer hold, as text, and a list of SETTLEMENT that holds instead. */
+  /** Numbers of stored streak changes that no longer hold, as text, and the SETTLEMENTs that replace them. */
   superseded: 'su',
   repairs: 'rp',
-  /** Freezes earned meanwhile. */
+  /** Freezes earned since the last settlement. */
   freezesEarned: 'fe',
-  /** Freezes left after all of it. */
+  /** Freezes left afterwards. */
   freezes: 'fz',
-  /** A list of PAUSE that were made, cut short, or, with the last day before the first, taken back. */
+  /** PAUSEs that were created, shortened or (last day before the first) cancelled. */
   pauses: 'pa',
-  /** 1: an administrator changed the streak. */
+  /** 1 if an administrator changed the streak. */
   byAdmin: 'ad',
-  /** 1: the completions were backdated: nobody is notified. */
+  /** 1 if the completions were backdated, so that nobody is notified. */
   backdated: 'bd',
   /**
-   * REVERSAL, of `KIND.reversal`. Metric, value and total are those of the opposite event; it happened when the event at the
-   * root did. The day is that of what that one awarded.
+   * REVERSAL, of `KIND.reversal`. Metric, value and total are those of the opposite event, whose time is that of the root event. Its day is that of
+   * the root event's awards.
    */
   reversal: 'rv',
-  /** RECOMPUTATION: what a recomputation gave and took. Its completions are reported to nobody. */
+  /** RECOMPUTATION. Its completions are not announced. */
   recomputation: 'rc',
-  /** The version of the catalog that it went by: where a streak was extended, something completed or awarded. */
+  /** Version of the catalog, if a streak was extended or something was completed or awarded. */
   version: 'cv',
-  /** Of a deletion: the user's generation; absent: the first. */
+  /** For deletions: the user's generation; absent for the first. */
   generation: 'g',
-  /** Of `KIND.imported`: lists of IMPORTED_DAY, of IMPORTED_AWARD, and of COMPLETED. */
+  /** For `KIND.imported`: IMPORTED_DAYs, IMPORTED_AWARDs and COMPLETEDs. */
   days: 'dy',
   awards: 'aw',
   completions: 'cp',
-  /** Of `KIND.imported`: the user's zone as its IANA name; '' for UTC. */
+  /** For `KIND.imported`: IANA name of the user's zone; `''` for UTC. */
   zone: 'z',
-  /** Of `KIND.progress`: the progress, see `src/redis/batches.ts`. */
+  /** For `KIND.progress`: see `src/redis/batches.ts`. */
   progress: 'p',
 } as const;
 
 /**
- * What a reversal did: 32 hex digits of the event at the root, and of what was reversed; 1 if it reversed the event, 0 if it
- * restored it; lists of COMPENSATED, of those revoked and those restored as COMPLETED; points that could not be taken as
- * SHORTFALL; the length of the streak in the configured frequency that it left nothing of, absent: none.
+ * A reversal: the root event and the reversed event (32 hex digits each); 1 if the root was reversed, 0 if it was restored; a list of COMPENSATEDs;
+ * the revoked and the restored COMPLETEDs; points that could not be taken, as SHORTFALLs; the length of the streak in the configured frequency if
+ * nothing is left of it, otherwise absent.
  */
 export const REVERSAL = {
   root: 0,
@@ -150,9 +145,9 @@ export const REVERSAL = {
 } as const;
 
 /**
- * What a recomputation did: 32 hex digits of the job; 1 if it took back what the job had done; lists of COMPLETED that were
- * revoked, and that were restored; what was taken as COMPENSATED, without award; points that could not be taken as SHORTFALL;
- * numbers of the achievements that were not as planned; a list of RECOMPUTED_SCORE, absent where boards were not computed again.
+ * A recomputation: ID of the job (32 hex digits); 1 if it reverts the job; the revoked and the restored COMPLETEDs; points taken, as COMPENSATEDs
+ * without award; points that could not be taken, as SHORTFALLs; numbers of achievements whose state differed from the plan; RECOMPUTED_SCOREs,
+ * absent if leaderboards were not recomputed.
  */
 export const RECOMPUTATION = {
   job: 0,
@@ -166,47 +161,47 @@ export const RECOMPUTATION = {
 } as const;
 
 /**
- * What a recomputation added to a score, awards included: a board's number, the first day (epoch day) of a run, whole, micros, and
- * the groups before and after.
+ * A recomputation's change of a score, including awards: number of the leaderboard, first day of the run (epoch day), whole, micros, and the
+ * groups before and after.
  */
 export const RECOMPUTED_SCORE = { board: 0, runDay: 1, whole: 2, micros: 3, oldGroup: 4, group: 5 } as const;
 
 /**
- * What was awarded, to be taken: 32 hex digits of the award, numbers, points; the local day (epoch day) and the time (epoch ms) of
- * the award. Reversals that were stored without these two took awards of their event alone.
+ * An award to take: its ID (32 hex digits), numbers, points, local day (epoch day) and time (epoch ms). Reversals that were stored without the last
+ * two took only awards of their own event.
  */
 export const COMPENSATED = { award: 0, system: 1, trigger: 2, points: 3, day: 4, atMs: 5 } as const;
 
-/** An achievement's number, when it was completed, epoch ms, and 32 hex digits of what completed it; absent: not known. */
+/** Number of an achievement, time of its completion (epoch ms), and ID of the cause (32 hex digits; absent if unknown). */
 export const COMPLETED = { achievement: 0, atMs: 1, causedBy: 2 } as const;
 
-/** A points system's number, and points. */
+/** Number of a points system, and points. */
 export const SHORTFALL = { system: 0, points: 1 } as const;
 
-/** What a metric's events of a local day (epoch day) added, and the total after it, in millionths as text. */
+/** Sum of a metric's events on a local day (epoch day), and the total after it, in millionths as text. */
 export const IMPORTED_DAY = { metric: 0, day: 1, change: 2, total: 3 } as const;
 
-/** What a trigger (0: not known) awarded, the total after it, epoch ms, local day (epoch day), numbers of the boosts applied. */
+/** A trigger's award (trigger 0: unknown): points, the total after it, epoch ms, local day (epoch day), numbers of the boosts applied. */
 export const IMPORTED_AWARD = { system: 0, trigger: 1, awarded: 2, after: 3, atMs: 4, day: 5, boosts: 6 } as const;
 
-/** A streak as a record holds it; -1: none. `extended`: 0 or 1. */
+/** A streak in a record; -1 means none. `extended`: 0 or 1. */
 export const RECORDED_STREAK = {
   length: 0,
   startDay: 1,
   lastPeriod: 2,
   extended: 3,
   freezes: 4,
-  /** How many days off follow from the day on by which to act; absent: none. */
+  /** Number of days off that directly follow the expiry day; absent for none. */
   offDays: 5,
 } as const;
 
-/** What a points system's total was and is; a list of AWARD. */
+/** A points system's total before and after, and a list of AWARDs. */
 export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as const;
 
-/** What a trigger awarded, the total after it, numbers of the boosts applied; its local day (epoch day), absent: the record's. */
+/** A trigger's award, the total after it, numbers of the boosts applied, and its local day (epoch day; absent: that of the record). */
 export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3, day: 4 } as const;
 
-/** A score that changed; rank -1: not on the board. `threshold`: the score of the last rank, 0 while there is room. */
+/** A changed score; rank -1: not on the leaderboard. `threshold`: the score of the last rank, 0 if there is room. */
 export const RECORDED_BOARD = {
   board: 0,
   runDay: 1,
@@ -214,37 +209,36 @@ export const RECORDED_BOARD = {
   previousRank: 3,
   rank: 4,
   threshold: 5,
-  /** The score in the group before and after: only of boards whose ranks a webhook is to hear of. */
+  /** The score in the group before and after; only for leaderboards whose ranks a webhook reports. */
   previousScore: 6,
   score: 7,
 } as const;
 
 /**
- * What became of a streak over some days: FREQUENCY, SETTLED, epoch days, and a length where SETTLED says so. In repairs the
- * time (epoch ms) of what did not happen now.
+ * A change to a streak: FREQUENCY, SETTLED, first and last epoch day, and a length if SETTLED says so. In repairs also the time (epoch ms) of changes
+ * that did not happen now.
  */
 export const SETTLEMENT = { frequency: 0, kind: 1, firstDay: 2, lastDay: 3, length: 4, atMs: 5 } as const;
 
-/** Kinds of settlements. */
 export const SETTLED = {
   /** A freeze excused the days. */
   freeze: 1,
   /** A pause excused the days. */
   pause: 2,
-  /** The streak of that length and those days was lost. */
+  /** The streak of this length and these days was lost. */
   lost: 3,
-  /** A streak of that length was restored: it began on the first of the days and waits for, or was met on, the last. */
+  /** A streak of this length was restored. It began on the first day and waits for the last one, or was met on it. */
   restored: 4,
-  /** A streak of that length and those days gave way to the restored one. */
+  /** A restored streak replaced the streak of this length and these days. */
   replaced: 5,
   /** The days were days off. */
   off: 6,
-  /** An administrator reset the streak of that length and those days. */
+  /** An administrator reset the streak of this length and these days. */
   reset: 7,
-  /** Of no frequency: so many freezes (in the place of the length) were earned on the day. */
+  /** Of no frequency: freezes were earned on the day. Their number is in place of the length. */
   earned: 8,
-  /** Of no frequency: an administrator gave so many freezes on the day. */
+  /** Of no frequency: an administrator gave this number of freezes on the day. */
   given: 9,
-  /** Of no frequency: a change of zone made the first day the last one. */
+  /** Of no frequency: a change of zone moved the user from the first day to the last. */
   moved: 10,
 } as const;

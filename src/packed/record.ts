@@ -36,10 +36,7 @@ import type {
 } from './refusal-fields.ts';
 import type { PackedPause, PackedTotal } from './state.ts';
 
-/**
- * What a script says of one thing that happened: its answer to the caller, and the record in the outbox. A msgpack map;
- * `record-fields.ts` says what its fields mean.
- */
+/** A script's report about one thing that happened: the answer to the caller, and the record in the outbox. `record-fields.ts` describes the fields. */
 export interface HappenedRecord {
   [kindField]:
     | typeof KIND.event
@@ -82,7 +79,7 @@ export interface HappenedRecord {
   [RECORD.version]?: number;
 }
 
-/** A user was deleted. What the outbox holds of the user before it is void; what comes after is of a new user. */
+/** A user was deleted. Earlier outbox entries about the user are void; later ones are about a new user. */
 export interface GoneRecord {
   [kindField]: typeof KIND.deletion;
   [RECORD.id]: string;
@@ -91,7 +88,7 @@ export interface GoneRecord {
   [RECORD.generation]?: number;
 }
 
-/** An event that a guard kept from being applied; or, without the fields of the event, one that was dropped from quarantine. */
+/** An event that a guard stopped or, without the event's fields, one that was dropped from quarantine. */
 export interface GuardedRecord {
   [kindField]: typeof KIND.guarded;
   [RECORD.id]: string;
@@ -107,7 +104,7 @@ export interface GuardedRecord {
   [RECORD.idempotencyKey]?: string;
 }
 
-/** A user was imported. Settlements and pauses are as in other records; a settlement with a length says when it was. */
+/** A user was imported. Settlements and pauses are as in other records; a settlement with a length includes its time. */
 export interface ImportedRecord {
   [kindField]: typeof KIND.imported;
   [RECORD.id]: string;
@@ -121,7 +118,6 @@ export interface ImportedRecord {
   [RECORD.pauses]: PackedPause[];
 }
 
-/** IMPORTED_DAY. */
 export interface PackedImportedDay {
   [IMPORTED_DAY.metric]: number;
   [IMPORTED_DAY.day]: number;
@@ -129,7 +125,6 @@ export interface PackedImportedDay {
   [IMPORTED_DAY.total]: string;
 }
 
-/** IMPORTED_AWARD. */
 export interface PackedImportedAward {
   [IMPORTED_AWARD.system]: number;
   [IMPORTED_AWARD.trigger]: number;
@@ -140,7 +135,6 @@ export interface PackedImportedAward {
   [IMPORTED_AWARD.boosts]: number[];
 }
 
-/** GUARDED. */
 export interface RecordedGuard {
   [GUARDED.guard]: number;
   [GUARDED.action]: number;
@@ -148,7 +142,7 @@ export interface RecordedGuard {
   [GUARDED.micros]?: number;
 }
 
-// What is packed as an array is declared by its positions: so nothing can take it apart without their names.
+// Packed arrays are declared by position, so that code can access them only through the positions' names.
 
 /** REVERSAL. */
 export interface RecordedReversal {
@@ -217,7 +211,7 @@ export interface RecordedSettlement {
   [SETTLEMENT.atMs]?: number;
 }
 
-/** What is in the outbox behind the records of a batch's step: the progress of the shard's batches (`batches.ts`). */
+/** Follows the records of a batch step in the outbox: the progress of the shard's batches (`batches.ts`). */
 export interface ProgressRecord {
   [kindField]: typeof KIND.progress;
   [RECORD.progress]: string;
@@ -262,13 +256,13 @@ export interface RecordedBoard {
   [RECORDED_BOARD.score]?: number;
 }
 
-/** What may be a record: decoded, and nothing known of its fields. */
+/** A decoded value that may be a record. Its fields are not checked. */
 export type UncheckedRecord = { [field in (typeof RECORD)[keyof typeof RECORD]]?: unknown };
 
-/** Why a change of a streak cannot be made. */
+/** Why a streak cannot be changed. */
 export type StreakRefusal = (typeof STREAK_REFUSAL)[keyof typeof STREAK_REFUSAL];
 
-/** The other answers of the scripts; they are not recorded. `refusal-fields.ts` says what each means. */
+/** The scripts' other answers, which are not recorded. `refusal-fields.ts` describes them. */
 export type Refusal =
   | {
       [kindField]: typeof REFUSAL.replay;
@@ -304,7 +298,7 @@ export type Refusal =
 
 export type ScriptReply = HappenedRecord | GoneRecord | GuardedRecord | Refusal;
 
-/** What a batch holds of an event that was not sent to the script. */
+/** The result of a batch event that was not sent to the script. */
 export interface UnsentReply {
   [kindField]: typeof REFUSAL.unsent;
   [UNSENT.status]: number;

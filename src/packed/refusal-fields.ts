@@ -1,104 +1,102 @@
-/** What a script answers where it records nothing: kinds (in `RECORD.kind`), and the other fields of each kind. */
+/** Answers of scripts that record nothing: their kinds (in `RECORD.kind`), and the other fields of each kind. */
 
 export const REFUSAL = {
-  /** The idempotency key was used: see REPLAY. */
+  /** The idempotency key was used before; see REPLAY. */
   replay: 'r',
-  /** A trigger that blocks cannot be paid: see BLOCKED. */
+  /** A blocking trigger cannot be paid; see BLOCKED. */
   outOfPoints: 'o',
-  /** A sum would leave its range: see OUT_OF_RANGE. */
+  /** A sum would leave its range; see OUT_OF_RANGE. */
   outOfRange: 'v',
-  /** The packed state would have more than `STATE_BYTES`. */
+  /** The packed state would exceed `STATE_BYTES`. */
   tooLarge: 'f',
-  /** What requests say of the user would have more than `PROFILE_BYTES`. */
+  /** The user's profile would exceed `PROFILE_BYTES`. */
   profileTooLarge: 'g',
-  /** The zone's offset is not known for this time; ask again with it: see UNKNOWN_OFFSET. */
+  /** The zone's offset at this time is unknown. Repeat the call with it; see UNKNOWN_OFFSET. */
   unknownOffset: 'z',
-  /** The idempotency key may have been used long ago; ask Postgres, then again: see UNKNOWN_USE. */
+  /** The idempotency key may have been used long ago. Ask Postgres and repeat the call; see UNKNOWN_USE. */
   unknownUse: 'p',
-  /** The user used as many idempotency keys today as there may be: see TOO_MANY_KEYS. */
+  /** The user has used today's limit of idempotency keys; see TOO_MANY_KEYS. */
   tooManyKeys: 'mk',
-  /** `subscribeToEmails: true` for a user without an e-mail address. */
+  /** `subscribeToEmails: true` for a user without an email address. */
   noAddress: 'm',
-  /** The sign-up date is after the user's today. */
+  /** The sign-up date is after the user's current day. */
   futureSignUp: 'h',
-  /** An application key would change what only servers may write: see SERVER_ONLY. */
+  /** An application key would change a field that only servers may write; see SERVER_ONLY. */
   serverOnly: 'sv',
-  /** A call about a user never seen, that needs one who was. */
+  /** The call requires an existing user. */
   unknownUser: 'n',
-  /** The achievement is locked, and the user does not have it. */
+  /** The achievement is locked, and the user has not completed it. */
   locked: 'l',
   /** The user's attributes do not meet the achievement's conditions. */
   unmetConditions: 'q',
-  /** The change of a streak cannot be made: see UNCHANGED. */
+  /** The streak cannot be changed; see UNCHANGED. */
   unchanged: 'w',
-  /** The user's streaks, or what was corrected, are not what the call was made from. */
+  /** The user's streaks or corrected events have changed since the call was prepared. */
   outdated: 'j',
-  /** A retry whose first try may be in Postgres; look there, then ask again: see MAYBE_STORED. */
+  /** A retry whose first try may be in Postgres. Check there and repeat the call; see MAYBE_STORED. */
   maybeStored: 'd',
-  /** The event is not in quarantine: it was released or dropped, or never was. */
+  /** The event is not in quarantine: it was released or dropped, or never was there. */
   notQuarantined: 'y',
-  /** The import brought the user before. */
+  /** This import already brought the user. */
   alreadyImported: 't',
-  /** The user who is to be imported exists, and is not from this import. */
+  /** The user to import already exists, and not from this import. */
   userExists: 'ex',
-  /** The event of a batch was not sent to the script: see UNSENT. */
+  /** An event of a batch was not sent to the script; see UNSENT. */
   unsent: 'x',
 } as const;
 
-/** The use as `lua/lib/used_keys.lua` says it; total, RECORDED_STREAK and local day as they are now; of a guarded metric QUARANTINED of the user. */
+/** The use, see `lua/lib/used_keys.lua`; current total, RECORDED_STREAK and local day; for a guarded metric, the user's QUARANTINED. */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
 
-/** Number of the trigger that blocks. */
+/** Number of the blocking trigger. */
 export const BLOCKED = { trigger: 'trigger' } as const;
 
-/** Metric number, which sum it was (SUM), and the number of its achievement, trigger or board. */
+/** Number of the metric, the kind of sum (SUM), and the number of its achievement, trigger or leaderboard. */
 export const OUT_OF_RANGE = { metric: 'm', sum: 'of', no: 'no' } as const;
 
-/** The sums that an event may take out of range. */
+/** Sums that an event may take out of range. */
 export const SUM = { total: 'total', count: 'count', period: 'period', score: 'score' } as const;
 
-/** How long the UTC day lasts, ms. */
+/** Time until the end of the UTC day, ms. */
 export const TOO_MANY_KEYS = { waitMs: 'ms' } as const;
 
-/** Number of the attribute; 0: the sign-up day. */
+/** Number of the attribute; 0 for the sign-up date. */
 export const SERVER_ONLY = { no: 'no' } as const;
 
-/** Name of the user's zone. */
 export const UNKNOWN_OFFSET = { zone: 'tz' } as const;
 
 /**
- * What the answer has to come with, and the user's generation. Without token: an event behind such a one, of the same
- * user; just ask again.
+ * The token that the repeated call must contain, and the user's generation. Without a token: the event follows such an event of the same user; just
+ * repeat the call.
  */
 export const UNKNOWN_USE = { token: 'v', generation: 'g' } as const;
 
-/** Why (STREAK_REFUSAL), on the user's local day. */
+/** The reason (STREAK_REFUSAL), and the user's local day. */
 export const UNCHANGED = { why: 'why', day: 'd' } as const;
 
-/** Why a change of a streak cannot be made. */
 export const STREAK_REFUSAL = {
-  /** The user has as many freezes as there may be. */
+  /** The user has the maximum number of freezes. */
   full: 'full',
   /** The pause would begin before today. */
   past: 'past',
-  /** A day of the pause is paused already. */
+  /** A day of the pause is already paused. */
   overlap: 'overlap',
-  /** The user has as many pauses as there may be. */
+  /** The user has the maximum number of pauses. */
   many: 'many',
-  /** There is no such pause. */
+  /** The pause does not exist. */
   gone: 'gone',
-  /** No streak was lost that is longer than the one there is. */
+  /** No lost streak is longer than the current one. */
   none: 'none',
   /** There is no streak. */
   idle: 'idle',
-  /** The packed state would have more than `STATE_BYTES`. */
+  /** The packed state would exceed `STATE_BYTES`. */
 } as const;
 
-/** Of a late event: what the guards left of its value, where the replay was made of another. */
+/** For a late event: the value that the guards allow, if the replay used another. */
 export const OUTDATED = { whole: 'w', micros: 'i' } as const;
 
-/** The position of the outbox up to which Postgres is to be asked. */
+/** The outbox position up to which Postgres must be checked. */
 export const MAYBE_STORED = { upTo: 'upTo' } as const;
 
-/** The status and the message of the answer. */
+/** Status and message of the answer. */
 export const UNSENT = { status: 's', message: 'e' } as const;

@@ -9,18 +9,17 @@ import { unpackr } from './unpackr.ts';
 import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
 /**
- * The state of a user: msgpack values one after another under one key, written by `lua/record_events.lua` (see
- * `lua/lib/users.lua` for a new user's fields, `user-fields.ts` for all). `users.state` in Postgres holds the same bytes. Here are its
- * readable form and the decoding.
+ * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by `lua/record_events.lua`;
+ * `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields, `lua/lib/users.lua` those of a new user.
  */
 export interface UserState {
   createdMs: number;
   updatedMs: number;
   name: string | null;
   email: string | null;
-  /** IANA name; null: UTC. */
+  /** IANA name; `null` for UTC. */
   tz: string | null;
-  /** The zone's offset from UTC, seconds, as the user's last change knew it. */
+  /** The zone's offset from UTC in seconds, as of the user's last change. */
   offsetSeconds: number;
   deviceTokens: string[] | null;
   subscribed: boolean;
@@ -28,28 +27,28 @@ export interface UserState {
   attributes: Record<number, string>;
   /** Metric number → total, as decimal text. */
   totals: Record<number, string>;
-  /** Metric number → whole part of the highest total, only where it is above the total. */
+  /** Metric number → whole part of the highest total; only if it exceeds the total. */
   peaks: Record<number, string>;
-  /** Achievement or trigger number → total of the matching events, for those with event-attribute conditions. */
+  /** Achievement or trigger number → total of matching events, for those with conditions on event attributes. */
   counts: Record<number, string>;
   countPeaks: Record<number, string>;
   streaks: { daily: StreakState; weekly: StreakState; monthly: StreakState };
   freezes: number;
-  /** The local day (epoch day) from which the next interval of earning freezes counts; null: not known yet. */
+  /** The local day (epoch day) from which the next earning interval counts; `null` if not known yet. */
   earnedDay: number | null;
-  /** The midnights up to then (epoch ms) are settled, by previous settings; those up to the last event are, too. */
+  /** Midnights up to this time (epoch ms) are settled, under earlier settings, as are those up to the last event. */
   settledMs: number | null;
-  /** The user's pauses that still count, by first day. */
+  /** The user's pauses that still matter, sorted by first day. */
   pauses: Pause[];
-  /** What the user set: a digit a kind of notification, '-' where nothing is set; null: nothing at all. */
+  /** One digit per kind of notification, `-` if not set; `null` if the user set none. */
   notifications: string | null;
-  /** The user's own rule of the streak; null in its fields: as for everyone. */
+  /** The user's own streak rule. Fields that are `null` follow the tenant's settings. */
   streakRule: StreakRule | null;
-  /** The user's own days off; null: as for everyone. */
+  /** The user's own days off; `null` for the tenant's. */
   daysOff: OwnDaysOff | null;
   /** Who hides the user from leaderboards: a sum of HIDDEN_BY, 0 for nobody. */
   hidden: number;
-  /** When the user signed up; null: not known. */
+  /** `null` if unknown. */
   signUp: SignUp | null;
   /** Points system number → total. */
   points: Record<number, number>;
@@ -57,11 +56,11 @@ export interface UserState {
   completions: Record<number, number>;
   /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
   timePaid: Record<number, number>;
-  /** Board number → scores in the runs that are not final yet, newest first. */
+  /** Leaderboard number → scores in runs that are not final, newest first. */
   boards: Record<number, BoardScore[]>;
-  /** Name of the import that brought the user; null: none did. */
+  /** Name of the import that brought the user, or `null`. */
   importedBy: string | null;
-  /** When, epoch ms; null: never. */
+  /** When the user was imported (epoch ms), or `null`. */
   importedMs: number | null;
 }
 
@@ -69,7 +68,7 @@ export interface StreakState {
   length: number;
   /** Local day (epoch day) on which the first period began; null at length 0. */
   startDay: number | null;
-  /** Index of the last period that was met, or excused by a freeze or pause; null: never. */
+  /** Index of the last period that was met or excused; `null` if there never was one. */
   lastPeriod: number | null;
   /** Epoch ms of the event that met it. */
   extendedMs: number | null;
@@ -89,9 +88,9 @@ export interface Pause {
 
 export interface StreakRule {
   enabled: boolean | null;
-  /** True: every metric must reach its threshold; false: one. */
+  /** Whether every metric must reach its threshold, or only one. */
   all: boolean | null;
-  /** Empty: as for everyone. */
+  /** If empty, the tenant's metrics apply. */
   metrics: { no: number; threshold: string }[];
 }
 
@@ -101,22 +100,22 @@ export interface BoardScore {
   score: string;
 }
 
-/** The most bytes of a packed state: what would grow beyond is refused, see `lua/lib/users.lua`. */
+/** Largest packed state in bytes. Changes that would exceed it are refused; see `lua/lib/users.lua`. */
 export const STATE_BYTES = 32_768;
 
-/** The most bytes that requests may say of a user: name, e-mail address, device tokens and values of attributes together. */
+/** Largest profile in bytes: name, email address, device tokens and attribute values together. */
 export const PROFILE_BYTES = 24_576;
 
-/** Decodes one msgpack value, as `recordOf` gives it. */
+/** Decodes one msgpack value. Records are converted by `recordOf`. */
 export const unpack = (packed: Buffer): unknown => recordOf(unpackr.unpack(packed));
 
-/** Decodes msgpack values that follow one another, each as `recordOf` gives it. */
+/** Decodes a sequence of msgpack values. Records are converted by `recordOf`. */
 export const unpackAll = (packed: Buffer): unknown[] =>
   packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []).map(recordOf);
 
 /**
- * Decodes msgpack values that follow one another, and hands on each, as `recordOf` gives it, with its bytes. Throws where the rest is none: what
- * precedes it is handed on.
+ * Decodes a sequence of msgpack values and passes each, with its bytes, to `onValue`. Records are converted by `recordOf`. Throws at the first
+ * invalid value, after passing on those before it.
  */
 export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buffer) => void): void {
   if (packed.length === 0) return;
@@ -125,16 +124,16 @@ export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buff
   });
 }
 
-// What is packed as an array is declared by its positions: so nothing can take it apart without their names.
+// Packed arrays are declared by position, so that code can access them only through the positions' names.
 
-/** TOTAL; thresholds of triggers are integers, so a peak has no micros. */
+/** TOTAL. Thresholds of triggers are integers, so a peak has no micros. */
 export interface PackedTotal {
   [TOTAL.whole]: number;
   [TOTAL.micros]: number;
   [TOTAL.peak]?: number;
 }
 
-/** STREAK; -1 is null. */
+/** STREAK; -1 means `null`. */
 export interface PackedStreak {
   [STREAK.length]: number;
   [STREAK.startDay]: number;
@@ -144,45 +143,42 @@ export interface PackedStreak {
   [STREAK.sums]?: Numbered<PackedTotal>;
 }
 
-/** PAUSE. */
 export interface PackedPause {
   [PAUSE.firstDay]: number;
   [PAUSE.lastDay]: number;
   [PAUSE.id]: string;
 }
 
-/** THRESHOLD. */
 export interface PackedThreshold {
   [THRESHOLD.metric]: number;
   [THRESHOLD.whole]: number;
   [THRESHOLD.micros]: number;
 }
 
-/** STREAK_RULE: 0 or 1, -1 is null. */
+/** STREAK_RULE: 0, 1 or -1 (`null`). */
 interface PackedStreakRule {
   [STREAK_RULE.enabled]: number;
   [STREAK_RULE.all]: number;
   [STREAK_RULE.metrics]: PackedThreshold[];
 }
 
-/** DAYS_OFF; -1 is null. */
+/** DAYS_OFF; -1 means `null`. */
 interface PackedDaysOff {
   [DAYS_OFF.set]: number;
   [DAYS_OFF.fromDay]: number;
   [DAYS_OFF.before]: number;
 }
 
-/** SIGN_UP. */
 interface PackedSignUp {
   [SIGN_UP.day]: number;
   [SIGN_UP.years]: number;
   [SIGN_UP.sinceMs]: number;
 }
 
-/** SCORE, repeated: by number of the board, newest run first. */
+/** SCOREs in a row, by number of the leaderboard, newest run first. */
 export type PackedScores = (number | string)[];
 
-/** A packed state, taken apart: absent fields are nil in Lua. Its streaks are a list here, and flat in the bytes. */
+/** An unpacked state. Absent fields are nil in Lua. Streaks are a list here and flat in the bytes. */
 export interface PackedState {
   [USER.createdMs]: number;
   [USER.updatedMs]: number;
@@ -221,10 +217,9 @@ export interface PackedState {
   [USER.importedMs]?: number;
 }
 
-/** Takes a user's packed state apart, whichever version of Laurel wrote it. Throws where it is none. */
+/** Unpacks a user's state, regardless of the version of Laurel that wrote it. Throws if it is invalid. */
 export const unpackState = (packed: Buffer): PackedState => stateValues(packed) as unknown as PackedState;
 
-/** The decimal of a packed sum. */
 export const decimalOf = (packed: PackedTotal): Decimal => ({
   whole: packed[TOTAL.whole],
   micros: packed[TOTAL.micros],
@@ -255,7 +250,7 @@ function streak(packed: PackedStreak | undefined): StreakState {
   };
 }
 
-/** When the user of a packed state signed up; null: not known. */
+/** The sign-up date in a packed state; `null` if unknown. */
 export function signUpOf({ [USER.signUp]: packed }: PackedState): SignUp | null {
   if (packed === undefined) return null;
   return { day: packed[SIGN_UP.day], years: packed[SIGN_UP.years], sinceMs: packed[SIGN_UP.sinceMs] };

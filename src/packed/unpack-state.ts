@@ -17,7 +17,7 @@ export function stateValues(packed: Buffer): Record<number, unknown> {
   return values as unknown as Record<number, unknown>;
 }
 
-/** The same values by field name, for people to read. Throws a `TypeError` if the bytes are not a state. */
+/** Like `stateValues`, with field names, for people to read. Throws a `TypeError` if the bytes are not a state. */
 export function namedState(packed: Buffer): Record<string, unknown> {
   const state = stateValues(packed);
   const fields = Object.entries(USER).map(([name, position]) => [name, state[position]] as const);
@@ -31,5 +31,5 @@ export function isPackedState(packed: Buffer): boolean {
 }
 
 const STREAKS = 3;
-/** A state has at least the positions up to this one, each of at least a byte. */
+/** A state has at least the positions up to this one, each of at least one byte. */
 const lastOfStreaks = USER.streaks + STREAKS * STREAK.size - STREAK.size + STREAK.currentPeriod;

@@ -1,21 +1,20 @@
 /**
- * The packed state of a user, by the names of its positions: msgpack values one after another under one key, and in Postgres
- * the same bytes. Lua and TypeScript use these names (`src/redis/lua-library.ts`); what is stored must never change. So a
- * script holds a state as one list, which costs a fifth of what a map of the same values does (decision 1).
+ * Names of the positions in a user's packed state: concatenated msgpack values in one Redis key, and the same bytes in Postgres. Lua and
+ * TypeScript use these names (`src/redis/lua-library.ts`). Stored positions must never change. A script keeps the state as one list, which
+ * costs a fifth of a map with the same values (decision 1).
  */
 
 /**
- * What is at each position; what a user lacks is nil, and is not stored behind the last that there is: so what most users
- * have comes first. A new field gets the next position.
+ * Positions of the fields. Missing fields are nil, and nil after the last field is not stored, so common fields come first. A new field gets
+ * the next position.
  */
 export const USER = {
-  /** When the user was first seen, epoch ms. */
+  /** When the user was created, epoch ms. */
   createdMs: 0,
-  /** When the user was last changed, epoch ms. */
   updatedMs: 1,
-  /** UTC day (epoch day) of the last event, -1: none yet. */
+  /** UTC day (epoch day) of the last event; -1 before the first. */
   activeDay: 2,
-  /** A sum: the UTC day (USED_KEYS.days), times USED_KEYS.day, and how many idempotency keys were used on it; absent: none ever. */
+  /** UTC day (modulo USED_KEYS.days) times USED_KEYS.day, plus the number of idempotency keys used on that day. Absent if none was ever used. */
   usedKeys: 3,
   /** Metric number → TOTAL. */
   totals: 4,
@@ -25,131 +24,128 @@ export const USER = {
   points: 6,
   /** Achievement number → epoch ms of completion. */
   completions: 7,
-  /** Flat list of SCORE: by number of the board, newest run first. */
+  /** Flat list of SCOREs, by number of the leaderboard, newest run first. */
   boards: 8,
-  /** Three STREAK, one behind the other, in the order of FREQUENCY: this is the first position of the first. */
+  /** Three STREAKs in a row, in the order of FREQUENCY; this is the first position of the first one. */
   streaks: 9,
-  /** IANA name of the time zone; absent: UTC. */
+  /** IANA name of the time zone; absent for UTC. */
   zone: 27,
   /** The zone's offset from UTC, seconds. */
   offsetSeconds: 28,
-  /** Until when that offset holds, epoch ms; absent: for ever. */
+  /** End of the offset's validity (epoch ms); absent if unlimited. */
   offsetUntilMs: 29,
   /** Attribute number → value. */
   attributes: 30,
   name: 31,
   email: 32,
   freezes: 33,
-  /** The user's generation, see `src/redis/idempotency.ts`; absent: the first. */
+  /** The user's generation, see `src/redis/idempotency.ts`; absent for the first. */
   generation: 34,
-  /** 1: the user wants no e-mails. */
+  /** 1 if the user wants no emails. */
   unsubscribed: 35,
-  /** JSON text of a list. */
+  /** A JSON array. */
   deviceTokens: 36,
-  /** SIGN_UP; absent: the day is not known. */
+  /** SIGN_UP; absent if unknown. */
   signUp: 37,
-  /** The local day (epoch day) from which the next interval of earning freezes counts. */
+  /** The local day (epoch day) from which the next earning interval counts. */
   earnedDay: 38,
-  /** Who hides the user from leaderboards, a sum of HIDDEN_BY; absent: nobody. */
+  /** Who hides the user from leaderboards, a sum of HIDDEN_BY; absent if nobody does. */
   hidden: 39,
-  /** The user's notification preferences: a digit a kind, '-' where nothing is set. */
+  /** Notification preferences: one digit per kind, `-` if not set. */
   notifications: 40,
-  /** Metric number → GUARD_SUMS, of metrics with guards. */
+  /** Metric number → GUARD_SUMS, for metrics with guards. */
   guarded: 41,
   /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
   timePaid: 42,
-  /** How many corrections were made; absent: none. */
+  /** Number of corrections; absent for none. */
   corrections: 43,
-  /** A list of PAUSE, by first day. */
+  /** PAUSEs, sorted by first day. */
   pauses: 44,
-  /** STREAK_RULE: the user's own. */
+  /** The user's own STREAK_RULE. */
   streakRule: 45,
-  /** DAYS_OFF: the user's own. */
+  /** The user's own DAYS_OFF. */
   daysOff: 46,
-  /** The midnights up to then (epoch ms) are settled by earlier settings. */
+  /** Midnights up to this time (epoch ms) are settled, under earlier settings. */
   settledMs: 47,
-  /** The local day (epoch day) that had begun when the user moved west; absent where no day came twice. */
+  /** The local day (epoch day) that had begun when the user moved west; absent if no day occurred twice. */
   begunDay: 48,
   /**
-   * Points system number → points that reversals could not take, which are set off against what later ones give; below 0: those
-   * that they could not give, which are set off against what later ones take.
+   * Points system number → points that reversals could not take, deducted from what later ones give. Negative: points that they could not give,
+   * deducted from what later ones take.
    */
   owed: 49,
-  /** The last step of a recomputation that was made of the user, see `lua/recompute_users.lua`; absent: none. */
+  /** The last recomputation step applied to the user, see `lua/recompute_users.lua`; absent for none. */
   recomputed: 50,
-  /** The name of the import that brought the user; absent: none did. */
+  /** Name of the import that brought the user; absent for none. */
   importedBy: 51,
-  /** When, epoch ms: nothing up to then is given or taken by a recomputation; absent: never. */
+  /** When the user was imported (epoch ms); absent if not. Recomputations change nothing from before. */
   importedMs: 52,
 } as const;
 
-/** How many positions there are. */
 export const STATE_SIZE = 53;
 
 /**
- * `day`: more than the keys that a user may use on a day. `days`: the days are counted modulo this, so that the sum has 32 bits; nobody is
- * refused for a day eleven years ago.
+ * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum fits into 32 bits. A
+ * wrap-around after eleven years refuses nobody.
  */
 export const USED_KEYS = { day: 2 ** 20, days: 2 ** 12 } as const;
 
 /** Who may hide a user from leaderboards. */
 export const HIDDEN_BY = { admin: 1, user: 2 } as const;
 
-/** A sum of decimals, in the order of `Decimal`. */
+/** A sum of decimals. */
 export const TOTAL = {
   whole: 0,
   micros: 1,
-  /** Whole part of the highest total ever; absent where the total is the highest. */
+  /** Whole part of the highest total ever; absent if the current total is the highest. */
   peak: 2,
 } as const;
 
-/** A streak in one frequency; -1: none. These are offsets from the first; `size` is the distance to the next frequency's. */
+/** A streak in one frequency; -1 means none. Offsets from its first position; `size`: distance to the next frequency. */
 export const STREAK = {
   length: 0,
   /** Local day (epoch day) on which the first period began. */
   startDay: 1,
-  /** Index of the last period that was met, or excused by a freeze or pause. */
+  /** Index of the last period that was met or excused. */
   lastPeriod: 2,
   /** Epoch ms of the event that met it. */
   extendedMs: 3,
   /** The period that `sums` belong to. */
   currentPeriod: 4,
-  /** Metric number → TOTAL of the current period, without peak; absent: none. */
+  /** Metric number → TOTAL of the current period, without peak; absent for none. */
   sums: 5,
   size: 6,
 } as const;
 
-/** Frequencies of streaks, as they are stored. */
+/** Stored numbers of streak frequencies. */
 export const FREQUENCY = { none: 0, daily: 1, weekly: 2, monthly: 3 } as const;
 
 /** A pause of streaks: first and last local day (epoch days), 32 hex digits of a UUID. */
 export const PAUSE = { firstDay: 0, lastDay: 1, id: 2 } as const;
 
-/** A user's own rule of the streak: 0 or 1, -1 as for everyone; a list of THRESHOLD, empty as for everyone. */
+/** A user's own streak rule: 0, 1 or -1 (same as for everyone), and a list of THRESHOLDs (empty: same as for everyone). */
 export const STREAK_RULE = { enabled: 0, all: 1, metrics: 2 } as const;
 
-/** A user's own days off: sets of weekdays (`src/domain/days-off.ts`), -1 as for everyone, and the day between them. */
+/** A user's own days off: sets of weekdays (`src/domain/days-off.ts`) from `fromDay` on and before it; -1: same as for everyone. */
 export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
 
 /**
- * When the user signed up, epoch day; full years since then that the clock has counted; when the day was set, or the zone
- * changed, epoch ms.
+ * Sign-up date (epoch day), the full years that the clock has counted since, and when the date was set or the zone changed (epoch ms).
  */
 export const SIGN_UP = { day: 0, years: 1, sinceMs: 2 } as const;
 
-/** What a metric must reach in a period of a streak. */
+/** The sum that a metric must reach in a streak period. */
 export const THRESHOLD = { metric: 0, whole: 1, micros: 2 } as const;
 
 /**
- * A score in a run of a board: one list holds all of a user's. These are offsets from the first of a score; `size` is the
- * distance to the next.
+ * A score in a run of a leaderboard. One list holds all scores of a user. Offsets from a score's first position; `size`: distance to the next
+ * score.
  */
 export const SCORE = {
-  /** The board's number. */
   board: 0,
   /** First day of the run, epoch day. */
   runDay: 1,
-  /** '' without breakdown, and for one who lacks a value of it. */
+  /** `''` without a breakdown, and for users who lack a value of it. */
   group: 2,
   whole: 3,
   micros: 4,

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from './storable-json.ts';
 
-/** An admin key as it is listed. */
+/** An admin key in a list. */
 export interface AdminKeyRow {
   id: string;
   prefix: string;
@@ -9,16 +9,16 @@ export interface AdminKeyRow {
   status: 'active' | 'inactive';
   /** Whether it may change anything. */
   access: 'full' | 'read';
-  /** The client's own ID of the one tenant that the key is for, as in the `Tenant-ID` header; null: all. */
+  /** The client's own ID of the only tenant that the key gives access to, as in the `Tenant-ID` header; `null` for all. */
   tenantId: string | null;
   created: Date;
-  /** To the minute or so; null: never. */
+  /** Accurate to about a minute; `null` if never used. */
   lastUsed: Date | null;
 }
 
 const COLUMNS = `id, prefix, name, status, access, created, last_used AS "lastUsed",
   (SELECT customer_id FROM tenants WHERE no = admin_keys.tenant_no) AS "tenantId"`;
-/** A key that can make others: without one nobody could ever again. */
+/** SQL: whether a key can create others. Without such a key, nobody could ever create one again. */
 export const SOVEREIGN = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;
 const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${SOVEREIGN} AND id <> $1)`;
 
@@ -26,14 +26,14 @@ const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${SOVEREIGN} AND id <> $1)
 export const lockAdminKeys = (client: PoolClient): Promise<unknown> =>
   client.query('LOCK TABLE admin_keys IN SHARE ROW EXCLUSIVE MODE');
 
-/** What is said of a key that is to be made. */
+/** An admin key to create. */
 export interface WantedAdminKey {
   name: string;
   access: AdminKeyRow['access'];
   tenantId: string | null;
 }
 
-/** The number of the active tenant with this ID of the client's own; null: there is none. It stays until the transaction ends. */
+/** Number of the active tenant with this ID of the client's own, or `null`. Locks it until the transaction ends. */
 export async function tenantNoOf(client: PoolClient, customerId: string): Promise<number | null> {
   const { rows } = await client.query<{ no: number }>(
     `SELECT no FROM tenants WHERE customer_id = $1 AND status = 'active' FOR SHARE`,
@@ -42,7 +42,7 @@ export async function tenantNoOf(client: PoolClient, customerId: string): Promis
   return rows[0]?.no ?? null;
 }
 
-/** Null: the prefix is taken. */
+/** Returns `null` if the prefix is taken. */
 export async function insertAdminKey(
   client: Pool | PoolClient,
   key: {
@@ -64,7 +64,6 @@ export async function insertAdminKey(
   return rows[0] ?? null;
 }
 
-/** Keys, oldest first. */
 export async function listAdminKeys(
   pool: Pool,
   { limit, skip }: { limit: number; skip: number },
@@ -79,7 +78,7 @@ export async function listAdminKeys(
 const find = async (client: PoolClient, id: string): Promise<AdminKeyRow | null> =>
   (await client.query<AdminKeyRow>(`SELECT ${COLUMNS} FROM admin_keys WHERE id = $1`, [id])).rows[0] ?? null;
 
-/** What is to be set of a key. */
+/** The fields of a key to change. */
 export interface AdminKeyChange {
   id: string;
   name?: string;
@@ -87,7 +86,7 @@ export interface AdminKeyChange {
   access?: AdminKeyRow['access'];
 }
 
-/** Sets what is given of a key, unless that would leave none that can make others. Under `lockAdminKeys`. */
+/** Changes a key, unless no key that can create others would be left. Requires `lockAdminKeys`. */
 export async function changeAdminKey(
   client: PoolClient,
   { id, name, status, access }: AdminKeyChange,
@@ -104,7 +103,7 @@ export async function changeAdminKey(
   return { before, outcome: rows[0] ?? 'last' };
 }
 
-/** Gives a key another secret; the key, or null: there is none. */
+/** Replaces a key's secret. Returns the key, or `null` if it does not exist. */
 export async function changeAdminKeyHash(
   client: PoolClient,
   { id, hash }: { id: string; hash: Buffer },
@@ -116,7 +115,7 @@ export async function changeAdminKeyHash(
   return rows[0] ?? null;
 }
 
-/** Deletes a key, unless that would leave none that can make others; what it was. Under `lockAdminKeys`. */
+/** Deletes and returns a key, unless no key that can create others would be left. Requires `lockAdminKeys`. */
 export async function removeAdminKey(client: PoolClient, id: string): Promise<AdminKeyRow | 'unknown' | 'last'> {
   const { rows } = await client.query<AdminKeyRow>(
     `DELETE FROM admin_keys WHERE id = $1 AND (NOT (${SOVEREIGN}) OR ${ANOTHER}) RETURNING ${COLUMNS}`,

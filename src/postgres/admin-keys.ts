@@ -21,18 +21,18 @@ import { keyHash, newKey } from './new-key.ts';
 import { deleteSessionsOf } from './sessions/session-rows.ts';
 import { transaction } from './transaction.ts';
 
-/** A key as it is shown once, to who made it or had it made again. */
+/** A new or rotated key, as the administrator sees it once. */
 export interface CreatedAdminKey extends AdminKeyRow {
   /** `<prefix>.<body>`. */
   key: string;
 }
 
-/** Why nothing was done: there is no such key or no such tenant, or it is the last active one that can make others. */
+/** Why nothing was done: the key or the tenant does not exist, or it is the last active key that can create others. */
 export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
 
 const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
 
-/** The stored admin keys. There is always an active one of full access to the whole organisation. Every process is notified of a change at once. */
+/** The stored admin keys. At least one active key always has full access to the whole organisation. Changes notify every process immediately. */
 export class AdminKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;
@@ -44,12 +44,11 @@ export class AdminKeys {
     this.clock = clock;
   }
 
-  /** Keys, oldest first. */
   list(page: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
     return listAdminKeys(this.pool, page);
   }
 
-  /** Makes keys, one outcome an item. `by`: who asks for it, as for all of these. */
+  /** Creates keys; one result per item. `by`, here and below: who makes the change. */
   async create(items: readonly WantedAdminKey[], by: Author): Promise<(CreatedAdminKey | AdminKeyRefusal)[]> {
     return this.edit(by, async (client, audit) => {
       const outcomes: (CreatedAdminKey | AdminKeyRefusal)[] = [];
@@ -73,7 +72,7 @@ export class AdminKeys {
     });
   }
 
-  /** Renames keys, deactivates or activates them, changes their access, in order; one outcome an item. */
+  /** Renames, activates or deactivates keys or changes their access, in order; one result per item. */
   async update(items: readonly AdminKeyChange[], by: Author): Promise<(AdminKeyRow | AdminKeyRefusal)[]> {
     return this.edit(by, async (client, audit) => {
       const outcomes: (AdminKeyRow | AdminKeyRefusal)[] = [];
@@ -97,7 +96,7 @@ export class AdminKeys {
     });
   }
 
-  /** Gives a key another secret; the old one holds nowhere from now on. Null: there is no such key. */
+  /** Replaces a key's secret; the old one is invalid immediately. `null` if the key does not exist. */
   async rotate(id: string, by: Author): Promise<CreatedAdminKey | null> {
     return this.edit(by, async (client, audit) => {
       const { body, hash } = newKey('adm');
@@ -108,7 +107,7 @@ export class AdminKeys {
     });
   }
 
-  /** Deletes keys, in order; the last active one that can make others stays. */
+  /** Deletes keys, in order. Keeps the last active one that can create others. */
   async delete(ids: readonly string[], by: Author): Promise<{ deleted: string[]; last: string[] }> {
     return this.edit(by, async (client, audit) => {
       const result: { deleted: string[]; last: string[] } = { deleted: [], last: [] };
@@ -124,9 +123,9 @@ export class AdminKeys {
   }
 
   /**
-   * Sees to it that there is an admin key. A given one (`<prefix>.<body>`) is stored unless its prefix is known
-   * already; without one, a key is made where there is none at all. The key, to be shown once, if it was stored
-   * now, else null. Safe to call in many processes at once. Throws for a given key of another form.
+   * Makes sure that an admin key exists. Stores a given key (`<prefix>.<body>`) unless its prefix is already stored. Without one, creates a key if
+   * there is none. Returns the key, to be shown once, if it was stored now; otherwise `null`. Safe to call in many processes at once. Throws if
+   * the given key is malformed.
    */
   async ensureFirst(given: string | null): Promise<string | null> {
     if (given !== null) return this.ensureGiven(given);
@@ -147,7 +146,7 @@ export class AdminKeys {
     return stored === null ? null : given;
   }
 
-  /** Edits follow one another, so that two cannot each leave the other's key as the last one and remove it. */
+  /** Serialises edits. Otherwise two concurrent ones could each remove what the other considers the last key. */
   private async edit<T>(by: Author, work: (client: PoolClient, audit: AuditEntry[]) => Promise<T>): Promise<T> {
     const audit: AuditEntry[] = [];
     const result = await transaction(this.pool, async (client) => {

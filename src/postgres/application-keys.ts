@@ -8,24 +8,23 @@ import { countRevision, type Announce } from './revisions.ts';
 import { newKey, type NewKey } from './new-key.ts';
 import { transaction } from './transaction.ts';
 
-/** A key to be made. */
+/** A key to create. */
 export interface WantedApplicationKey {
   userId: string;
   scope: KeyScope;
-  /** From when it is refused, epoch ms; null: never. */
+  /** Expiry (epoch ms); `null` for never. */
   expiresMs: number | null;
-  /** Requests a second; 0: any number; null: as many as the organisation allows. */
+  /** Requests per second; 0 for no limit, `null` for the organisation's limit. */
   rateLimit: number | null;
 }
 
-/** A key as it is shown once, to who made it. */
+/** A new key, as its creator sees it once. */
 export interface CreatedApplicationKey extends WantedApplicationKey {
   id: string;
   key: string;
   prefix: string;
 }
 
-/** A key as it is listed. */
 export interface ApplicationKeyRow {
   id: string;
   prefix: string;
@@ -34,11 +33,11 @@ export interface ApplicationKeyRow {
   expires: Date | null;
   rateLimit: number | null;
   created: Date;
-  /** To the minute or so; null: never. */
+  /** Accurate to about a minute; `null` if never used. */
   lastUsed: Date | null;
 }
 
-/** The stored application keys: one user each. */
+/** The stored application keys. Each belongs to one user. */
 export class ApplicationKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;
@@ -50,16 +49,14 @@ export class ApplicationKeys {
     this.clock = clock;
   }
 
-  /**
-   * Makes the keys, in their order, for users who need not have been seen yet. `by`: who asks for it, as for all of these.
-   */
+  /** Creates keys, in order. The users need not exist yet. `by`, here and below: who makes the change. */
   async create(
     tenantNo: number,
     wanted: readonly WantedApplicationKey[],
     by: Author,
   ): Promise<CreatedApplicationKey[]> {
     const created: (CreatedApplicationKey | undefined)[] = wanted.map(() => undefined);
-    // Drawing a prefix that is taken (1 in 10^12 a stored key) means drawing again.
+    // If a prefix is taken (probability 10^-12 per stored key), it is drawn again.
     for (
       let missing = [...wanted.keys()];
       missing.length > 0;
@@ -73,7 +70,7 @@ export class ApplicationKeys {
     return created as CreatedApplicationKey[];
   }
 
-  /** A tenant's keys, or one user's of them; the oldest first. */
+  /** A tenant's keys, optionally of one user; oldest first. */
   async list(
     tenantNo: number,
     { limit, skip, userId }: { limit: number; skip: number; userId?: string },
@@ -88,7 +85,7 @@ export class ApplicationKeys {
     return rows;
   }
 
-  /** Deletes those of the keys that are the tenant's; their IDs. Every process is notified at once. */
+  /** Deletes those keys that belong to the tenant and returns their IDs. Notifies every process immediately. */
   async delete(tenantNo: number, ids: string[], by: Author): Promise<string[]> {
     const deleted = await transaction(this.pool, async (client) => {
       const { rows } = await client.query<{ id: string; prefix: string }>(
@@ -103,7 +100,7 @@ export class ApplicationKeys {
     return deleted;
   }
 
-  /** Deletes every key of a user; how many there were. Every process is notified at once. */
+  /** Deletes all keys of a user and returns their number. Notifies every process immediately. */
   async deleteOf(tenantNo: number, userId: string): Promise<number> {
     const deleted = await transaction(this.pool, async (client) => {
       const { rowCount } = await client.query('DELETE FROM application_keys WHERE tenant_no = $1 AND user_id = $2', [
@@ -117,7 +114,7 @@ export class ApplicationKeys {
     return deleted;
   }
 
-  /** The IDs that are stored now. */
+  /** Returns the IDs that were stored. */
   private async insert(
     tenantNo: number,
     keys: (NewKey & { id: string; wanted: WantedApplicationKey })[],
@@ -147,7 +144,7 @@ export class ApplicationKeys {
     });
   }
 
-  /** The log does not name the user, who may be deleted: the key's readable part says which key it was. */
+  /** The log does not name the user, who may be deleted. The key's readable part identifies the key. */
   private note(
     client: PoolClient,
     {

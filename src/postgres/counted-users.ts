@@ -3,13 +3,13 @@ import { eventsAndSums } from './partitions/dropped-days.ts';
 
 export interface CountedUser {
   id: string;
-  /** The packed state that belongs to the count: both are of one snapshot. */
+  /** The packed state, from the same snapshot as the count. */
   state: Buffer;
-  /** Decimal text: sum of the values of the matching events. */
+  /** Decimal text: sum of the matching events' values. */
   count: string;
 }
 
-/** Each of some users with the sum of their events of a metric that have all the attributes (by key). */
+/** Some users, each with the sum of their events of a metric that have all the attributes (by key). */
 export async function countedUsers(
   client: Pool | PoolClient,
   { tenantNo, ids, metricNo, attributes }: { tenantNo: number; ids: string[]; metricNo: number; attributes: object },

@@ -11,7 +11,7 @@ interface Row {
   doc: object;
 }
 
-/** Those of some resources, by number, that were deleted, with the deleted ones that they refer to. */
+/** Deleted resources by number, and the deleted ones that they refer to. */
 export async function deletedResources(
   pool: Pool,
   tenantNo: number,

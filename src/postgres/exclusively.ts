@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 
 /**
- * Runs `work` while no other process runs anything under the same lock; null, and nothing is done, where one does.
- * The lock lives on one connection: when that breaks, `lost` is aborted, and another process may begin while the
- * work is still ending.
+ * Runs `work` unless another process holds the same lock; then returns `null` and does nothing. The lock belongs to one connection. If that breaks,
+ * `lost` is aborted, and another process may start while the work is still ending.
  */
 export async function exclusively<T>(
   pool: Pool,
@@ -23,7 +22,7 @@ export async function exclusively<T>(
     const { rows } = await client
       .query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [lock])
       .catch((error: Error) => {
-        // It may hold the lock all the same, if the answer only came too late: closed, it does not.
+        // The lock may still have been granted if only the answer was late. Closing the connection releases it.
         broken = error;
         throw error;
       });
@@ -31,7 +30,7 @@ export async function exclusively<T>(
     try {
       return await work(lost.signal);
     } finally {
-      // A closed connection gives the lock back as well.
+      // Closing the connection also releases the lock.
       await client.query('SELECT pg_advisory_unlock($1)', [lock]).catch((error: Error) => void (broken = error));
     }
   } finally {
@@ -40,10 +39,10 @@ export async function exclusively<T>(
   }
 }
 
-/** How often is asked whether the other one has ended. */
+/** Interval of trying to get the lock. */
 const ASK_MS = 200;
 
-/** The same once no other process does, however long that takes. Rejects when `ending` is aborted before. */
+/** Like `exclusively`, but waits for other processes, however long that takes. Rejects if `ending` aborts first. */
 export async function inTurn<T>(
   pool: Pool,
   lock: number,

@@ -2,25 +2,25 @@ import type { Pool } from 'pg';
 import type { KeyScope } from '../domain/api-key.ts';
 import { GatheredLookup } from './gathered-lookup.ts';
 
-/** What is stored of a key of either kind. */
+/** A stored key of either kind. */
 export interface KeyRecord {
   id: string;
   kind: 'admin' | 'application';
   prefix: string;
   /** SHA-256 of the body. */
   hash: Buffer;
-  /** The one user of an application key. */
+  /** The user of an application key. */
   userId: string | null;
-  /** The tenant an application key was made under, or the one tenant of an admin key; null: an admin key of all. */
+  /** The tenant of an application key, or the only tenant of an admin key; `null` for an admin key of all tenants. */
   tenantNo: number | null;
   active: boolean;
-  /** Of an admin key `all` or `read`. */
+  /** `all` or `read` for admin keys. */
   scope: KeyScope;
-  /** From when it is refused, epoch ms; null: never. */
+  /** Expiry (epoch ms); `null` for never. */
   expiresMs: number | null;
-  /** Of an application key, requests a second; 0: any number; null: as many as the organisation allows. */
+  /** Application keys only: requests per second; 0 for no limit, `null` for the organisation's limit. */
   rateLimit: number | null;
-  /** When it was last used, epoch ms, to the minute or so; null: never. */
+  /** Last use (epoch ms), accurate to about a minute; `null` for never. */
   usedMs: number | null;
 }
 
@@ -33,13 +33,13 @@ const KEYS = `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant
                   (extract(epoch FROM expires_at) * 1000)::float8, rate_limit, (extract(epoch FROM last_used) * 1000)::float8
              FROM application_keys WHERE prefix = ANY ($1)`;
 
-/** The keys with these prefixes, of either kind; unknown prefixes are left out. */
+/** Keys of either kind with these prefixes; unknown prefixes are omitted. */
 export async function findKeys(pool: Pool, prefixes: readonly string[]): Promise<KeyRecord[]> {
   const { rows } = await pool.query<KeyRecord>({ name: 'find-keys', text: KEYS, values: [prefixes] });
   return rows;
 }
 
-/** Finds keys of either kind by prefix, many in one query. */
+/** Finds keys of either kind by prefix, many per query. */
 export const keyLookup = (pool: Pool): GatheredLookup<KeyRecord> =>
   new GatheredLookup(
     (prefixes) => findKeys(pool, prefixes),

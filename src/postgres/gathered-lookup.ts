@@ -1,4 +1,4 @@
-/** Queries under way at a time, and the most names that one query asks for. */
+/** Concurrent queries, and most names per query. */
 const QUERIES = 2;
 const NAMES_A_QUERY = 500;
 
@@ -9,8 +9,8 @@ interface Wanted<Found> {
 }
 
 /**
- * Looks things up by name, many in one query, in the order of the calls. A flood of look-ups of unknown keys therefore costs Postgres
- * little, and a good key among them is found without a long wait. If a query fails, all look-ups that wait fail with it.
+ * Looks up items by name, many per query, in the order of the calls. So a flood of unknown keys costs Postgres little and hardly delays valid ones. If a
+ * query fails, all waiting lookups fail with it.
  */
 export class GatheredLookup<Found> {
   private readonly findAll: (names: readonly string[]) => Promise<readonly Found[]>;
@@ -18,7 +18,7 @@ export class GatheredLookup<Found> {
   private waiting: Wanted<Found>[] = [];
   private underWay = 0;
 
-  /** @param findAll returns what exists of the names */
+  /** @param findAll returns those of the names that exist */
   constructor(findAll: (names: readonly string[]) => Promise<readonly Found[]>, nameOf: (found: Found) => string) {
     this.findAll = findAll;
     this.nameOf = nameOf;

@@ -6,23 +6,23 @@ import { readRevisions } from './revisions.ts';
 import { succeedsWithin } from './succeeds-within.ts';
 import { readKnownTenants, type KnownTenant } from './tenant-rows.ts';
 
-/** How soon what could not be read is read again. */
+/** Delay before a failed read is retried. */
 const RETRY_MS = 500;
 
-/** How `confirm` asks Postgres: this often at most, however many calls wait for it, */
+/** `confirm`: shortest time between queries, however many calls wait, */
 const CONFIRM_EVERY_MS = 20;
-/** for so long, */
+/** time limit of a query, */
 const CONFIRM_WITHIN_MS = 2_000;
-/** and for so long not again where it did not answer. */
+/** and pause after Postgres did not answer. */
 const CONFIRM_PAUSE_MS = 5_000;
 
 export interface HeldTenantsOptions {
   pool: Pool;
-  /** Called when what changed could not be read; it is tried again. */
+  /** Called when changed data could not be read. The read is retried. */
   onFailed?: ((error: unknown) => void) | undefined;
 }
 
-/** The organisation's settings and its active tenants, in memory as of the last `refresh`. */
+/** The organisation's settings and active tenants, in memory as of the last `refresh`. */
 export class HeldTenants {
   protected readonly pool: Pool;
   private known = new Map<number, KnownTenant>();
@@ -37,9 +37,9 @@ export class HeldTenants {
     userActivationWindow: 7,
     aggregationPeriod: 'weekly',
   };
-  /** The counter of changes, as of a moment before these were read. */
+  /** The counter of changes shortly before this data was read. */
   private revision: number | null = null;
-  /** How many changes were announced, and how many of them had been when what is held was read. */
+  /** Number of announced changes now, and when this data was read. */
   private announced = 0;
   private announcedAtRead = 0;
   private refreshing: Promise<void> | null = null;
@@ -55,21 +55,20 @@ export class HeldTenants {
     this.onFailed = onFailed;
   }
 
-  /** A change was announced: everything is read again, until that succeeds. Never rejects. */
+  /** Handles the announcement of a change: reads everything again until that succeeds. Never rejects. */
   readonly organisationChanged = async (): Promise<void> => {
     this.announced += 1;
     await this.readAnnounced();
   };
 
-  /** From now on nothing is tried again. */
+  /** Stops retries. */
   close(): void {
     this.closed = true;
     clearTimeout(this.retry);
   }
 
   /**
-   * Reads everything again. What was known stays if it fails. Simultaneous calls share the work, and each sees what was committed
-   * before it.
+   * Reads everything again. Keeps the old data on failure. Concurrent calls share the work; each sees what was committed before it.
    */
   refresh(): Promise<void> {
     if (this.refreshing !== null) {
@@ -81,9 +80,9 @@ export class HeldTenants {
   }
 
   /**
-   * Resolves when everything is held that was committed before the call. It reads one row, at most once in 20 ms, and all
-   * only if something changed. Where Postgres does not answer in 2 s, and for 5 s from then on, what is held is believed:
-   * it resolves, unless a change was announced that could not be read yet (503).
+   * Resolves when everything committed before the call is in memory. Reads one row, at most every 20 ms, and the rest only if something
+   * changed. If Postgres does not answer within 2 s, the call and those of the next 5 s trust the data in memory and resolve, unless
+   * an announced change could not be read yet (503).
    */
   async confirm(): Promise<void> {
     const isConfirmed = await this.looks.run();
@@ -99,7 +98,7 @@ export class HeldTenants {
     return this.settings;
   }
 
-  /** The organisation's own tenant. Only after the first `refresh`. */
+  /** The organisation's own tenant. Valid after the first `refresh`. */
   default(): KnownTenant {
     const own = this.known.get(0);
     if (own === undefined) throw new Error('The tenants are not read yet.');
@@ -111,12 +110,12 @@ export class HeldTenants {
     return this.knownByCustomerId.get(customerId);
   }
 
-  /** An active tenant, or the organisation's own, by its number. */
+  /** An active tenant or the organisation's own, by number. */
   byNo(no: number): KnownTenant | undefined {
     return this.known.get(no);
   }
 
-  /** The numbers of the active tenants, and of the organisation's own. */
+  /** Numbers of the active tenants and of the organisation's own. */
   numbers(): number[] {
     return [...this.known.keys()];
   }
@@ -133,7 +132,7 @@ export class HeldTenants {
     }
   }
 
-  /** Reads what changed; whether Postgres answered in time. Never rejects. */
+  /** Reads changes. Returns whether Postgres answered in time. Never rejects. */
   private async look(): Promise<boolean> {
     if (performance.now() < this.pausedUntilMs) return false;
     const isDone = await succeedsWithin(this.readIfChanged(), CONFIRM_WITHIN_MS);
@@ -144,7 +143,7 @@ export class HeldTenants {
   private async readIfChanged(): Promise<void> {
     const revisions = await readRevisions(this.pool);
     if (revisions?.organisation !== this.revision) await this.refresh();
-    // It may have come late: Postgres answers again.
+    // The answer may be late, but Postgres answers again.
     this.pausedUntilMs = -Infinity;
   }
 
@@ -155,14 +154,14 @@ export class HeldTenants {
         await this.read();
       } while (this.again);
     } finally {
-      // In the same turn as the last look at `again`: a later question gets no older answer.
+      // In the same turn as the last check of `again`, so that no later call gets an older answer.
       this.refreshing = null;
     }
   }
 
   private async read(): Promise<void> {
     const { announced } = this;
-    // First: what is committed after it is read again by the next look, whether the rest holds it or not.
+    // Read first, so that the next check repeats the read for anything committed after it.
     const revisions = await readRevisions(this.pool);
     const [settings, tenants] = await Promise.all([readOrganisation(this.pool), readKnownTenants(this.pool)]);
     this.revision = revisions?.organisation ?? null;

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { JobKind, JobStatus } from '../domain/job.ts';
 
-/** Long work, as it stands. */
+/** A long operation and its state. */
 export interface Job<Parameters = object, Result = object> {
   no: number;
   /** A UUID. */
@@ -9,21 +9,21 @@ export interface Job<Parameters = object, Result = object> {
   kind: JobKind;
   /** `null` if the job concerns the whole installation. */
   tenantNo: number | null;
-  /** The ID of the achievement, leaderboard, webhook or recomputation that the job is about. */
+  /** ID of the achievement, leaderboard, webhook or recomputation concerned. */
   subjectId: string | null;
   parameters: Parameters;
   /** `running` from the first slice on. */
   status: JobStatus;
-  /** Where the next slice begins; '' at the beginning. For passes over users: the ID of the last one that was processed. */
+  /** Where the next slice begins; `''` initially. For passes over users, the ID of the last processed one. */
   cursor: string;
-  /** Units of work (users, messages) that are processed, and in total (`null`: not counted yet). */
+  /** Units of work (users, messages): processed, and in total (`null` if not counted yet). */
   done: number;
   total: number | null;
-  /** What came of it so far. */
+  /** The result so far. */
   result: Result;
-  /** Failures since the last slice that succeeded. */
+  /** Failures since the last successful slice. */
   attempts: number;
-  /** The last failure, until a slice succeeds. */
+  /** The last failure; cleared when a slice succeeds. */
   error: string | null;
   requestedBy: string | null;
   requested: Date;
@@ -31,9 +31,9 @@ export interface Job<Parameters = object, Result = object> {
   finished: Date | null;
 }
 
-/** A job that a worker may work on. */
+/** A job with a lease, which lets a worker process it. */
 export interface LeasedJob extends Job {
-  /** Names this lease; the next one has another. */
+  /** Identifies this lease. Each lease has a new ID. */
   lease: string;
 }
 
@@ -41,7 +41,7 @@ const COLUMNS = `job.no::float8, job.id::text, job.kind, job.tenant_no AS "tenan
   job.parameters, job.status, job.cursor, job.done::float8, job.total::float8, job.result, job.attempts, job.error,
   job.requested_by AS "requestedBy", job.requested, job.started, job.finished`;
 
-/** A job to add. `nowMs`: when it is requested, by Laurel's clock; by that of Postgres otherwise. */
+/** A job to add. `nowMs`: time of the request by Laurel's clock; Postgres's clock is the default. */
 export interface NewJob {
   kind: JobKind;
   tenantNo: number | null;
@@ -54,7 +54,7 @@ export interface NewJob {
   nowMs?: number;
 }
 
-/** Adds a job. The caller's transaction is what requested it. */
+/** Adds a job in the transaction of the operation that requests it. */
 export async function addJob(client: Pool | PoolClient, job: NewJob): Promise<Job> {
   const { rows } = await client.query<Job>(
     `INSERT INTO jobs AS job (id, kind, tenant_no, subject_id, parameters, total, result, requested_by, requested)
@@ -75,7 +75,7 @@ export async function addJob(client: Pool | PoolClient, job: NewJob): Promise<Jo
   return rows[0]!;
 }
 
-/** Adds jobs of a kind about subjects of a tenant. The jobs of this kind that there are about them are replaced: what they did is to be done again. */
+/** Adds jobs of a kind about a tenant's subjects. Replaces existing jobs of that kind about them, so that their work is repeated. */
 export async function replaceJobs(
   client: PoolClient,
   {
@@ -94,13 +94,13 @@ export async function replaceJobs(
   for (const job of jobs) await addJob(client, { kind, tenantNo, ...job });
 }
 
-/** A kind that a runner knows, and how old a job of it must be before it begins. */
+/** A kind that a runner can process, and the minimum age of a job before it starts. */
 export interface LeasableKind {
   kind: JobKind;
   settleMs: number;
 }
 
-/** When a job may be leased, in SQL, where `known` is its kind. */
+/** SQL: when a job may be leased. `known` is its kind. */
 const DUE = `job.due + make_interval(secs => CASE job.status WHEN 'waiting' THEN known.settle ELSE 0 END)`;
 const OPEN = `FROM jobs AS job JOIN unnest($1::text[], $2::float8[]) AS known (kind, settle) USING (kind)
       WHERE job.status IN ('waiting', 'running')`;
@@ -110,8 +110,8 @@ const knownKinds = (kinds: readonly LeasableKind[]): [string[], number[]] => [
 ];
 
 /**
- * Leases the job that has been due for the longest time, so that jobs take turns; `null` if none is due. Until the lease ends, or is
- * given up, nobody else gets the job. Leases are by the clock of Postgres.
+ * Leases the job that has been due for the longest time, so that jobs take turns; `null` if none is due. Nobody else can lease the job
+ * until the lease expires or is given up. Leases use the clock of Postgres.
  */
 export async function leaseJob(
   pool: Pool,
@@ -127,7 +127,7 @@ export async function leaseJob(
   return rows[0] === undefined ? null : { ...rows[0], lease };
 }
 
-/** How long it is until a job may be leased, ms; negative if one may be now, `null` if there is none. */
+/** Time until a job may be leased, in ms; negative if one is overdue, `null` if there is none. */
 export async function untilNextJobMs(pool: Pool, kinds: readonly LeasableKind[]): Promise<number | null> {
   const { rows } = await pool.query<{ ms: number | null }>(
     `SELECT extract(epoch FROM min(${DUE}) - clock_timestamp())::float8 * 1000 AS ms ${OPEN}`,
@@ -138,7 +138,7 @@ export async function untilNextJobMs(pool: Pool, kinds: readonly LeasableKind[])
 
 type Held = Pick<LeasedJob, 'no' | 'lease'>;
 
-/** Extends a lease, if it still holds. */
+/** Extends a lease unless it has ended. */
 export async function renewLease(pool: Pool, { no, lease }: Held, leaseMs: number): Promise<void> {
   await pool.query('UPDATE jobs SET due = clock_timestamp() + make_interval(secs => $3) WHERE no = $1 AND lease = $2', [
     no,
@@ -147,7 +147,7 @@ export async function renewLease(pool: Pool, { no, lease }: Held, leaseMs: numbe
   ]);
 }
 
-/** Gives a lease up. The job may be leased again after `restMs`. `failure`: why the slice failed. */
+/** Gives up a lease. The job may be leased again after `restMs`. `failure`: why the slice failed. */
 export async function endLease(
   pool: Pool,
   { no, lease }: Held,
@@ -161,27 +161,27 @@ export async function endLease(
   );
 }
 
-/** Locks a leased job for the transaction. False if the lease does not hold: it ended, or the job was cancelled or replaced. */
+/** Locks a leased job for the transaction. False if the lease expired, or the job was cancelled or replaced. */
 export async function lockLeased(client: PoolClient, { no, lease }: Held): Promise<boolean> {
   const { rowCount } = await client.query('SELECT FROM jobs WHERE no = $1 AND lease = $2 FOR UPDATE', [no, lease]);
   return rowCount === 1;
 }
 
-/** What a slice of a job achieved. Fields that are absent stay as they are. */
+/** Result of a slice. Absent fields leave the job's values unchanged. */
 export interface Progress {
   cursor?: string;
-  /** Units that were processed in addition. */
+  /** Additional units processed. */
   done?: number;
   total?: number | null;
   /** Replaces the previous result. */
   result?: object;
-  /** The job ends: it is done, or cannot be done for this reason. */
+  /** Ends the job: it is done, or cannot be done for the given reason. */
   end?: 'done' | { failed: string };
-  /** When it ends, by Laurel's clock; by that of Postgres otherwise. */
+  /** Time of the end by Laurel's clock; Postgres's clock is the default. */
   nowMs?: number;
 }
 
-/** Records the progress of a slice and gives the lease up, in the slice's transaction. */
+/** Records a slice's progress and gives up the lease, in the slice's transaction. */
 export async function recordProgress(
   client: PoolClient,
   { no }: Pick<Job, 'no'>,
@@ -211,14 +211,14 @@ export async function recordProgress(
   );
 }
 
-/** Cancels a job: whoever works on it records nothing more. */
+/** Cancels a job. Its current worker can record nothing more. */
 export async function cancelJob(client: PoolClient, { no }: Pick<Job, 'no'>): Promise<void> {
   await client.query(`UPDATE jobs SET status = 'cancelled', lease = NULL, finished = clock_timestamp() WHERE no = $1`, [
     no,
   ]);
 }
 
-/** Has a job run again now: from its cursor, or from the beginning. */
+/** Restarts a job immediately, from its cursor or from the beginning. */
 export async function restartJob(
   client: PoolClient,
   { no }: Pick<Job, 'no'>,
@@ -233,7 +233,7 @@ export async function restartJob(
   );
 }
 
-/** How many jobs of a kind are not finished, about one subject or all. */
+/** Number of unfinished jobs of a kind, about one subject or in total. */
 export async function openJobs(
   client: Pool | PoolClient,
   { kind, subjectId = null }: { kind: JobKind; subjectId?: string | null },
@@ -257,7 +257,7 @@ export async function deleteOldJobs(
   );
 }
 
-/** The latest jobs of a kind, of a tenant or about a subject, newest first, a hundred at most. */
+/** The latest jobs of a kind, of a tenant or about a subject: at most a hundred, newest first. */
 export async function latestJobs<J extends Job>(
   client: Pool | PoolClient,
   { kind, tenantNo, subjectId = null }: { kind: JobKind; tenantNo: number; subjectId?: string | null },
@@ -270,13 +270,13 @@ export async function latestJobs<J extends Job>(
   return rows;
 }
 
-/** A job with the name of what it is about. */
+/** A job with the name of its subject. */
 export interface NamedJob extends Job {
-  /** The name of the achievement, leaderboard or webhook, as it is now. */
+  /** Current name of the achievement, leaderboard or webhook. */
   subjectName: string | null;
 }
 
-/** Which jobs somebody may see: those of a tenant, and of the whole installation if `ofAll`. */
+/** Which jobs a caller may see: a tenant's and, if `ofAll`, those of the whole installation. */
 export interface SeenJobs {
   tenantNo: number;
   ofAll: boolean;
@@ -287,7 +287,6 @@ const NAMED = `SELECT ${COLUMNS},
          (SELECT doc ->> 'name' FROM catalog_resources AS about WHERE about.id = job.subject_id) AS "subjectName"
     FROM jobs AS job`;
 
-/** Some jobs, newest first. */
 export async function listJobs(
   pool: Pool,
   {
@@ -307,7 +306,7 @@ export async function listJobs(
   return rows;
 }
 
-/** A job; `null` if there is none with this ID. `lock`: for the transaction. */
+/** A job by ID, or `null`. `lock`: locks it for the transaction. */
 export async function readJob(
   client: Pool | PoolClient,
   { tenantNo, ofAll, id, lock = false }: SeenJobs & { id: string; lock?: boolean },

@@ -3,15 +3,15 @@ import type { StreakSettings } from '../domain/catalog.ts';
 
 interface Edit {
   tenantNo: number;
-  /** The version that the edit makes. */
+  /** The version that the edit creates. */
   version: number;
   now: Date;
 }
 
-/** Where webhooks are sent to, and for what, explains nothing that happened to a user. */
+/** The target of webhooks explains nothing that happened to a user. */
 const KEPT = `kind <> 'webhook'`;
 
-/** Keeps some resources as they are, in the transaction that replaces them: one row each, however large the catalog. */
+/** Stores the previous form of resources, in the transaction that replaces them: one row each, regardless of the catalog's size. */
 export async function keepReplaced(
   client: PoolClient,
   { tenantNo, version, ids, now }: Edit & { ids: readonly string[] },
@@ -25,7 +25,7 @@ export async function keepReplaced(
   );
 }
 
-/** Keeps the streak settings that an edit replaces, in its transaction. */
+/** Stores the streak settings that an edit replaces, in its transaction. */
 export async function keepStreaks(
   client: PoolClient,
   { tenantNo, version, now, was }: Edit & { was: StreakSettings },

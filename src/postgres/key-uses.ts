@@ -4,14 +4,14 @@ import type { KeyRecord } from './find-key.ts';
 const TABLES = { admin: 'admin_keys', application: 'application_keys' } as const;
 type Kind = keyof typeof TABLES;
 
-/** How long a use waits to be written together with others. */
+/** How long uses are collected before they are written together. */
 const WAIT_MS = 250;
-/** So many keys wait at most; the uses of others are not noted until they are written. */
+/** Most keys that wait. The uses of further keys are ignored until these are written. */
 const MOST = 10_000;
 
 /**
- * Writes when keys were last used: all that were used in a quarter of a second in one statement for each kind. What
- * becomes of that concerns no request: a use that cannot be written is forgotten, and the key's next one is noted.
+ * Writes when keys were last used, with one statement per kind for all uses of a quarter of a second. No request depends on the outcome: a use that
+ * cannot be written is forgotten, and the key's next one is recorded.
  */
 export class KeyUses {
   private readonly pool: Pool;
@@ -22,7 +22,7 @@ export class KeyUses {
     this.pool = pool;
   }
 
-  /** Notes a use, to be written soon. `atMs`: epoch ms. Costs one entry of a map. */
+  /** Records a use, to be written soon. `atMs`: epoch ms. Costs one entry of a map. */
   note({ kind, id }: Pick<KeyRecord, 'kind' | 'id'>, atMs: number): void {
     const waiting = this.waiting[kind];
     if (waiting.size >= MOST && !waiting.has(id)) return;
@@ -30,7 +30,7 @@ export class KeyUses {
     this.timer ??= setTimeout(() => void this.flush(), WAIT_MS).unref();
   }
 
-  /** Writes what waits. Never rejects. */
+  /** Writes the waiting uses. Never rejects. */
   async flush(): Promise<void> {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
@@ -40,7 +40,7 @@ export class KeyUses {
     await Promise.all(kinds.map((kind) => this.write(kind, waiting[kind]).catch(() => undefined)));
   }
 
-  /** A row that another process is writing is left out, so that no two processes wait for each other. */
+  /** Skips rows that another process is writing, which prevents deadlocks. */
   private async write(kind: Kind, uses: ReadonlyMap<string, number>): Promise<void> {
     if (uses.size === 0) return;
     const table = TABLES[kind];

@@ -1,17 +1,17 @@
 import type { Pool } from 'pg';
 
-/** An award of points as it is stored. */
+/** A stored award of points. */
 export interface StoredAward {
   id: string;
   triggerNo: number;
   awarded: number;
-  /** The system's total after it. */
+  /** The system's total after this award. */
   total: number;
   boostNos: number[];
   at: Date;
 }
 
-/** A user's last `limit` awards in a points system, newest first. One index range a partition; prepared as `userMetricDays` is. */
+/** A user's last `limit` awards in a points system, newest first. One index range per partition; prepared like `userMetricDays`. */
 export async function latestAwards(
   pool: Pool,
   { tenantNo, userId, systemNo, limit }: { tenantNo: number; userId: string; systemNo: number; limit: number },

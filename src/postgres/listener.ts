@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
-/** How Postgres's list of connections names it. */
+/** Name in Postgres's list of connections. */
 export const LISTENER = 'laurel listener';
 
-/** How long a connection, a statement, or a notification of our own may take. */
+/** Time limit for the connection, for statements, and for our own test notification. */
 const TIMEOUT_MS = 5_000;
 
 export interface ListenerOptions {
-  /** Its settings are those of the connection. */
+  /** The connection uses its settings. */
   pool: pg.Pool;
   channel: string;
   onNotification: () => void;
-  /** Notifications arrive no more: the connection broke. */
+  /** Called when the connection broke and notifications no longer arrive. */
   onLost: () => void;
 }
 
 /**
- * Receives a channel's notifications, on a connection of its own. Behind a proxy that lends a connection for one transaction
- * none would ever arrive, so it counts as open only when one that the pool sent has arrived.
+ * Receives a channel's notifications on its own connection. Behind a proxy that assigns connections per transaction none would arrive, so the listener
+ * counts as open only after it has received a notification that the pool sent.
  */
 export class Listener {
   private readonly options: ListenerOptions;
@@ -29,12 +29,12 @@ export class Listener {
     this.options = options;
   }
 
-  /** The connection on which notifications arrive; null: none does. */
+  /** The connection that receives notifications, or `null`. */
   get connection(): pg.Client | null {
     return this.opened ? this.client : null;
   }
 
-  /** Resolves when notifications arrive: those of every later commit. To be called while nothing is open. Rejects if none does. */
+  /** Resolves when notifications of all later commits will arrive. Call it only while nothing is open. Rejects if the test notification is missing. */
   async open(): Promise<void> {
     const { pool, channel, onNotification } = this.options;
     const client = new pg.Client({
@@ -72,7 +72,7 @@ export class Listener {
     }
   }
 
-  /** Ends the connection, also one that is being opened. `onLost` is called if it was open. */
+  /** Closes the connection, even while it is being opened. Calls `onLost` if it was open. */
   close(): void {
     if (this.client !== null) this.drop(this.client);
   }

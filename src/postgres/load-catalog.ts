@@ -15,7 +15,7 @@ interface Row {
   resources: [Kind, string, number, number, number, object][];
 }
 
-/** A tenant's living resources with their version, in one snapshot; null: there is no such tenant. */
+/** A tenant's existing resources and their version, in one snapshot; `null` if the tenant does not exist. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
     `SELECT catalog_version AS version, event_settings AS events, streaks, earn_since, streaks_before,
@@ -38,7 +38,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
-    // Written by `saveCatalog` from the same types.
+    // `saveCatalog` writes the same types.
     (catalog[LISTS[kind]] as object[]).push({ ...doc, id, no, created, updated });
   }
   return catalog;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 
-/** A key before it is stored. `key` is shown once: `<prefix>.<body>`. */
+/** A key before it is stored. `key`, shown once, is `<prefix>.<body>`. */
 export interface NewKey {
   prefix: string;
   key: string;
@@ -14,10 +14,10 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const PREFIX_LETTERS = 8;
 const BODY_BYTES = 32;
 
-/** The hash under which the secret part of a key is stored. A plain one will do: the body has 256 random bits. */
+/** The stored hash of a key's secret part. A plain hash suffices, because the body has 256 random bits. */
 export const keyHash = (body: string): Buffer => createHash('sha256').update(body).digest();
 
-/** Makes a key. `kind` begins its readable part: `app_…` or `adm_…`. */
+/** Creates a key. `kind` begins its readable part: `app_…` or `adm_…`. */
 export function newKey(kind: 'app' | 'adm'): NewKey {
   const letters = Array.from({ length: PREFIX_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]);
   const prefix = `${kind}_${letters.join('')}`;

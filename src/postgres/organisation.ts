@@ -3,16 +3,16 @@ import type { OrganisationSettings } from '../domain/admin.ts';
 import type { Branding, Settings } from '../domain/settings.ts';
 import { countRevision } from './revisions.ts';
 
-/** The organisation as it is stored: its own settings, and those of the contract. */
+/** The stored organisation: its own settings, and those of the contract. */
 export interface OrganisationRow extends OrganisationSettings {
-  /** Only what was set. */
+  /** Only fields that were set. */
   branding: Partial<Branding>;
-  /** Days. */
+  /** In days. */
   userActivationWindow: number;
   aggregationPeriod: Settings['aggregationPeriod'];
 }
 
-/** Columns by the setting that they hold. */
+/** Columns, by setting. */
 const COLUMNS: Readonly<Record<keyof OrganisationRow, string>> = {
   name: 'name',
   multiTenancy: 'multi_tenancy',
@@ -26,10 +26,10 @@ const COLUMNS: Readonly<Record<keyof OrganisationRow, string>> = {
 const NAMES = Object.keys(COLUMNS) as (keyof OrganisationRow)[];
 const SELECTED = NAMES.map((name) => `${COLUMNS[name]} AS "${name}"`).join(', ');
 
-/** Stands for a limit of null, which clears the setting: any other null is "not sent". */
+/** Stands for a limit of `null`, which clears the setting. Any other `null` means "not sent". */
 const NO_LIMIT_SET = -1;
 
-/** What is set of the branding is merged into what was; all else is replaced. */
+/** Branding is merged with the previous one; other settings are replaced. */
 const ASSIGNED = NAMES.map((name, index) => {
   const column = COLUMNS[name];
   const sent = `$${index + 1}`;
@@ -38,7 +38,6 @@ const ASSIGNED = NAMES.map((name, index) => {
   return `${column} = coalesce(${sent}, ${column})`;
 }).join(', ');
 
-/** The settings as they are now. */
 export async function readOrganisation(pool: Pool): Promise<OrganisationRow> {
   const { rows } = await pool.query<OrganisationRow>(`SELECT ${SELECTED} FROM organisation`);
   const [settings] = rows;
@@ -46,7 +45,7 @@ export async function readOrganisation(pool: Pool): Promise<OrganisationRow> {
   return settings;
 }
 
-/** Sets what is given, in a transaction; the settings before and after, and the names of those that changed. */
+/** Changes some settings in a transaction. Returns the settings before and after, and the names of the changed ones. */
 export async function updateOrganisation(
   client: PoolClient,
   changes: Partial<OrganisationRow>,
@@ -59,7 +58,7 @@ export async function updateOrganisation(
   await countRevision(client);
   const before = earlier[0]!;
   const after = later[0]!;
-  // As JSON: Postgres keeps the fields of a jsonb value in one order.
+  // Compared as JSON, because Postgres stores the fields of jsonb in a fixed order.
   const differs = (name: keyof OrganisationRow): boolean =>
     JSON.stringify(before[name]) !== JSON.stringify(after[name]);
   return { before, after, fields: NAMES.filter(differs) };

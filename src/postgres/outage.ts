@@ -1,21 +1,21 @@
 import { codeOf, isNetworkError } from '../network-errors.ts';
 
 /**
- * SQLSTATE: connection exceptions (class 08); the server shuts down, crashed or starts up (57P); a read-only transaction,
- * as on a standby after a failover; disk full; out of memory; too many connections; a statement that took longer than it may.
+ * SQLSTATEs: connection exceptions (class 08); shutdown, crash or startup of the server (57P); read-only transaction, as on a standby after a
+ * failover; disk full; out of memory; too many connections; statement timeout.
  */
 const SQLSTATE = /^(08...|57P0[1-5]|25006|53100|53200|53300|57014)$/;
 
-/** What the client says when a statement got no answer in the time that it has. */
+/** The client's message if a statement timed out. */
 const UNANSWERED = 'Query read timeout';
 
-/** What it says of connections. These errors have no code. */
+/** The client's messages about connections. These errors have no code. */
 const CONNECTION =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Connection ended|Client was closed)/;
 
-/** True for an error that says that Postgres is away or cannot serve now. Its causes are not looked at. */
+/** Whether an error means that Postgres is unreachable or cannot serve now. Does not check the error's causes. */
 export const isPostgresOutage = (error: Error): boolean =>
   isNetworkError(error) || SQLSTATE.test(codeOf(error) ?? '') || CONNECTION.test(error.message) || isUnanswered(error);
 
-/** True for a statement that got no answer in time: it may still run, and what follows on its connection waits for it. */
+/** Whether a statement timed out. It may still be running, and later statements on its connection wait for it. */
 export const isUnanswered = (error: unknown): error is Error => error instanceof Error && error.message === UNANSWERED;

@@ -3,29 +3,28 @@ import pg from 'pg';
 const INT8 = 20;
 const DATE = 1082;
 
-// Every bigint of ours stays below 2^53; a date is a local date, not an instant.
+// All our bigint values are below 2^53. A date is a local date, not an instant.
 const PARSERS = new Map<number, (text: string) => unknown>([
   [INT8, Number],
   [DATE, (text) => text],
 ]);
 
 /**
- * A server that vanished (its machine, or the way to it) answers nothing, not even that it is gone. After so long without
- * a word the system asks after it, and 10 s later the connection breaks. Left to itself it would ask after two hours.
+ * TCP keep-alive: after this long without traffic the system probes a server that may have vanished (machine or network), and 10 s
+ * later the connection breaks. The system's default is two hours.
  */
 const SILENCE_MS = 10_000;
 
 /**
- * An idle connection is kept for so long, which must be longer than the 60 s after which a worker at rest looks at Postgres:
- * with as many ms it opened seven connections each time, a third of what an installation at rest used (`bench:idle`).
+ * How long idle connections are kept. Must exceed the 60 s interval at which an idle worker queries Postgres. With 60 s, each query opened
+ * seven connections, a third of the load of an idle installation (`bench:idle`).
  */
 const KEPT_MS = 120_000;
 
 /**
- * The same from the other side: a machine of ours that vanished must not keep the locks of its sessions (a rebuild's, a move's, those
- * of an open transaction) until Postgres asks after it, by default after two hours. It asks after 10 s of silence, then every
- * 5 s, and after the fourth time, or where what it sent is not received for 30 s, the session ends. On a socket of the
- * same machine, which cannot vanish, it changes nothing.
+ * The same in the other direction: if a machine of ours vanishes, its sessions must not keep their locks (of a rebuild, a move, an open
+ * transaction) until Postgres notices, which takes two hours by default. Postgres probes after 10 s of silence, then every 5 s. The
+ * session ends after the fourth probe, or when sent data is not received for 30 s. No effect on local sockets.
  */
 const KEEP_ALIVES = {
   tcp_keepalives_idle: '10',
@@ -36,25 +35,25 @@ const KEEP_ALIVES = {
 
 const SET_UP = 'SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS settings (name, value)';
 
-/** Has Postgres end a session of this connection whose machine vanished within some 30 s. A pool's connections do it themselves. */
+/** Makes Postgres end a session of this connection within about 30 s after its machine vanishes. Connections of a pool do it themselves. */
 export const setKeepAlives = (client: pg.ClientBase): Promise<unknown> =>
   client.query(SET_UP, [Object.keys(KEEP_ALIVES), Object.values(KEEP_ALIVES)]);
 
 export interface PoolOptions {
   max: number;
   /**
-   * How long a connection, and then a statement, may take; unlimited without. For what a caller waits for: a Postgres
-   * that hangs is answered 503 then. What such a statement did is not known.
+   * Time limit for a connection and for each statement; unlimited by default. Set it for work that a caller waits for, so that a hanging
+   * Postgres is answered with 503. The outcome of a statement that timed out is unknown.
    */
   timeoutMs?: number;
-  /** Settings of Postgres for each of its sessions. */
+  /** Postgres settings for each session. */
   settings?: Readonly<Record<string, string>>;
 }
 
 /**
- * A pool of Postgres connections: `bigint` comes as a number, `date` as `YYYY-MM-DD`, `numeric` as text. A
- * connection that breaks while idle is dropped in silence; the next query opens another or rejects. Postgres ends the
- * sessions of a machine that vanished within some 30 s.
+ * A pool of Postgres connections. Returns `bigint` as a number, `date` as `YYYY-MM-DD`, `numeric` as text. A connection that breaks
+ * while idle is dropped silently; the next query opens another or rejects. Postgres ends the sessions of a vanished machine within
+ * about 30 s.
  */
 export function createPool(url: string, { max, timeoutMs, settings }: PoolOptions): pg.Pool {
   const all = { ...KEEP_ALIVES, ...settings };
@@ -66,12 +65,12 @@ export function createPool(url: string, { max, timeoutMs, settings }: PoolOption
     connectionTimeoutMillis: timeoutMs ?? 10_000,
     ...(timeoutMs !== undefined && {
       query_timeout: timeoutMs,
-      // A process that hangs, or that nobody can reach, in a transaction must not keep its locks.
+      // A process that hangs or is unreachable in a transaction must not keep its locks.
       idle_in_transaction_session_timeout: timeoutMs * 2,
     }),
     keepAlive: true,
     keepAliveInitialDelayMillis: SILENCE_MS,
-    // Its types do not say that a promise is waited for.
+    // The types do not show that the pool awaits the promise.
     onConnect: ((client) => client.query(SET_UP, [Object.keys(all), Object.values(all)])) as (
       client: pg.ClientBase,
     ) => void,

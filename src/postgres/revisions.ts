@@ -1,39 +1,34 @@
 import type { Client, Pool, PoolClient } from 'pg';
 
 /**
- * Tells every process what changed, after the commit: `<tenant no>:<version>` for a catalog, `*` for keys,
- * tenants or the organisation. Never rejects: the counters in `organisation` show it to processes that missed it.
+ * Announces a change to every process after its commit: `<tenant no>:<version>` for a catalog, `*` for keys, tenants or the organisation. Never
+ * rejects: processes that miss the message find the change in the counters of `organisation`.
  */
 export type Announce = (message: string) => Promise<void>;
 
-/** Where it is notified that a counter of `Revisions` changed. */
+/** Postgres channel for changes of the counters in `Revisions`. */
 export const REVISIONS_CHANNEL = 'laurel_revisions';
 
-/** To be evaluated by every statement that counts a revision: with the commit everybody who listens reads the counters. */
+/** Every statement that increments a revision must evaluate this. On commit, all listeners read the counters. */
 export const NOTIFIED = `pg_notify('${REVISIONS_CHANNEL}', '')`;
 
-/**
- * The statement that counts a change of the organisation, its tenants or keys, for those who miss its announcement. It may
- * stand in a `WITH`.
- */
+/** Counts a change of the organisation, its tenants or keys, for processes that miss the announcement. Can be used in a `WITH`. */
 export const COUNT_REVISION = `UPDATE organisation SET revision = revision + 1 RETURNING ${NOTIFIED}`;
 
-/** Counts a change of the organisation, its tenants or keys. */
 export const countRevision = (client: Pool | PoolClient): Promise<unknown> => client.query(COUNT_REVISION);
 
-/** How often the organisation, its tenants or keys were changed, and how often any catalog was. */
+/** Number of changes of the organisation, its tenants and keys, and number of changes of catalogs. */
 export interface Revisions {
   organisation: number;
   catalogs: number;
 }
 
-/** The counters, and what a statement sees. */
 export interface RevisionsSeen extends Revisions {
-  /** Which transactions can be seen: while this text is the same, every row of the server is as it was. */
+  /** Visible transactions. While this text is unchanged, all rows of the server are. */
   snapshot: string;
 }
 
-/** The counters, with the snapshot that they were read in; null: the database holds no organisation. */
+/** The counters with the snapshot of their read; `null` if the database has no organisation. */
 export async function readRevisions(pool: Pool | Client): Promise<RevisionsSeen | null> {
   const { rows } = await pool.query<RevisionsSeen>(
     'SELECT revision AS organisation, catalogs_revision AS catalogs, pg_current_snapshot()::text AS snapshot FROM organisation',

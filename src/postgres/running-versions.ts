@@ -3,25 +3,25 @@ import pg from 'pg';
 import { setKeepAlives } from './pool.ts';
 import { StartError } from '../start-error.ts';
 
-/** A version of Laurel, and the form of what it keeps in Redis: versions of one form run side by side. */
+/** A version of Laurel and the format of its data in Redis. Versions with the same format can run side by side. */
 export interface RunningVersion {
   version: string;
   form: number;
 }
 
-/** First half of the advisory locks that say which forms run. The second half is the form. */
+/** First half of the advisory locks that show which formats run. The second half is the format. */
 export const FORM_LOCK = 0x6c61_7666; // 'lavf'
-/** Held while a process looks which forms run and adds its own. */
+/** Held while a process checks the running formats and adds its own. */
 const REGISTER_LOCK = 0x6c61_7672; // 'lavr'
 
-/** How soon a connection that broke is made again; how long that, and a statement, may take. */
+/** Delay before a broken connection is replaced, and the time limit for connecting and for statements. */
 const AGAIN_MS = 500;
 const TIMEOUT_MS = 5_000;
 
-/** How Postgres's list of connections names the one that holds the lock. */
+/** Name of the connection that holds the lock, visible in Postgres's list of connections. */
 const nameOf = (version: string): string => `laurel version ${version}`;
 
-/** Processes of another form run: each would rebuild again and again what the other has filled. */
+/** Processes with another format are running. The two would repeatedly rebuild what the other has filled. */
 export class OtherVersionRuns extends StartError {
   constructor(own: RunningVersion, others: readonly { version: string; form: number; processes: number }[]) {
     const running = others.map(
@@ -36,7 +36,7 @@ export class OtherVersionRuns extends StartError {
   }
 }
 
-/** Throws OtherVersionRuns while a process of another form is connected to this database. */
+/** Throws OtherVersionRuns while a process with another format is connected to this database. */
 export async function refuseOtherVersions(client: pg.Pool | pg.ClientBase, own: RunningVersion): Promise<void> {
   const { rows } = await client.query<{ version: string | null; form: number; processes: number }>(
     `SELECT substring(application_name FROM $3) AS version, objid::int AS form, count(*)::int AS processes
@@ -54,10 +54,10 @@ export async function refuseOtherVersions(client: pg.Pool | pg.ClientBase, own: 
 }
 
 /**
- * Says in Postgres that this version runs, for as long as this process lives: by a shared advisory lock on a connection of its own,
- * so nothing is written while nothing happens, and a process that dies is not taken for one that runs. After an outage of Postgres it is said
- * again at once; a process of another form that started in that moment is not turned away, and rebuilds nothing either
- * (`refuseOtherVersions` comes before each rebuild).
+ * Publishes the running version in Postgres for the lifetime of this process, with a shared advisory lock on its own connection. So it writes
+ * nothing while idle, and a process that dies stops counting. After an outage of Postgres the lock is taken again immediately. A process with
+ * another format that started in the meantime is not refused, but it cannot rebuild anything (`refuseOtherVersions` runs before each
+ * rebuild).
  */
 export class OwnVersion {
   private readonly pool: pg.Pool;
@@ -65,13 +65,13 @@ export class OwnVersion {
   private readonly ending = new AbortController();
   private client: pg.Client | null = null;
 
-  /** `pool`: its settings are those of the connection. */
+  /** Connects with the settings of `pool`. */
   constructor(pool: pg.Pool, own: RunningVersion) {
     this.pool = pool;
     this.own = own;
   }
 
-  /** Begins. Throws OtherVersionRuns, and errors of Postgres. Of two forms that start at once one is refused. */
+  /** Throws OtherVersionRuns and errors of Postgres. If two formats start at once, one is refused. */
   async start(): Promise<void> {
     await this.connect(true);
   }

@@ -5,7 +5,6 @@ import type { Kind } from '../domain/kinds.ts';
 import { keepReplaced, keepStreaks } from './keep-versions.ts';
 import { NOTIFIED } from './revisions.ts';
 
-/** A resource as a row. */
 export interface ResourceRow {
   id: string;
   no: number;
@@ -17,7 +16,7 @@ export interface ResourceRow {
 
 export interface CatalogChanges {
   tenantNo: number;
-  /** The version before; the changes make the one after it. */
+  /** The previous version; the changes produce the next one. */
   version: number;
   nextNo: number;
   nowMs: number;
@@ -26,19 +25,19 @@ export interface CatalogChanges {
   /** See `Catalog`. */
   earnSince: number | null;
   streaksBefore: readonly EarlierStreaks[];
-  /** The streak settings that these changes replace; null: they stay. */
+  /** The streak settings to be replaced; `null` if they stay. */
   streaksReplaced: StreakSettings | null;
-  /** Whether what is created is the demo; what is updated is the demo's no more. */
+  /** Whether created resources belong to the demo. Updated ones no longer do. */
   demo: boolean;
   created: ResourceRow[];
   updated: ResourceRow[];
-  /** IDs. Deleting is soft. */
+  /** IDs. Deletion is soft. */
   deleted: string[];
 }
 
 /**
- * Locks a tenant against other edits of its catalog for the rest of the transaction; the number that its next
- * resource gets. Null: there is no such tenant.
+ * Locks a tenant's catalog against other edits for the rest of the transaction. Returns the next resource's number, or `null` if the tenant does
+ * not exist.
  */
 export async function lockCatalog(client: PoolClient, tenantNo: number): Promise<number | null> {
   const { rows } = await client.query<{ nextNo: number }>(
@@ -48,7 +47,7 @@ export async function lockCatalog(client: PoolClient, tenantNo: number): Promise
   return rows[0]?.nextNo ?? null;
 }
 
-/** Rows of one statement: what makes its text from them holds the event loop. */
+/** Rows per statement. Serialising them blocks the event loop. */
 const ROWS_AT_ONCE = 1_000;
 
 const pieces = (rows: ResourceRow[]): ResourceRow[][] =>
@@ -56,7 +55,7 @@ const pieces = (rows: ResourceRow[]): ResourceRow[][] =>
     rows.slice(at * ROWS_AT_ONCE, (at + 1) * ROWS_AT_ONCE),
   );
 
-/** Writes changes of a locked catalog; the new version. */
+/** Writes the changes of a locked catalog. Returns the new version. */
 export async function saveCatalog(client: PoolClient, changes: CatalogChanges): Promise<number> {
   const { tenantNo, created, updated, deleted } = changes;
   const now = new Date(changes.nowMs);
@@ -87,14 +86,14 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
       JSON.stringify(changes.events),
     ],
   );
-  // Last, because every tenant's changes meet at this row.
+  // Last, because the changes of all tenants contend for this row.
   await client.query(`UPDATE organisation SET catalogs_revision = catalogs_revision + 1 RETURNING ${NOTIFIED}`);
   return version;
 }
 
 async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
   const ids = rows.map((row) => row.id);
-  // Two resources may exchange their keys: no new one is set while an old one is in its way.
+  // Two resources may swap keys, so old keys are cleared before new ones are set.
   await client.query('UPDATE catalog_resources SET identity = NULL WHERE tenant_no = $1 AND id = ANY($2::uuid[])', [
     tenantNo,
     ids,

@@ -8,7 +8,7 @@ const READ = `
          (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
          current_setting('max_connections')::int AS "maxConnections"`;
 
-/** Which server it is, and what it holds. The size of the database is that of its files: some milliseconds. */
+/** The server's version, size and limits. The size of the database is that of its files, which takes some milliseconds to compute. */
 export async function postgresState(pool: Pool): Promise<PostgresState> {
   return (await pool.query<PostgresState>(READ)).rows[0]!;
 }

@@ -1,4 +1,4 @@
-/** Whether it resolves in this time. False also where it rejects; never rejects itself. */
+/** Whether a promise resolves in time. False if it rejects; never rejects itself. */
 export async function succeedsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { COUNT_REVISION } from './revisions.ts';
 
-/** A tenant as the admin operations show it. */
+/** A tenant in the Admin API. */
 export interface TenantRow {
   no: number;
   id: string;
@@ -13,7 +13,7 @@ export interface TenantRow {
   updated: Date;
 }
 
-/** What of a tenant the running processes hold. Number 0 is the organisation's own and has no customer ID. */
+/** The data about a tenant that processes keep in memory. Number 0 is the organisation's own tenant, without a customer ID. */
 export interface KnownTenant {
   no: number;
   id: string;
@@ -22,10 +22,10 @@ export interface KnownTenant {
 
 const COLUMNS = 'no, id, customer_id AS "customerId", name, status, created, updated';
 const LISTED = `status = 'active' AND no > 0`;
-/** Every change counts the revision, so that a process that missed the announcement sees that there was one. */
+/** Every change increments the revision, so that processes that miss the announcement detect it. */
 const COUNTED = `WITH counted AS (${COUNT_REVISION})`;
 
-/** All active tenants, the organisation's own included. */
+/** All active tenants, including the organisation's own. */
 export async function readKnownTenants(pool: Pool): Promise<KnownTenant[]> {
   const { rows } = await pool.query<KnownTenant>(
     `SELECT no, id, customer_id AS "customerId" FROM tenants WHERE status = 'active'`,
@@ -45,7 +45,7 @@ export async function getTenant(pool: Pool, id: string): Promise<TenantRow | nul
   return rows[0] ?? null;
 }
 
-/** The new tenant; null: an active one has this customer ID. */
+/** Adds a tenant; `null` if an active one has the customer ID. */
 export async function insertTenant(
   client: PoolClient,
   { customerId, name, now }: { customerId: string; name: string; now: Date },
@@ -58,7 +58,7 @@ export async function insertTenant(
   return rows[0] ?? null;
 }
 
-/** Sets what is given of an active tenant; null: there is none. A unique violation: another has this customer ID. */
+/** Updates an active tenant; `null` if there is none. A unique violation means that another one has the customer ID. */
 export async function updateTenant(
   client: PoolClient,
   { id, customerId, name, now }: { id: string; customerId?: string; name?: string; now: Date },
@@ -71,7 +71,7 @@ export async function updateTenant(
   return rows[0] ?? null;
 }
 
-/** Archives those of the tenants that are active, and returns them. */
+/** Archives and returns those of the tenants that are active. */
 export async function archiveTenants(
   client: PoolClient,
   { ids, now }: { ids: readonly string[]; now: Date },

@@ -9,7 +9,7 @@ import type { Announce } from './revisions.ts';
 import { archiveTenants, getTenant, insertTenant, listTenants, updateTenant, type TenantRow } from './tenant-rows.ts';
 import { transaction } from './transaction.ts';
 
-/** Why one item of a bulk call was refused. */
+/** Why an item of a bulk call was refused. */
 export type TenantRefusal = 'taken' | 'unknown';
 
 export interface TenantsOptions extends HeldTenantsOptions {
@@ -17,7 +17,7 @@ export interface TenantsOptions extends HeldTenantsOptions {
   clock?: Clock;
 }
 
-/** The organisation and its tenants as they are stored in Postgres, with what is held of them in memory. */
+/** The organisation and its tenants in Postgres, and the data about them in memory. */
 export class Tenants extends HeldTenants {
   private readonly announce: Announce;
   private readonly clock: Clock;
@@ -28,10 +28,7 @@ export class Tenants extends HeldTenants {
     this.clock = clock;
   }
 
-  /**
-   * Sets what is given of the organisation's settings; all of them as they are now. `by`: who asks for it, as for all
-   * of these.
-   */
+  /** Changes some of the organisation's settings and returns all. `by`, here and below: who makes the change. */
   async updateOrganisation(changes: Partial<OrganisationRow>, by: Author): Promise<OrganisationRow> {
     const updated = await this.audited(by, async (client, note) => {
       const { before, after, fields } = await updateOrganisation(client, changes);
@@ -45,7 +42,6 @@ export class Tenants extends HeldTenants {
     return updated;
   }
 
-  /** Active tenants, oldest first. */
   list(page: { limit: number; skip: number }): Promise<TenantRow[]> {
     return listTenants(this.pool, page);
   }
@@ -55,7 +51,7 @@ export class Tenants extends HeldTenants {
     return getTenant(this.pool, id);
   }
 
-  /** Creates each tenant whose customer ID is free; one outcome an item. */
+  /** Creates each tenant whose customer ID is free; one result per item. */
   async create(items: { customerId: string; name: string }[], by: Author): Promise<(TenantRow | TenantRefusal)[]> {
     const outcomes: (TenantRow | TenantRefusal)[] = [];
     for (const { customerId, name } of items) {
@@ -71,7 +67,7 @@ export class Tenants extends HeldTenants {
     return outcomes;
   }
 
-  /** Updates each active tenant, in order; one outcome an item. */
+  /** Updates active tenants, in order; one result per item. */
   async update(
     items: { id: string; customerId?: string; name?: string }[],
     by: Author,
@@ -82,7 +78,7 @@ export class Tenants extends HeldTenants {
     return outcomes;
   }
 
-  /** Archives those of the tenants that are active; their IDs. Their data rests. */
+  /** Archives those of the tenants that are active and returns their IDs. Their data is kept. */
   async delete(ids: string[], by: Author): Promise<string[]> {
     const archived = await this.audited(by, async (client, note) => {
       const rows = await archiveTenants(client, { ids, now: this.now() });
@@ -115,7 +111,7 @@ export class Tenants extends HeldTenants {
     return new Date(this.clock.now());
   }
 
-  /** Does something in a transaction, with what is to be noted of it. */
+  /** Runs work in a transaction and records its audit entries. */
   private audited<T>(
     by: Author,
     work: (client: PoolClient, note: (entry: AuditEntry) => void) => Promise<T>,
@@ -129,7 +125,7 @@ export class Tenants extends HeldTenants {
   }
 
   private async changed(): Promise<void> {
-    // It is stored: if this process cannot read it now, it does so later as the others do.
+    // The change is stored. If this process cannot read it now, it does so later, like the others.
     await Promise.all([this.organisationChanged(), this.announce('*')]);
   }
 }

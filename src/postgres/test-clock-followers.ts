@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 
-/** Who has not given a sign of life for so long is gone. */
+/** A process without a heartbeat for this long counts as gone. */
 const LIVE = `seen > clock_timestamp() - interval '5 s'`;
 
-/** A sign of life of a process that follows the test clock, and the version of the clock that it has. */
+/** Records a heartbeat of a process that follows the test clock, and its version of the clock. */
 export async function noteFollower(
   pool: Pool,
   { id, worker, version }: { id: string; worker: boolean; version: number },
@@ -19,7 +19,7 @@ export async function dropFollower(pool: Pool, id: string): Promise<void> {
   await pool.query(`DELETE FROM test_clock_followers WHERE id = $1 OR seen < clock_timestamp() - interval '1 h'`, [id]);
 }
 
-/** Of the processes that live: how many do not have this version of the clock yet, and how many are workers. */
+/** Number of live processes that do not have this version of the clock yet, and number of live workers. */
 export async function countFollowers(pool: Pool, version: number): Promise<{ behind: number; workers: number }> {
   const { rows } = await pool.query<{ behind: number; workers: number }>(
     `SELECT count(*) FILTER (WHERE version < $1) AS behind, count(*) FILTER (WHERE worker) AS workers

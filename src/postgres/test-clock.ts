@@ -1,14 +1,13 @@
 import type { Pool, PoolClient } from 'pg';
 
-/** The test clock as it is stored. */
 export interface StoredClock {
-  /** Counts the times it was set or let go. */
+  /** Incremented whenever the clock is set or released. */
   version: number;
-  /** Its time, epoch ms; null: real time. */
+  /** Its time (epoch ms); `null` for real time. */
   nowMs: number | null;
-  /** The version up to whose time all work is done. */
+  /** The version for which all due work is done. */
   doneVersion: number;
-  /** What keeps the rest from being done, for a person; null: nothing does. */
+  /** What prevents the remaining work, for a person; `null` if nothing does. */
   problem: string | null;
 }
 
@@ -19,7 +18,7 @@ export async function readClock(pool: Pool | PoolClient): Promise<StoredClock> {
   return rows[0]!;
 }
 
-/** Sets the clock, unless that moves it back (from `realMs` while it shows real time): null, and nothing is done. */
+/** Sets the clock. Returns `null`, without a change, if that would move it back (from `realMs` if it shows real time). */
 export async function setClock(
   client: PoolClient,
   { nowMs, realMs }: { nowMs: number; realMs: number },
@@ -32,7 +31,7 @@ export async function setClock(
   return rows[0] ?? null;
 }
 
-/** Back to real time. */
+/** Returns the clock to real time. */
 export async function releaseClock(client: PoolClient): Promise<StoredClock> {
   const { rows } = await client.query<StoredClock>(
     `UPDATE test_clock SET version = version + 1, now_ms = NULL, problem = NULL RETURNING ${COLUMNS}`,
@@ -40,7 +39,7 @@ export async function releaseClock(client: PoolClient): Promise<StoredClock> {
   return rows[0]!;
 }
 
-/** Notes that the work due by a version of the clock is done, or what keeps it from being so. */
+/** Records that the work due for a version of the clock is done, or what prevents it. */
 export async function noteWork(
   pool: Pool,
   { version, problem }: { version: number; problem: string | null },

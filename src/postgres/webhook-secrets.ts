@@ -1,12 +1,12 @@
 import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../domain/periods.ts';
 
-/** How long the previous secret of a webhook signs beside the new one. */
+/** How long a webhook's previous secret signs beside the new one. */
 const OVERLAP_MS = DAY_MS;
 
 /**
- * Sets the secrets of stored webhooks. One that a webhook had signs for another 24 hours from `nowMs` (Laurel's clock)
- * on, and one from before that no more: a secret that leaked ends at once with a second rotation.
+ * Sets the secrets of stored webhooks. The current secret keeps signing for 24 hours from `nowMs` (Laurel's clock); an older one stops
+ * immediately, so a second rotation revokes a leaked secret.
  */
 export async function setWebhookSecrets(
   client: PoolClient,
@@ -21,20 +21,19 @@ export async function setWebhookSecrets(
   );
 }
 
-/** Forgets the secrets of webhooks. */
 export async function dropWebhookSecrets(client: PoolClient, ids: string[]): Promise<void> {
   await client.query('DELETE FROM webhook_secrets WHERE webhook_id = ANY($1::uuid[])', [ids]);
 }
 
-/** What signs what is sent to a webhook. */
+/** Secrets that sign what is sent to a webhook. */
 export interface SigningSecrets {
-  /** The secret, then the previous one for 24 hours after a rotation. */
+  /** The secret and, for 24 hours after a rotation, the previous one. */
   secrets: string[];
-  /** Until when the previous one signs, epoch ms of Laurel's clock; null: there is none. */
+  /** Until when the previous secret signs (epoch ms, Laurel's clock); `null` if there is none. */
   previousUntilMs: number | null;
 }
 
-/** What signs what is sent to webhooks at a time (epoch ms, Laurel's clock), by ID. A webhook that is deleted has none. */
+/** The signing secrets of webhooks at a time (epoch ms, Laurel's clock), by ID. Deleted webhooks have none. */
 export async function signingSecrets(
   pool: Pool,
   webhookIds: readonly string[],
@@ -53,27 +52,27 @@ export async function signingSecrets(
   );
 }
 
-/** The same without a previous secret whose time is over. */
+/** Removes an expired previous secret. */
 export function signingAt<T extends SigningSecrets>(signing: T, nowMs: number): T {
   const { secrets, previousUntilMs } = signing;
   if (previousUntilMs === null || nowMs < previousUntilMs) return signing;
   return { ...signing, secrets: secrets.slice(0, 1), previousUntilMs: null };
 }
 
-/** Whether a webhook has a secret: a deleted one has none. */
+/** Whether a webhook has a secret. Deleted ones do not. */
 export async function hasSecret(client: PoolClient, webhookId: string): Promise<boolean> {
   const { rows } = await client.query('SELECT FROM webhook_secrets WHERE webhook_id = $1', [webhookId]);
   return rows.length > 0;
 }
 
-/** A secret as it is shown to who made it, with what it replaces. */
+/** A new secret, as its creator sees it, with the end of the previous one. */
 export interface ShownSecret {
   secret: string;
-  /** Until when the previous one signs too, epoch ms; null: there is none. */
+  /** Until when the previous secret also signs (epoch ms); `null` if there is none. */
   previousUntilMs: number | null;
 }
 
-/** The secrets of those of the webhooks that are a tenant's, by ID. */
+/** Secrets of a tenant's webhooks, by ID. */
 export async function webhookSecrets(pool: Pool, tenantNo: number, ids: string[]): Promise<Map<string, ShownSecret>> {
   const { rows } = await pool.query<{ id: string } & ShownSecret>(
     `SELECT webhook_id AS id, secret, previous_until_ms::float8 AS "previousUntilMs"
@@ -83,7 +82,7 @@ export async function webhookSecrets(pool: Pool, tenantNo: number, ids: string[]
   return new Map(rows.map(({ id, ...shown }) => [id, shown]));
 }
 
-/** When the first previous secret ends, epoch ms; null: there is none. */
+/** When the next previous secret expires (epoch ms); `null` if there is none. */
 export async function nextSecretEndMs(pool: Pool): Promise<number | null> {
   const { rows } = await pool.query<{ ms: number | null }>(
     'SELECT min(previous_until_ms)::float8 AS ms FROM webhook_secrets WHERE previous_until_ms IS NOT NULL',
@@ -91,7 +90,7 @@ export async function nextSecretEndMs(pool: Pool): Promise<number | null> {
   return rows[0]?.ms ?? null;
 }
 
-/** Erases the previous secrets whose time is over. */
+/** Deletes expired previous secrets. */
 export async function eraseEndedSecrets(pool: Pool, nowMs: number): Promise<void> {
   await pool.query(
     'UPDATE webhook_secrets SET previous = NULL, previous_until_ms = NULL WHERE previous_until_ms <= $1',

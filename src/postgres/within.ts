@@ -5,8 +5,8 @@ import { transaction } from './transaction.ts';
 const CANCELLED = '57014';
 
 /**
- * Reads in a transaction of which no statement may take longer than `timeoutMs`; null: one did, and Postgres stopped it. For
- * answers that may also be given without it.
+ * Reads in a transaction whose statements are limited to `timeoutMs`. Returns `null` if Postgres cancelled one. For answers that are complete enough
+ * without the result.
  */
 export async function within<T>(
   pool: Pool,

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis, RedisOptions } from 'ioredis';
 import { PatientRedis } from './patient-redis.ts';
 
-/** A read that blocks for so much longer than it should has lost its connection, which nobody may have said. */
+/** A blocking read that is this late has lost its connection, possibly without an error. */
 const OVERDUE_MS = 2_000;
 
 /**
- * Waits for entries of streams that are empty at rest, without asking again and again: by a blocking read, on a connection
- * of its own. However many streams there are, at rest that is two commands in the time that a read blocks.
+ * Waits for entries in streams that are usually empty, using a blocking read on its own connection instead of polling. While
+ * idle it costs two commands per read, regardless of the number of streams.
  */
 export class Arrivals {
   private readonly redis: Redis;
@@ -16,40 +16,40 @@ export class Arrivals {
   private readonly keys: () => readonly string[];
   private changed = new AbortController();
 
-  /** The blocking read has a copy of the connection; `keys` says which streams, at each read. */
+  /** Duplicates `server` for the blocking read. `keys` returns the streams for each read. */
   constructor(server: Redis, keys: () => readonly string[]) {
     this.server = server;
     this.keys = keys;
-    // One that waits to reconnect must end what waits for it.
+    // Closing it must end pending waits even while it waits to reconnect.
     this.redis = new PatientRedis({
       ...(server.options as Omit<RedisOptions, 'replyMapping'>),
       lazyConnect: true,
       enableOfflineQueue: true,
-      // A read whose connection broke ends with it: sent again, one that was left behind would hold up the next for as long as it blocks.
+      // A read must end with its connection. If it were sent again, a leftover read would delay the next one by its blocking time.
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      // Silence is what is asked for here. (0 would be a time-out of no time.)
+      // Silence is normal for blocking reads. (0 would time out immediately.)
       socketTimeout: undefined,
     });
-    // What is wrong with Redis shows elsewhere; this connection just comes back.
+    // Other connections report problems with Redis; this one only reconnects.
     this.redis.on('error', () => undefined);
   }
 
-  /** Ends a wait under way: there are other streams to wait for. */
+  /** Ends the current wait because the set of streams changed. */
   again(): void {
     this.changed.abort();
     this.changed = new AbortController();
   }
 
   /**
-   * Resolves when one of the streams has an entry, at once where one has; where the connection breaks; with `again`; and when it is
-   * called off. Says nothing: who waited looks. `blockMs`: how long one read blocks; those that find nothing follow one another.
+   * Resolves when one of the streams has an entry (immediately if one already has), the connection breaks, `again` is called, or
+   * `calledOff` aborts. The caller must check what happened. `blockMs`: blocking time of one read; reads repeat while they are empty.
    */
   async wait(blockMs: number, calledOff: AbortSignal): Promise<void> {
     while (await this.isEmpty(blockMs, calledOff));
   }
 
-  /** Whether nothing came to any of the streams while a read blocked; false also where that is not known. */
+  /** Whether a read returned without entries. False also if that is unknown. */
   private async isEmpty(blockMs: number, calledOff: AbortSignal): Promise<boolean> {
     if (calledOff.aborted) return false;
     const ended = AbortSignal.any([calledOff, this.changed.signal]);
@@ -67,10 +67,10 @@ export class Arrivals {
     await sleep(blockMs + OVERDUE_MS, undefined, { signal }).catch(() => undefined);
     if (answered.signal.aborted) {
       if (!(await read)) return false;
-      // The copy may go on with a former master for ever, where nothing comes. The caller's connection is looked after.
+      // The copy may stay connected to a former master, where no entries arrive. The caller's connection is monitored.
       if (await isNothing(this.server.xreadBuffer('COUNT', 1, 'STREAMS', ...streams))) return true;
     }
-    // Also: a read that is left behind must not hold up the next one.
+    // Reconnect, also so that a leftover read does not delay the next one.
     this.redis.disconnect(!calledOff.aborted);
     if (calledOff.aborted) await read;
     return false;
@@ -81,7 +81,7 @@ export class Arrivals {
   }
 }
 
-/** Whether a read answered that there is nothing; false where it failed. */
+/** Whether a read returned no entries; false if it failed. */
 const isNothing = (read: Promise<unknown>): Promise<boolean> =>
   read.then(
     (found) => found === null,

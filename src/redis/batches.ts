@@ -9,31 +9,30 @@ import { shardsInUse } from './shards-in-use.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 
-/** A batch as it was accepted. */
 export interface AcceptedBatch {
   tenantNo: number;
-  /** The time of its events, epoch ms. */
+  /** Time of its events, epoch ms. */
   acceptedMs: number;
-  /** Version of the catalog that its events were checked with. */
+  /** Version of the catalog that validated its events. */
   catalogVersion: number;
-  /** Whether a caller waits for what becomes of each event. */
+  /** Whether a caller waits for each event's result. */
   awaited: boolean;
   events: BatchMetricEvent[];
 }
 
 export interface QueuedBatch extends AcceptedBatch {
-  /** Its position in the shard's stream. */
+  /** Position in the shard's stream. */
   id: string;
 }
 
-/** What became of one event: the script's answer, or why it was not sent to the script. */
+/** Result of one event: the script's answer, or the reason why it was not sent to the script. */
 export type BatchReply = ScriptReply | UnsentReply;
 
 const add = new Script('add_batch');
 
 /**
- * Puts a batch at the end of its shard's queue, in one write. Its ID; null and nothing done if `limit` are there. Errors as
- * `Script.runUnacknowledged`: no batch is put where the shard is not what it is believed to be.
+ * Appends a batch to its shard's queue in one write. Returns its ID, or `null` without a change if `limit` batches are waiting.
+ * Errors as for `Script.runUnacknowledged`; nothing is written if the shard is not the one believed in.
  */
 export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number): Promise<string | null> {
   const fields = [
@@ -53,7 +52,7 @@ export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number
   return id === null ? null : id.toString('latin1');
 }
 
-/** The oldest batch of a shard, null without one, and the shard's progress, both of one moment. */
+/** The oldest batch of a shard (or `null`) and the shard's progress, read atomically. */
 export async function firstBatch(
   redis: Redis,
   shard: number,
@@ -83,23 +82,22 @@ function parseBatch([id, fields]: [string, string[]]): QueuedBatch {
   };
 }
 
-/** Whether something is the text of a progress. */
 export const isProgress = (value: unknown): value is string => typeof value === 'string' && /^\d+-\d+:\d+$/.test(value);
 
-/** The text of a progress: so many events of a batch are processed, and all batches before it. */
+/** Progress text: `events` events of this batch are processed, and all batches before it. */
 export const progressText = (batchId: string, events: number): string => `${batchId}:${events}`;
 
-/** How many events of a batch, the oldest there is, are processed. */
+/** How many events of the shard's oldest batch are processed. */
 export function eventsProcessed(progress: string, batchId: string): number {
   const [id, events] = progress.split(':');
   return id === batchId ? Number(events) : 0;
 }
 
-/** How far a shard's batches are processed, as Redis says; '' where it does not. */
+/** Progress of a shard's batches in Redis; `''` if unknown. */
 export const readBatchProgress = async (redis: Redis, shard: number): Promise<string> =>
   (await redis.get(batchProgressKey(shard))) ?? '';
 
-/** Negative, 0 or positive as progress `a` is before, at or after `b`; '' is before all. */
+/** Negative, 0 or positive if progress `a` is before, at or after `b`; `''` sorts first. */
 export function compareProgress(a: string, b: string): number {
   const [aBatch = '', aEvents] = a.split(':');
   const [bBatch = '', bEvents] = b.split(':');
@@ -108,16 +106,14 @@ export function compareProgress(a: string, b: string): number {
   );
 }
 
-/** Of two progresses of one shard the one that is further. */
 export const laterProgress = (a: string, b: string): string => (compareProgress(a, b) < 0 ? b : a);
 
-/** The shards that have batches waiting. */
 export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {
   const lengths = await Promise.all(shards.map((shard) => redis.xlen(batchesKey(shard))));
   return shards.filter((_, index) => lengths[index]! > 0);
 }
 
-/** How many batches of all shards in use wait, and for how long the oldest one has, ms. */
+/** Number of waiting batches over all shards in use, and the age of the oldest in ms. */
 export async function waitingBatches(
   redis: Redis,
   shards = shardsInUse(redis),
@@ -130,7 +126,7 @@ export async function waitingBatches(
   return { count: counts.reduce((sum, count) => sum + count, 0), oldestMs: Math.max(0, ...waits.map((ms) => ms ?? 0)) };
 }
 
-/** What became of the events of a batch, in their order; null while some are not processed. */
+/** Results of a batch's events, in order; `null` until all are processed. */
 export async function batchReplies(
   redis: Redis,
   { tenantNo, batchId, events }: { tenantNo: number; batchId: string; events: number },
@@ -140,28 +136,28 @@ export async function batchReplies(
   const { [BATCH_RESULT.answered]: _, ...steps } = await redis.hgetallBuffer(key);
   const replies: BatchReply[] = [];
   for (const step of Object.values(steps)) {
-    // A step's: the indexes of its events, and an answer to each.
+    // One step: the indexes of its events, then one answer per event.
     const [at, ...answers] = unpackAll(step) as [number[], ...BatchReply[]];
     for (const [n, answer] of answers.entries()) replies[at[n]!] = answer;
   }
   return replies;
 }
 
-/** Position of the youngest batch of a shard that waits; null where none does. */
+/** Position of a shard's newest waiting batch, or `null`. */
 export async function newestBatch(redis: Redis, shard: number): Promise<string | null> {
   const [newest] = await redis.xrevrange(batchesKey(shard), '+', '-', 'COUNT', 1);
   return newest?.[0] ?? null;
 }
 
-/** Whether a batch of the shard up to this position still waits. */
+/** Whether a batch at or before this position is still waiting. */
 export async function batchWaits(redis: Redis, shard: number, upTo: string): Promise<boolean> {
   return (await redis.xrange(batchesKey(shard), '-', upTo, 'COUNT', 1)).length > 0;
 }
 
-/** Batches read at once. */
+/** Batches per read. */
 const BATCHES = 10;
 
-/** The events of a user in batches that are not processed yet, in their order. */
+/** A user's events in batches that are not processed yet, in order. */
 export async function queuedEventsOf(
   redis: Redis,
   { tenantNo, userId }: { tenantNo: number; userId: string },

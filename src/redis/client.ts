@@ -7,58 +7,58 @@ import { gateOf } from './gate.ts';
 import { isElsewhere } from './outage.ts';
 import { PatientRedis } from './patient-redis.ts';
 
-/** A server and the shards that are placed on it. */
+/** A server and the shards placed on it. */
 export interface PlacedServer {
   name: string;
   url: string;
   shards: readonly number[];
 }
 
-/** What another process needs to come back, or replicas to take over, is a matter of some seconds; what takes longer takes long. */
+/** A restart or failover takes a few seconds; an outage that lasts longer usually lasts long. */
 const OFTEN_MS = 400;
 const OFTEN_ATTEMPTS = 32;
 const SELDOM_MS = 2_000;
 
 /**
  * Delay before the nth attempt to reconnect: 50 ms, doubled each time, at most 400 ms for the first 12 seconds and 2 s after that.
- * Where Sentinels named another master 2 to 3 s after one was killed, delays that doubled up to 2 s lost 1.2 s more.
+ * Sentinels name another master 2 to 3 s after the old one is killed; delays that doubled up to 2 s lost another 1.2 s.
  */
 const reconnectDelayMs = (attempt: number): number =>
   attempt > OFTEN_ATTEMPTS ? SELDOM_MS : Math.min(doubled(attempt), OFTEN_MS);
 
-/** The same of a server that takes connections and then refuses to serve, as one that loads its data: 50 ms to 2 s. */
+/** The delay for a server that accepts connections but refuses to serve, such as one that loads its data: 50 ms to 2 s. */
 const refusedDelayMs = (refusals: number): number => Math.min(doubled(refusals), SELDOM_MS);
 
 const doubled = (attempt: number): number => 50 * 2 ** Math.min(attempt - 1, 6);
 
 /**
- * A Redis that is silent for so long while commands wait is taken for gone: it hangs, or the way to it is cut. Its
- * connection is dropped, so that what waits fails at once, and what comes next too, until it answers again.
+ * A Redis that is silent for this long while commands wait counts as gone: it hangs, or the network is cut. Its connection is
+ * dropped, so that waiting and new commands fail immediately until it answers again.
  */
 const SILENCE_MS = 3_000;
 
 /**
- * The same of a connection whose commands may block: longer than the 10 s for which BullMQ's do. Without it a master that
- * hung when another took its place would be waited for for ever.
+ * The limit for connections with blocking commands: longer than the 10 s of BullMQ's. Without a limit, a worker would wait forever
+ * for a master that hangs after a failover.
  */
 const PATIENT_SILENCE_MS = 15_000;
 
-/** A server that vanished does not even say that it is gone: after so long without a word the system asks after it. */
+/** Idle time before TCP keep-alive probes detect a server that vanished. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** A server that refuses to serve again within this time is asked less and less often. */
+/** A server that refuses to serve again within this time is tried at growing intervals. */
 const CALM_MS = 10_000;
 
 /**
- * How a connection comes back. An answer that says that the server cannot serve now, or is the master no more, ends the
- * connection: the next one goes where the name, or the Sentinels, lead by then. `onElsewhere` is called first, at once.
+ * Reconnection settings. A reply that the server cannot serve now, or is no longer the master, ends the connection; the next one goes
+ * where the name or the Sentinels then lead. `onElsewhere` is called first, immediately.
  */
 function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrategy' | 'reconnectOnError'> {
   let refusals = 0;
   let refusedMs = -Infinity;
   const lately = (): number => (performance.now() - refusedMs < CALM_MS ? refusals : 0);
   return {
-    // Of a server that takes connections and then refuses, the client counts no attempts.
+    // If a server accepts connections and then refuses to serve, the client counts no attempts.
     retryStrategy: (attempt) => Math.max(reconnectDelayMs(attempt), refusedDelayMs(lately())),
     reconnectOnError: (error) => {
       if (!isElsewhere(error)) return false;
@@ -71,16 +71,15 @@ function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrateg
 }
 
 /**
- * A connection for work that a caller waits for. While Redis is away every command fails at once, and nothing is
- * sent twice: a script that was under way when the connection broke may or may not have run, and only the caller
- * knows how to find out. It reconnects by itself. Listen to `error`, or the process ends with the first one.
- * Throws as `addressOptions`.
+ * A connection for work that a caller waits for. While Redis is unreachable every command fails immediately. Nothing is sent twice: a
+ * script in flight when the connection broke may or may not have run, and only the caller can find out. Reconnects
+ * automatically. Add an `error` listener, or the first error ends the process. Throws as `addressOptions`.
  */
 export const createRedis = (url: string): Redis => connected(url, (options) => new Redis(options));
 
 /**
- * The same for several servers, each with its shards: see `RoutingRedis`. Of one, a plain connection with its name. Their connections are closed
- * with the first.
+ * A connection to several servers, each with its shards; see `RoutingRedis`. For a single server, a plain connection with its name.
+ * Closing the first connection closes the others.
  */
 export function createRedises(placed: readonly PlacedServer[]): Redis {
   const [first, ...others] = placed;
@@ -111,8 +110,8 @@ function connected(url: string, make: (options: Omit<RedisOptions, 'replyMapping
 }
 
 /**
- * A connection for a BullMQ worker, or a subscriber: commands wait until Redis is back. BullMQ refuses a worker's
- * connection with any other `maxRetriesPerRequest`.
+ * A connection for a BullMQ worker or a subscriber: commands wait until Redis is back. BullMQ requires this value of
+ * `maxRetriesPerRequest` for workers.
  */
 export const createPatientRedis = (url: string): PatientRedis =>
   new PatientRedis({
@@ -124,13 +123,13 @@ export const createPatientRedis = (url: string): PatientRedis =>
     ...reconnecting(() => undefined),
   });
 
-/** So long the others of several Redis are waited for once one of them answers, and how often it is looked. */
+/** How long to wait for the other servers once one answers, and how often to check. */
 const OTHERS_MS = 1_000;
 const LOOK_MS = 10;
 
 /**
- * Resolves when all servers of a connection answer commands, or some do and the others have not within a second more: those are away.
- * Rejects if none does within `timeoutMs`.
+ * Resolves when all servers of a connection answer, or a second after the first one does; the others count as unreachable. Rejects if
+ * none answers within `timeoutMs`.
  */
 export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
   const servers = endpointsOf(redis).map((endpoint) => endpoint.redis);
@@ -148,7 +147,7 @@ export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void>
     throw new Error(`Redis did not answer within ${timeoutMs / 1000} s.`);
 }
 
-/** Settles when the connection answers commands; rejects if it does not within `timeoutMs`. */
+/** Resolves when the connection answers commands; rejects after `timeoutMs`. */
 export async function redisReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
   if (redis.status === 'ready') return;
   await new Promise<void>((resolve, reject) => {

@@ -4,20 +4,20 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../log/log.ts';
 import { endpointsOf } from './endpoints.ts';
 
-/** A clock that differs from that of Redis by more than `warned` is logged; by more than `refused`, nothing is done by it. */
+/** Skew beyond `warned` is logged. Beyond `refused`, the process does nothing that depends on its clock. */
 const LIMIT_MS = { warned: 1_000, refused: 60_000 };
-/** How often the clocks are compared, and how often while this one is refused. */
+/** Interval of comparisons, usually and while this clock is refused. */
 const COMPARE_MS = { usually: 60_000, refused: 1_000 };
-/** A comparison takes the quickest of so many answers: a slow one says little. */
+/** Samples per comparison. The quickest answer is the most precise. */
 const SAMPLES = 3;
 
 type State = 'right' | 'warned' | 'refused';
 
 /**
- * Compares the clock of this process with those of its Redis, at the start and every minute. Events have the time of the frontend that
- * takes them, so one that is a day ahead would extend streaks and close boards. With several Redis the nearest of their clocks
- * counts: if one of them is wrong, it does not speak for the others. Without an answer the last comparison holds. A clock that is
- * set (`Clock.isReal`) is not compared.
+ * Compares this process's clock with those of its Redis servers at start and every minute. The frontend that accepts an event sets
+ * its time, so a clock one day ahead would extend streaks and close leaderboards. With several servers the nearest clock counts, so
+ * that one wrong server does not matter. Without an answer, the last result stays. A clock set by hand (`Clock.isReal`) is not
+ * compared.
  */
 export class ClockSkew {
   private readonly options: { redis: Redis; clock: Clock; log: Log };
@@ -30,23 +30,23 @@ export class ClockSkew {
     this.options = options;
   }
 
-  /** How far this clock is ahead of Redis, ms; negative: behind. Less than half the time that the question took counts as 0. */
+  /** How far this clock is ahead of Redis in ms; negative if behind. Less than half the round trip counts as 0. */
   get ms(): number {
     return this.skew;
   }
 
-  /** Whether nothing may be done by this clock. */
+  /** Whether work that depends on this clock is refused. */
   get isRefused(): boolean {
     return this.state === 'refused';
   }
 
-  /** Throws 503 while `isRefused`. */
+  /** Throws an error with status 503 while `isRefused`. */
   refuse(): void {
     if (!this.isRefused) return;
     throw new AppError('unavailable', `No events are taken: ${this.sentence}.`);
   }
 
-  /** Compares now, and again in time until `close`. Never rejects. */
+  /** Compares now and then regularly until `close`. Never rejects. */
   async start(): Promise<void> {
     if (this.options.clock.isReal !== true || this.closed) return;
     await this.compare();
@@ -59,7 +59,7 @@ export class ClockSkew {
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
-  /** Compares the clocks now. Never rejects. */
+  /** Never rejects. */
   async compare(): Promise<void> {
     const measured = await Promise.all(endpointsOf(this.options.redis).map(({ redis }) => this.measure(redis)));
     const known = measured.filter((skew) => skew !== null);
@@ -68,7 +68,7 @@ export class ClockSkew {
     this.turn(stateOf(this.skew));
   }
 
-  /** How far this clock is ahead of a server's; null: it does not answer. */
+  /** How far this clock is ahead of a server's; `null` if the server does not answer. */
   private async measure(redis: Redis): Promise<number | null> {
     let best: { skew: number; roundTripMs: number } | null = null;
     try {
@@ -77,17 +77,17 @@ export class ClockSkew {
         const [seconds, micros] = await redis.time();
         const roundTripMs = performance.now() - sentMs;
         if (best !== null && best.roundTripMs <= roundTripMs) continue;
-        // Redis read its clock somewhere between the question and the answer.
+        // Redis read its clock at some moment between request and reply.
         const skew = this.options.clock.now() - roundTripMs / 2 - (Number(seconds) * 1_000 + Number(micros) / 1_000);
         best = { skew: Math.sign(skew) * Math.max(0, Math.abs(skew) - roundTripMs / 2), roundTripMs };
       }
     } catch {
-      // Away: other parts say so.
+      // Unreachable; other components report that.
     }
     return best === null ? null : Math.round(best.skew);
   }
 
-  /** Logs a change, once. */
+  /** Logs each change once. */
   private turn(state: State): void {
     if (state === this.state) return;
     this.state = state;

@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Prevents Redis from executing a command that was sent over a connection that broke. A Redis that hangs may still have the command
- * in its buffers, and execute it after the same command that was sent again over a new connection. So the old connection is
- * killed in Redis before anything is sent again.
+ * Prevents Redis from executing a command that was sent over a broken connection. A hanging Redis may still have the command in
+ * its buffers and execute it after the retry on a new connection. So the old connection is killed in Redis before anything is sent
+ * again.
  */
 export class ConnectionKiller {
   private static readonly killers = new WeakMap<Redis, ConnectionKiller>();
   private readonly redis: Redis;
   private id: number | null = null;
 
-  /** The one of a client. The first call only begins to ask for the connection's ID. */
+  /** The killer of a client. The first call starts requesting the connection's ID. */
   static of(redis: Redis): ConnectionKiller {
     let killer = ConnectionKiller.killers.get(redis);
     if (killer === undefined) ConnectionKiller.killers.set(redis, (killer = new ConnectionKiller(redis)));
@@ -24,12 +24,12 @@ export class ConnectionKiller {
     if (redis.status === 'ready') void this.ask();
   }
 
-  /** The ID that Redis gave to the present connection; null while it is unknown. */
+  /** Redis's ID of the current connection; `null` if not known yet. */
   get connectionId(): number | null {
     return this.id;
   }
 
-  /** Resolves when Redis will execute nothing more of a connection. Errors are those of Redis and of the new connection. */
+  /** Resolves when Redis will execute nothing more from a connection. Throws errors of Redis and of the new connection. */
   async killConnection(id: number): Promise<void> {
     await this.redis.client('KILL', 'ID', id);
   }
@@ -41,8 +41,8 @@ export class ConnectionKiller {
 }
 
 /**
- * Connects again, to where the name or the Sentinels lead now. Does nothing while a connection is being made: the client would end
- * for good if it were interrupted while it asks the Sentinels.
+ * Reconnects to where the name or the Sentinels now lead. Does nothing while the client connects: interrupting it while it asks the
+ * Sentinels would end it for good.
  */
 export function connectAgain(redis: Redis): void {
   if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { DELIVERY_COUNTS_KEY } from './keys.ts';
 
-/** Counts tries of deliveries to webhooks by how they ended, for the metrics of all frontends: some at a time. */
+/** Counts webhook delivery tries by outcome for the metrics, which every frontend exports. Writes in batches. */
 export class DeliveryCounts {
   private readonly redis: Redis;
   private counted = new Map<string, number>();
@@ -11,13 +11,12 @@ export class DeliveryCounts {
     this.redis = redis;
   }
 
-  /** Counts one. */
   note(outcome: string): void {
     this.counted.set(outcome, (this.counted.get(outcome) ?? 0) + 1);
     this.timer ??= setTimeout(() => void this.flush(), WITHIN_MS).unref();
   }
 
-  /** Writes what was counted so far; with Redis away it is lost. */
+  /** Writes the counts so far. They are lost if Redis is unreachable. */
   async flush(): Promise<void> {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
@@ -30,7 +29,7 @@ export class DeliveryCounts {
 
 const WITHIN_MS = 1_000;
 
-/** How many tries ended in each way; ways in which none did are missing. A Redis that is rebuilt counts on. */
+/** Number of tries per outcome; outcomes without tries are missing. Rebuilds of Redis keep the counts. */
 export async function deliveryCounts(redis: Redis): Promise<Map<string, number>> {
   const counts = Object.entries(await redis.hgetall(DELIVERY_COUNTS_KEY));
   return new Map(counts.map(([outcome, count]) => [outcome, Number(count)]));

@@ -2,13 +2,12 @@ import type { Redis } from 'ioredis';
 import { v7 as uuid } from 'uuid';
 import { DELIVERIES_CHANNEL } from './keys.ts';
 
-/** At most one hint in this time, from one process: each has every worker look into Postgres. */
+/** Shortest time between hints of one process. Each hint makes every worker query Postgres. */
 const INTERVAL_MS = 50;
 
 /**
- * Says in all processes that messages for webhooks were queued: the one that has to send them is the holder of the webhook's
- * lease, whichever that is, so every one hears of it. A hint is never the truth: nothing waits for it, and one that
- * is lost costs the 10 seconds until a worker looks by itself.
+ * Announces to all processes that webhook messages were queued. Only the holder of a webhook's lease sends them, and it can
+ * be any process. Hints are an optimisation: after a lost hint, workers find the messages within 10 seconds.
  */
 export class DeliveryHints {
   private readonly redis: Redis;
@@ -17,12 +16,12 @@ export class DeliveryHints {
   private timer: NodeJS.Timeout | null = null;
   private pending = false;
 
-  /** `redis` stays the caller's to close. */
+  /** The caller closes `redis`. */
   constructor(redis: Redis) {
     this.redis = redis;
   }
 
-  /** Says so to the others, after the commit; returns at once. */
+  /** Sends a hint to the other processes; call it after the commit. Returns immediately. */
   queued(): void {
     if (this.timer !== null) {
       this.pending = true;
@@ -37,14 +36,14 @@ export class DeliveryHints {
     }, INTERVAL_MS).unref();
   }
 
-  /** Calls back with every hint of another process, and whenever one may have been lost; over a connection of its own. */
+  /** Calls `listener` on every hint of another process and whenever one may have been lost. Uses its own connection. */
   listen(listener: () => void): void {
     const subscriber = this.redis.duplicate({
       lazyConnect: true,
       maxRetriesPerRequest: null,
       autoResubscribe: false,
     });
-    // What is wrong with Redis shows elsewhere; this connection just comes back.
+    // Other connections report problems with Redis; this one only reconnects.
     subscriber.on('error', () => undefined);
     subscriber.on('message', (_channel: string, from: string) => from === this.id || listener());
     subscriber.on('ready', () => void subscriber.subscribe(DELIVERIES_CHANNEL).then(listener, () => undefined));

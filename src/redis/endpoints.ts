@@ -1,56 +1,56 @@
 import { Redis, type Command, type RedisOptions } from 'ioredis';
 import { SHARD_NUMBERS, shardOfKey } from './keys.ts';
 
-/** A Redis, and the shards that it holds. */
+/** A Redis server and the shards that it holds. */
 export interface Endpoint {
-  /** As Postgres knows it, see `shards`; '' where nobody said (tests, tools). */
+  /** Name in Postgres, see `shards`; `''` if nobody set it (tests, tools). */
   name: string;
   redis: Redis;
-  /** Others once a shard was moved, see `RoutingRedis.place`. */
+  /** Changes when a shard moves; see `RoutingRedis.place`. */
   readonly shards: readonly number[];
 }
 
-/** What a connection to the only one is called. */
+/** Names of connections to a single server. */
 const names = new WeakMap<Redis, string>();
 
-/** Says what the only Redis is called. */
+/** Sets the name of the only Redis server. */
 export const nameRedis = (redis: Redis, name: string): void => void names.set(redis, name);
 
 const SHARD_KEY = /^\{s\d+\}:/;
 
 const isShardKey = (word: unknown): word is string => typeof word === 'string' && SHARD_KEY.test(word);
 
-/** Commands all of whose words are keys: of one server, or refused. */
+/** Commands whose arguments are all keys. Keys on different servers are refused. */
 const OF_KEYS = new Set(['mget', 'del', 'unlink']);
 
 type Options = Omit<RedisOptions, 'replyMapping'>;
 type Stream = Parameters<Redis['sendCommand']>[1];
 
 /**
- * Stands for several independent Redis: a command goes over the connection to the server that holds the shard of its key, which is
- * the first of its words that is one. It is itself one more connection to the first of them, for what is of no shard: queues,
- * messages between processes, streams' tickets. What is more than a command asks `connectionOf` for the shard's connection: a
- * pipeline or transaction on this one with a key of a shard is a fault of ours and throws, as does a command whose keys are of
- * several servers.
+ * A client for several independent Redis servers. Each command goes to the server that holds the shard of its key, the first
+ * argument that is one. The client itself is an additional connection to the first server, for data that belongs to no shard:
+ * queues, messages between processes and tickets of live streams.
+ *
+ * Pipelines and transactions on a shard's keys must use the connection from `connectionOf`. On this client they throw, as does
+ * a command whose keys are on several servers; both are programming errors.
  */
 export class RoutingRedis extends Redis {
   readonly endpoints: readonly Endpoint[];
   private readonly byShard: Redis[];
   private readonly placeListeners = new Set<() => void>();
 
-  /** `options`: of a connection to the first. */
+  /** `options`: for the connection to the first server. */
   constructor(options: Options, endpoints: readonly Endpoint[]) {
     super({ ...options, lazyConnect: true });
     this.endpoints = endpoints;
     this.byShard = SHARD_NUMBERS.map((shard) => endpoints.find(({ shards }) => shards.includes(shard))!.redis);
   }
 
-  /** The connection to the server that holds a shard. */
   of(shard: number): Redis {
     return this.byShard[shard]!;
   }
 
-  /** From now on a shard is on another of the endpoints. */
+  /** Moves a shard to another endpoint. */
   place(shard: number, to: Endpoint): void {
     for (const endpoint of this.endpoints as (Endpoint & { shards: readonly number[] })[]) {
       const others = endpoint.shards.filter((each) => each !== shard);
@@ -60,7 +60,7 @@ export class RoutingRedis extends Redis {
     for (const listener of this.placeListeners) listener();
   }
 
-  /** Called whenever a shard was placed elsewhere; the returned function ends that. */
+  /** Calls `listener` whenever a shard moves. Returns a function that stops this. */
   onPlaced(listener: () => void): () => void {
     this.placeListeners.add(listener);
     return () => void this.placeListeners.delete(listener);
@@ -80,7 +80,7 @@ export class RoutingRedis extends Redis {
     return redis.sendCommand(command);
   }
 
-  /** A plain connection to the first. */
+  /** A plain connection to the first server. */
   override duplicate(override: Parameters<Redis['duplicate']>[0] = {}): Redis {
     return super.duplicate({ lazyConnect: false, ...override });
   }
@@ -91,19 +91,18 @@ export class RoutingRedis extends Redis {
   }
 }
 
-/** The connection to the server that holds a shard: the given one, unless that knows several. */
+/** The connection to the server that holds a shard. Returns `redis` itself if there is only one server. */
 export const connectionOf = (redis: Redis, shard: number): Redis =>
   redis instanceof RoutingRedis ? redis.of(shard) : redis;
 
-/** The servers that a connection leads to. */
 export const endpointsOf = (redis: Redis): readonly Endpoint[] =>
   redis instanceof RoutingRedis ? redis.endpoints : [{ name: names.get(redis) ?? '', redis, shards: SHARD_NUMBERS }];
 
-/** Calls the listener whenever a shard was moved from one server to another; the returned function ends that. */
+/** Calls `listener` whenever a shard moves to another server. Returns a function that stops this. */
 export const onPlaced = (redis: Redis, listener: () => void): (() => void) =>
   redis instanceof RoutingRedis ? redis.onPlaced(listener) : () => undefined;
 
-/** The shards, in groups of those that are on one server now, each with its name and connection. */
+/** Groups shards by their current server. */
 export function byServer(redis: Redis, shards: readonly number[]): (Endpoint & { shards: number[] })[] {
   const groups = endpointsOf(redis).map((endpoint) => ({
     name: endpoint.name,
@@ -114,8 +113,8 @@ export function byServer(redis: Redis, shards: readonly number[]): (Endpoint & {
 }
 
 /**
- * Some keys that match a glob, of all servers one after another, and the cursor to go on with; '0' is the start, and the end.
- * Without what a shard that was moved has left behind. `shards`: servers with none of them are not asked. Errors of Redis.
+ * One page of the keys that match a glob pattern, over all servers in turn, and the next cursor; '0' means start and end.
+ * Excludes keys that moved shards left behind. Skips servers without any of `shards`. Throws errors of Redis.
  */
 export async function scanServers(
   redis: Redis,

@@ -14,7 +14,7 @@ import { connectionOf } from './endpoints.ts';
 import { markKey, SHARD_NUMBERS } from './keys.ts';
 import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
-/** Thrown instead of writing to a Redis that may not hold what Postgres does: answered 503. Nothing was done. */
+/** Redis may not hold everything that Postgres does. Answered with 503; nothing was done. */
 export class RedisNotReady extends Error {
   constructor() {
     super('Redis is away, or this process is still checking whether it holds what Postgres does.');
@@ -22,7 +22,7 @@ export class RedisNotReady extends Error {
   }
 }
 
-/** What a function compares with its Redis before it does anything, see `libraryText`. */
+/** What a function checks in its Redis before it does anything; see `libraryText`. */
 export interface Belief {
   /** A key that holds a mark. */
   key: string;
@@ -30,7 +30,7 @@ export interface Belief {
   value: string;
 }
 
-/** That a key holds a mark, in a Redis process. */
+/** The belief that a key holds a mark in a Redis process. */
 export const beliefOf = (key: string, mark: string, redisProcessId: string): Belief => ({
   key,
   value: `${mark}/${runIdOf(redisProcessId)}`,
@@ -39,13 +39,15 @@ export const beliefOf = (key: string, mark: string, redisProcessId: string): Bel
 const gates = new WeakMap<Redis, Gate>();
 
 /**
- * The states of the shards of one server in this process (`shard-state.ts`). Functions are called only on open shards. All shards
- * close when the connection closes, before the client can connect again: the Redis that answers then may be empty or older. The
- * client sends nothing twice and a function compares the belief with its Redis, so a call reaches the Redis that was inspected,
- * or nothing. At first all shards are closed.
+ * The states of one server's shards in this process (`shard-state.ts`). Functions are called only on open shards. Initially all
+ * shards are closed.
+ *
+ * All shards close when the connection closes, before the client can reconnect: another Redis, empty or older, may answer
+ * then. The client never resends a command, and each function checks the belief in its Redis. So a call reaches the Redis
+ * that was inspected, or nothing.
  */
 export class Gate {
-  /** Waits until a replica has what was written; null if the master's reply is enough. */
+  /** Waits until a replica holds a write; `null` if the master's reply suffices. */
   acknowledgement: ReplicaAcknowledgement | null = null;
   private held: readonly number[];
   private readonly states: ShardState[] = SHARD_NUMBERS.map(() => NOT_INSPECTED);
@@ -55,7 +57,7 @@ export class Gate {
   private closing = new AbortController();
   private readonly listeners = new Set<() => void>();
 
-  /** From now on functions that are called over this connection ask the gate. `shards`: those that its server holds. */
+  /** Registers the gate: functions called over this connection now check it. `shards`: those on its server. */
   constructor(redis: Redis, shards = SHARD_NUMBERS) {
     this.held = shards;
     gates.set(redis, this);
@@ -65,7 +67,7 @@ export class Gate {
     });
   }
 
-  /** Sends an event to some shards, by default to all of this server. Returns those that have to be inspected. */
+  /** Sends an event to some shards, by default to all of this server. Returns the shards that need an inspection. */
   dispatch(event: ShardEvent | ((shard: number) => ShardEvent), shards: readonly number[] = this.held): number[] {
     const toInspect: number[] = [];
     let isAnnounced = false;
@@ -82,26 +84,26 @@ export class Gate {
     return toInspect;
   }
 
-  /** Begins an inspection of some shards, which its other events name by the number that this returns. */
+  /** Begins an inspection of some shards. Its later events refer to it by the returned number. */
   beginInspection(shards: readonly number[]): number {
     this.attempts += 1;
     this.dispatch({ type: 'inspection began', attempt: this.attempts }, shards);
     return this.attempts;
   }
 
-  /** Opens the shards that an inspection accepted, unless they closed meanwhile. */
+  /** Opens the shards that an inspection accepted, except those that closed meanwhile. */
   accept(attempt: number, accepted: ReadonlyMap<number, Accepted>): void {
     const own = [...accepted.keys()].filter((shard) => this.holds(shard));
     this.dispatch((shard) => ({ type: 'accepted', attempt, accepted: accepted.get(shard)! }), own);
   }
 
-  /** To be called when a function refused a call that was made with this belief. */
+  /** Call this when a function refused a call made with this belief. */
   refused(shard: number, belief: Belief): void {
-    // A shard that opened again since then was inspected later.
+    // If the shard has reopened since, a later inspection accepted it.
     if (this.beliefs[shard] === belief) this.dispatch({ type: 'refused' }, [shard]);
   }
 
-  /** To be called when Redis and Postgres contradict each other about a shard. */
+  /** Call this when Redis and Postgres contradict each other about a shard. */
   contradicted(shard: number): void {
     this.dispatch({ type: 'contradicted' }, [shard]);
   }
@@ -110,7 +112,7 @@ export class Gate {
     return this.states[shard]!;
   }
 
-  /** What was accepted last, by shard. */
+  /** The identity accepted last, by shard. */
   get accepted(): readonly (Accepted | null)[] {
     return this.states.map(lastAccepted);
   }
@@ -119,13 +121,13 @@ export class Gate {
     return isAsAccepted(this.states[shard]!, sight);
   }
 
-  /** The storage epoch of an open shard; null while it is closed. */
+  /** The storage epoch of an open shard; `null` if the shard is closed. */
   storageEpochOf(shard: number): string | null {
     const state = this.states[shard]!;
     return state.name === 'open' ? state.accepted.storageEpoch : null;
   }
 
-  /** What a function has to find in an open shard; null while it is closed. */
+  /** What functions must find in an open shard; `null` if the shard is closed. */
   belief(shard: number): Belief | null {
     return this.beliefs[shard] ?? null;
   }
@@ -134,45 +136,42 @@ export class Gate {
     return this.states[shard]?.name === 'open';
   }
 
-  /** The shards that are placed on this server. */
+  /** The shards placed on this server. */
   get own(): readonly number[] {
     return this.held;
   }
 
-  /** Whether a shard is placed on this server. */
   holds(shard: number): boolean {
     return this.held.includes(shard);
   }
 
-  /** From now on a shard is placed on this server. */
+  /** Records that a shard is now placed on this server. */
   take(shard: number): void {
     this.held = [...this.held, shard].toSorted((a, b) => a - b);
     this.dispatch({ type: 'placed here' }, [shard]);
   }
 
-  /** From now on a shard is placed on another server. */
+  /** Records that a shard is now placed on another server. */
   release(shard: number): void {
     this.held = this.held.filter((each) => each !== shard);
     this.dispatch({ type: 'placed elsewhere' }, [shard]);
   }
 
-  /** Whether all shards of this server are open. */
   get isWhole(): boolean {
     return this.held.every((shard) => this.isOpen(shard));
   }
 
-  /** The shards of this server that are not open. */
   get closedShards(): number[] {
     return this.held.filter((shard) => !this.isOpen(shard));
   }
 
-  /** The Redis process that open shards were accepted in; null while all are closed. */
+  /** The Redis process of the open shards; `null` if all are closed. */
   get redisProcessId(): string | null {
     for (const state of this.states) if (state.name === 'open') return redisProcessIdOf(state.accepted.storageEpoch);
     return null;
   }
 
-  /** Aborted when a shard closes; replaced once all are open again. */
+  /** Aborted when a shard closes. Replaced when all shards are open again. */
   get closes(): AbortSignal {
     return this.closing.signal;
   }
@@ -182,7 +181,7 @@ export class Gate {
     return this.connections;
   }
 
-  /** Called whenever shards open or close; the returned function ends that. */
+  /** Calls `listener` whenever shards open or close. Returns a function that stops this. */
   listen(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
@@ -198,21 +197,21 @@ export class Gate {
 const beliefOfOpen = (shard: number, { mark, storageEpoch }: Accepted): Belief =>
   beliefOf(markKey(shard), mark, redisProcessIdOf(storageEpoch));
 
-/** The gate of a connection; undefined if nobody guards it (tests, tools). */
+/** The gate of a connection; `undefined` if there is none (tests, tools). */
 export const gateOf = (redis: Redis): Gate | undefined => gates.get(redis);
 
-/** Whether functions may be called on a shard over this connection now. */
+/** Whether functions may currently be called on a shard over this connection. */
 export const isOpen = (redis: Redis, shard: number): boolean =>
   gates.get(connectionOf(redis, shard))?.isOpen(shard) !== false;
 
 /**
- * Resolves when everything that Redis replied about a shard before the call is as safe as it has to be before a client learns of
- * it: at once, or when a replica has it. Throws NotReplicated.
+ * Resolves when everything that Redis replied about a shard before this call is safe to report to clients: immediately, or once
+ * a replica holds it. Throws NotReplicated.
  */
 export async function acknowledged(redis: Redis, shard: number): Promise<void> {
   await gates.get(connectionOf(redis, shard))?.acknowledgement?.wait();
 }
 
-/** To be called before a write that `acknowledged` is asked about. Throws NotReplicated if no replica would acknowledge it. */
+/** Call this before a write that `acknowledged` will wait for. Throws NotReplicated if no replica would acknowledge it. */
 export const refuseUnacknowledged = (redis: Redis, shard: number): void =>
   gates.get(connectionOf(redis, shard))?.acknowledgement?.refuseAway();

@@ -3,50 +3,48 @@ import { connectionOf } from './endpoints.ts';
 import { idempotencyKey, shardOf } from './keys.ts';
 
 /**
- * Hot keys are in buckets. A tenant has 8,192 wide ones, so that a small one has few, each well filled. Once one of them holds `wideKeys` the tenant
- * is large: then each wide bucket has `narrow` beside it, where keys go from then on, so that none is long to search.
- * A bucket of more than 512 would take Redis 100 bytes a key instead of 28.
- * `note`: among the commands of a rebuild, what stands for one that notes a use: key of the tenant's old keys, of the wide bucket, field, use.
+ * Hot keys are stored in buckets. A tenant has 8,192 wide buckets, so that a small tenant has few, well-filled ones. A tenant is
+ * large once a bucket holds `wideKeys`: new keys then go to one of the `narrow` buckets beside each wide one, which keeps
+ * searches short. A bucket of more than 512 keys would cost Redis 100 bytes per key instead of 28.
+ * `note`: rebuild command that records a use. Arguments: key of the tenant's old keys, key of the wide bucket, field, use.
  */
 export const USED = { wideKeys: 128, narrow: 8, note: 'note_use' } as const;
 
 const WIDE_BUCKET = /^.*:i:[0-9a-f]{4}/;
 
-/** The key of the wide bucket, by itself or one of its narrow ones. */
+/** The key of the wide bucket, from itself or one of its narrow ones. */
 export const wideBucket = (key: string): string => WIDE_BUCKET.exec(key)?.[0] ?? key;
 
-/** The key of the narrow bucket of a field beside its wide one. `lua/lib/used_keys.lua` knows the same rule. */
+/** The key of a field's narrow bucket. `lua/lib/used_keys.lua` has the same rule. */
 export const narrowBucket = (key: string, field: string): string => `${key}${field.charCodeAt(0) % USED.narrow}`;
 
-/** The time (epoch ms, as text) in the ID of the event that used a hot key; `null` if the key is not hot. `key`: of its wide bucket, or of the one it is in. */
+/** Time (epoch ms, as text) from the ID of the event that used a hot key; `null` if the key is not hot. `key`: the wide bucket or the one that holds the field. */
 export async function hotUse(redis: Redis, key: string, field: string): Promise<string | null> {
   const wide = wideBucket(key);
   return (await redis.hget(narrowBucket(wide, field), field)) ?? redis.hget(wide, field);
 }
 
-/** Where it is kept that an idempotency key is used. */
+/** Where a used idempotency key is stored. */
 export interface UsedKey {
-  /** 4 hex digits: the number of its wide bucket. */
+  /** Number of its wide bucket, 4 hex digits. */
   bucket: string;
   field: string;
 }
 
 /**
- * The field under which a user of a generation (`g` of the packed state; undefined: the first) keeps a used key:
- * after a deletion users are of the next generation, so that a new user under the same ID finds no key used.
- * `lua/lib/users.lua` knows the same rule.
+ * The field of a used key for a user's generation (`g` of the packed state; `undefined` for the first). Deleting a user starts
+ * the next generation, so a new user with the same ID finds no used keys. `lua/lib/users.lua` has the same rule.
  */
 export const fieldOfGeneration = (field: string, generation: number | undefined): string =>
   generation === undefined ? field : `${field}.${generation}`;
 
 const DIGEST_LENGTH = 16;
 
-/** What a field has of the key itself, whatever the user's generation. */
+/** The digest of the key in a field, without the generation. */
 export const fieldOfDigest = (field: string): string => field.slice(0, DIGEST_LENGTH);
 
 const CHUNK = 1000;
 
-/** Removes used keys. Idempotent. */
 export async function forgetUsedKeys(redis: Redis, tenantNo: number, keys: readonly UsedKey[]): Promise<void> {
   for (let from = 0; from < keys.length; from += CHUNK) {
     const pipeline = connectionOf(redis, shardOf(tenantNo)).pipeline();

@@ -1,26 +1,26 @@
 import type { Redis } from 'ioredis';
 import { REPLICATED_CHANNEL } from './keys.ts';
 
-/** What a master reports about its replicas. */
+/** A master's report about its replicas. */
 export interface Attached {
-  /** The master's replication offset, in bytes. */
+  /** The master's replication offset in bytes. */
   offset: number;
   /** The offset that each replica reported, by `<host>:<port>`. */
   replicas: ReadonlyMap<string, number>;
 }
 
 /**
- * The replicas of one master that must have what is written: all that kept up. One of several is not enough: Sentinels may promote
- * another one, and what only the first had is lost.
+ * The replicas of a master that must hold each write: all that keep up. One of several is not enough, because Sentinels may
+ * promote another one, which would lose the write.
  *
- * A new replica joins by itself, one that lagged when it has caught up. None leaves by itself: if one is missing, the caller first has
- * to make sure that the master still is the master, see `ReplicaAcknowledgement`.
+ * New replicas join automatically, as do lagging ones that catch up. None leaves automatically: if one is missing, the caller
+ * must first make sure that the master is still the master; see `ReplicaAcknowledgement`.
  */
 export class InSyncReplicas {
   private readonly members: Set<string>;
   /** Attached, but too far behind to wait for. */
   private readonly lagging: Set<string>;
-  /** The master's offset one round ago. */
+  /** The master's offset one round earlier. */
   private offset: number;
 
   private constructor({ offset, replicas }: Attached) {
@@ -30,7 +30,7 @@ export class InSyncReplicas {
     this.offset = offset;
   }
 
-  /** The replicas that have, within `timeoutMs`, what the master wrote before; null if none has. Errors of Redis. */
+  /** The replicas that receive the master's earlier writes within `timeoutMs`; `null` if none does. Throws errors of Redis. */
   static async find(redis: Redis, timeoutMs: number): Promise<InSyncReplicas | null> {
     const { replicas } = attachedOf(await redis.call('ROLE'));
     if (replicas.size === 0) return null;
@@ -50,9 +50,9 @@ export class InSyncReplicas {
   }
 
   /**
-   * The offset that all of them have, once as many replicas have what the master wrote before. If that takes longer than `waitMs`, or
-   * one of them is missing: what the master reports then. The offsets decide, since WAIT may have counted other replicas. Rounds
-   * may run on several connections at once. Errors of Redis.
+   * Waits until as many replicas have the master's earlier writes, then returns the offset that all members have. Returns the
+   * master's report if that takes longer than `waitMs` or a member is missing. The offsets decide because WAIT may count other
+   * replicas. Rounds may run on several connections at once. Throws errors of Redis.
    */
   async held(redis: Redis, waitMs: number): Promise<number | Attached> {
     const { members } = this;
@@ -71,12 +71,12 @@ export class InSyncReplicas {
     return held;
   }
 
-  /** Those that the master no longer reports, or that have less than `offset`. */
+  /** Members that the master no longer reports or whose offset is below `offset`. */
   behind({ replicas }: Attached, offset: number): string[] {
     return [...this.members].filter((name) => (replicas.get(name) ?? -1) < offset);
   }
 
-  /** Those that the master no longer reports. Errors of Redis. */
+  /** Members that the master no longer reports. Throws errors of Redis. */
   async missing(redis: Redis): Promise<string[]> {
     return this.behind(attachedOf(await redis.call('ROLE')), 0);
   }
@@ -87,13 +87,13 @@ export class InSyncReplicas {
   }
 }
 
-/** The replication offset in a master's reply to ROLE; null if it is not a master. */
+/** The replication offset in a master's reply to ROLE; `null` from other servers. */
 export function offsetOf(role: unknown): number | null {
   const [kind, offset] = role as [string, number];
   return kind === 'master' ? Number(offset) : null;
 }
 
-/** A reply to ROLE. A replica has no replicas. */
+/** Parses a reply to ROLE. A replica reports no replicas. */
 function attachedOf(role: unknown): Attached {
   const [kind, offset, replicas] = role as [string, number, [string, string, string][]];
   if (kind !== 'master') return { offset: 0, replicas: new Map() };

@@ -2,27 +2,26 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { liveGrantKey, liveGrantsKey } from './keys.ts';
 
-/** A ticket opens one stream; a session lets that stream's client come back. */
+/** A ticket opens one stream. A session lets the stream's client reconnect. */
 type GrantKind = Parameters<typeof liveGrantKey>[0];
 
-/** Redis knows secrets by their digests only: who reads it can open no stream. */
+/** Redis holds only digests of secrets, so that reading Redis does not allow opening streams. */
 const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 const keyOf = (kind: GrantKind, secret: string): string => liveGrantKey(kind, digestOf(secret));
 
 export interface NewGrant {
   secret: string;
-  /** What the secret stands for. */
+  /** The permissions that the secret grants. */
   grant: unknown;
-  /** The readable part of the API key that it was made for. */
+  /** Readable part of the API key that created it. */
   prefix: string;
-  /** How many that key may hold. */
+  /** Most grants that this key may hold. */
   most: number;
   ttlMs: number;
 }
 
 /**
- * Stores what a secret stands for. Beyond `most` the key's oldest stand for nothing any more. A process that dies between
- * the two calls leaves those to expire.
+ * Stores a grant. Revokes the key's oldest grants beyond `most`. If the process dies between the two calls, those expire instead.
  */
 export async function storeGrant(
   redis: Redis,
@@ -43,19 +42,19 @@ export async function storeGrant(
   if (superfluous.length > 0) await redis.del(superfluous.map((oldest) => liveGrantKey(kind, oldest)));
 }
 
-/** What a secret stands for, which it does no more; null: nothing. Of two who ask at once, one gets it. */
+/** Consumes a secret and returns its grant, or `null`. Of two concurrent calls, only one gets it. */
 export async function takeGrant(redis: Redis, kind: GrantKind, secret: string): Promise<unknown> {
   const text = await redis.getdel(keyOf(kind, secret));
   return text === null ? null : JSON.parse(text);
 }
 
-/** What a secret stands for; null: nothing. */
+/** A secret's grant, or `null`. */
 export async function readGrant(redis: Redis, kind: GrantKind, secret: string): Promise<unknown> {
   const text = await redis.get(keyOf(kind, secret));
   return text === null ? null : JSON.parse(text);
 }
 
-/** Has secrets go on standing for what they do, if they still do. */
+/** Extends the validity of secrets that are still valid. */
 export async function keepGrants(
   redis: Redis,
   kind: GrantKind,
@@ -67,7 +66,7 @@ export async function keepGrants(
   await pipeline.exec();
 }
 
-/** Secrets that stand for nothing from now on. */
+/** Revokes secrets. */
 export async function dropGrants(redis: Redis, kind: GrantKind, secrets: readonly string[]): Promise<void> {
   if (secrets.length > 0) await redis.del(secrets.map((secret) => keyOf(kind, secret)));
 }

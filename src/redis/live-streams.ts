@@ -16,50 +16,50 @@ import { comparePositions, OUTBOX_START, RECENT_BYTES, RECENT_MS, type RawEntry 
 import { Script } from './script.ts';
 import { shardsInUse } from './shards-in-use.ts';
 
-/** How long a tenant counts as listened to after the last word of a frontend: longer than a reconnect takes. */
+/** How long a tenant counts as having listeners after a frontend's last report: longer than a reconnect takes. */
 export const LISTENED_MS = 120_000;
 
-/** How far a reader of a shard has come: in the outbox with what left it, and in the announced notifications. */
+/** A reader's position in a shard: in the outbox, including entries that left it, and in the announced notifications. */
 export interface LivePosition {
   outbox: string;
   announced: string;
 }
 
-/** What holds of a shard's streams when a frontend says that it listens. */
+/** The state of a shard's streams when a frontend reports its listeners. */
 export interface Listened {
-  /** By Redis's clock, which positions go by. */
+  /** By Redis's clock, like positions. */
   nowMs: number;
-  /** The youngest positions. */
+  /** The newest positions. */
   last: LivePosition;
-  /** From where on the streams are whole for each of the tenants, in their order. */
+  /** For each of the tenants, in order: from where the streams are complete. */
   since: LivePosition[];
 }
 
-/** Most users of a tenant whose streams are distinguished: where more listen, what is due is looked for among all. */
+/** Most users per tenant that are tracked individually. Beyond that, due work covers all users. */
 export const MOST_LISTENING_USERS = 1_000;
 
-/** For whom of a tenant a frontend has live streams. */
+/** A tenant's live stream listeners in one frontend. */
 export interface LiveListeners {
   tenantNo: number;
-  /** Null: everybody. */
+  /** `null` for everybody. */
   users: readonly string[] | null;
-  /** Whether ranks are followed, which batches count for nobody else. */
+  /** Whether a listener follows ranks. Batches compute ranks only in that case. */
   ranks: boolean;
 }
 
-/** Whose e-mails, boosts and completions of a tenant are listened for; null: everybody's. */
+/** Users of a tenant with listeners for their emails, boosts and completions; `null` for everybody. */
 export type ListenedUsers = ReadonlySet<string> | null;
 
-/** Notifications of one call. */
+/** Notifications per call. */
 const ANNOUNCED_AT_ONCE = 200;
 
 const listen = new Script('listen_live');
 const announce = new Script('announce_live');
 
 /**
- * Says that this process has listeners to the live streams of some tenants of a shard: for `LISTENED_MS` what leaves the
- * outbox is kept for them. To be repeated in good time. Published to `LISTENED_CHANNEL` for each of which nobody did, or nobody
- * for one of the users. Errors of Redis.
+ * Reports that this process has live stream listeners for some tenants of a shard. For `LISTENED_MS`, Redis then keeps what leaves
+ * the outbox for them; repeat the call before that ends. Publishes to `LISTENED_CHANNEL` each tenant that had no listeners
+ * before, or none for one of the users. Throws errors of Redis.
  */
 export async function listenLive(redis: Redis, shard: number, listeners: readonly LiveListeners[]): Promise<Listened> {
   const ofTenants = listeners.map(({ tenantNo }) => listeningUsersKey(tenantNo));
@@ -81,8 +81,7 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
 }
 
 /**
- * The tenants whose live streams somebody listens to, or did within `LISTENED_MS`, with the users whose they are. Errors of
- * Redis.
+ * Tenants whose live streams have listeners, or had some within `LISTENED_MS`, and the users concerned. Throws errors of Redis.
  */
 export async function listenedTenants(redis: Redis): Promise<Map<number, ListenedUsers>> {
   const servers = await Promise.all(byServer(redis, shardsInUse(redis)).map(listenedOn));
@@ -112,13 +111,13 @@ async function listenedOn({
   return tenants.map(({ tenantNo }) => [tenantNo, users.get(tenantNo) ?? null]);
 }
 
-/** As `listened_for` of `lua/lib/live_streams.lua`. */
+/** Same rule as `listened_for` in `lua/lib/live_streams.lua`. */
 function isForEverybody(listened: Record<string, string>, field: string, nowMs: number): boolean {
   const [everybodyMs] = listened[LISTENED.listeners + field]!.split(' ');
   return Number(everybodyMs) > nowMs;
 }
 
-/** Tenants of which too many listen are left out. */
+/** Omits tenants with too many listening users. */
 async function listeningUsers(
   redis: Redis,
   tenantNos: readonly number[],
@@ -136,7 +135,6 @@ async function listeningUsers(
   );
 }
 
-/** The replies of a pipeline. Throws the first error. */
 async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeline']>): Promise<Replies> {
   return ((await pipeline.exec()) ?? []).map(([error, reply]) => {
     if (error) throw error;
@@ -145,8 +143,8 @@ async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeli
 }
 
 /**
- * Why a reader cannot go on from a position without missing something; null: it can. `asOfMs`: when (by Redis's clock) it had
- * read all that there was, which may be long after the position's own time.
+ * Why a reader cannot continue from a position without a gap; `null` if it can. `asOfMs`: when (by Redis's clock) the reader had read
+ * everything, possibly long after the position's own time.
  */
 export function gapAfter(
   { position, asOfMs }: { position: LivePosition; asOfMs: number },
@@ -158,21 +156,21 @@ export function gapAfter(
   return isWhole ? null : 'what followed the position is not kept';
 }
 
-/** What a shard's streams hold after a position, oldest first, and whether there is more. */
+/** A shard's stream entries after a position, oldest first. */
 export interface LiveEntries {
-  /** Of the outbox, though they may have left it. Of all tenants of the shard as long as they are in it. */
+  /** Outbox entries, including those that left it. Covers all tenants of the shard while entries are in the outbox. */
   entries: RawEntry[];
   announced: RawEntry[];
   isMore: boolean;
-  /** Whose data it is; null: the shard is not whole at the moment. */
+  /** The shard's mark; `null` if the shard is not complete at the moment. */
   mark: string | null;
-  /** From where on all was still kept when it was read. */
+  /** The position after which everything was still kept at the time of the read. */
   floor: LivePosition;
 }
 
 /**
- * Reads what follows a position, at most about `count` entries of each stream. None is missed that leaves the outbox
- * meanwhile: it is read first, and then those that had left it. Errors of Redis.
+ * Reads the entries after a position, at most about `count` per stream. Reads the outbox first and the entries that left it
+ * second, so it misses none that leave meanwhile. Throws errors of Redis.
  */
 export async function readLive(
   redis: Redis,
@@ -201,15 +199,15 @@ export async function readLive(
   };
 }
 
-/** An announced notification, with its position. */
+/** Parses an announced notification and its position. */
 export function parseAnnounced([id, fields]: RawEntry): { id: string; notification: Notification } | null {
   if (fields[2]?.toString('latin1') !== ANNOUNCED.notification) return null;
   return { id: id.toString('latin1'), notification: JSON.parse(String(fields[3])) as Notification };
 }
 
 /**
- * Announces notifications that no record of the outbox makes (those of the clock) to whoever listens to the live streams of
- * their tenants: nothing is written for the others. To be called after the commit of what made them; never rejects, for they are stored.
+ * Announces notifications that no outbox record produces (those of the clock) to tenants with live stream listeners; writes nothing for
+ * others. Call it after the commit that stored them. Never rejects, because they are already stored.
  */
 export async function announceLive(redis: Redis, notifications: readonly Notification[]): Promise<void> {
   const byShard = new Map<number, Notification[]>();

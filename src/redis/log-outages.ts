@@ -3,7 +3,7 @@ import { LogThrottle, OUTAGE_MS } from '../log/log-throttle.ts';
 import type { Log } from '../log/log.ts';
 import { endpointsOf } from './endpoints.ts';
 
-/** Has what is wrong with the servers of a connection, and with some more connections to the first, logged now and then. */
+/** Logs problems with a connection's servers, and with more connections to the first one, at a limited rate. */
 export function logOutages(redis: Redis, log: Log, more: readonly Redis[] = []): void {
   const throttle = new LogThrottle(OUTAGE_MS);
   const [first, ...others] = endpointsOf(redis);

@@ -11,25 +11,25 @@ import { USED } from './idempotency.ts';
 import { TOTALS } from './points-totals.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 
-/** A piece of Lua text; comments and spaces are `other`. */
+/** A token of Lua text. Comments and whitespace are `other`. */
 export interface LuaToken {
   kind: 'name' | 'number' | 'string' | 'sign' | 'other';
   text: string;
-  /** Where it begins. */
+  /** Its offset in the text. */
   at: number;
 }
 
 const TOKEN =
   /(?<other>\s+|--\[(?<level>=*)\[[^]*?\]\k<level>\]|--[^\n]*)|(?<string>'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"|\[(?<depth>=*)\[[^]*?\]\k<depth>\])|(?<name>[A-Za-z_]\w*)|(?<number>\d[\w.]*)|(?<sign>\.{2,3}|[=~<>]=|[^])/gy;
 
-/** Splits a Lua text; the texts of the tokens, one after another, are the whole. */
+/** Splits Lua text into tokens. Joined together, they are the whole text. */
 export const luaTokens = (text: string): LuaToken[] =>
   Array.from(text.matchAll(TOKEN), ({ 0: token, index, groups }) => {
     const kinds = ['name', 'number', 'string', 'other'] as const;
     return { kind: kinds.find((kind) => groups![kind] !== undefined) ?? 'sign', text: token, at: index };
   });
 
-/** The line of a place in a text, from 1. */
+/** The line number of an offset, from 1. */
 export const lineAt = (text: string, at: number): number => text.slice(0, at).split('\n').length;
 
 type Shape = Readonly<Record<string, string | number>>;
@@ -73,7 +73,7 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   UNSENT_EVENT: call.UNSENT_EVENT,
 };
 
-/** Names of keys, offsets, values and limits, which are the same on both sides. */
+/** Names of keys, offsets, values and limits, which are the same in both languages. */
 const CONSTANTS: Readonly<Record<string, Shape>> = {
   STATE: { size: user.STATE_SIZE },
   STREAK: user.STREAK,
@@ -123,9 +123,9 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
 const SHAPE = /^[A-Z][A-Z_]*$/;
 
 /**
- * Puts the keys and positions in the place of their names: `record[RECORD.userId]` becomes `record['u']`, which Lua compiles
- * as it does `record.u`, and `state[USER.name]` becomes `state[31]`. So the names cost nothing when a script runs. Lines stay what they were. Throws on a name that
- * `src/packed` does not declare; `file` names the text in the message.
+ * Replaces declared names with their keys and positions: `record[RECORD.userId]` becomes `record['u']`, which Lua compiles like
+ * `record.u`, and `state[USER.name]` becomes `state[31]`. So the names cost nothing at run time. Line numbers stay the same. Throws on a
+ * name that `src/packed` does not declare; `file` identifies the text in the message.
  */
 export function inlineNames(text: string, file: string): string {
   const tokens = luaTokens(text);
@@ -158,16 +158,15 @@ const declared = (shapes: Readonly<Record<string, Shape>>, shape: string, name: 
 const INCLUDE = /^--- @include "(.+)"$/gm;
 
 /**
- * The text of a Lua file with its includes before it, each once, and with what names stand for in their place
- * (`inlineNames`). Throws on a missing or circular include, and on a name that is not declared.
- * `--- @include "name"` is relative to the including file.
+ * A Lua file's text, preceded by its includes, each once, with names replaced (`inlineNames`). `--- @include "name"` is relative to
+ * the including file. Throws on a missing or circular include and on an undeclared name.
  */
 export const readScript = (path: string): string => {
   const { includes, own } = readParts(path);
   return [...includes, own].map((part) => `${part}\n`).join('\n');
 };
 
-/** A file's text with what names stand for in their place, and without its includes, which are these files. */
+/** A file's text with names replaced and without its includes, which are listed separately. */
 interface LuaFile {
   text: string;
   includes: string[];
@@ -179,7 +178,7 @@ function readFile(file: string): LuaFile {
   return { text: inlineNames(text, relative(PACKAGE_ROOT, file)).replaceAll(INCLUDE, '').trim(), includes };
 }
 
-/** @param read called once for each file */
+/** @param read called once per file */
 function readParts(path: string, read: (file: string) => LuaFile = readFile): { includes: string[]; own: string } {
   const done = new Set<string>();
   const parts: string[] = [];
@@ -195,10 +194,9 @@ function readParts(path: string, read: (file: string) => LuaFile = readFile): { 
   return { own: parts.pop()!, includes: parts };
 }
 
-/** The folder of the scripts. */
 export const LUA_FOLDER = join(PACKAGE_ROOT, 'lua');
 
-/** Files of `lua/` that this process has read: most scripts include the same ones. */
+/** Files of `lua/` that this process has read. Most scripts share includes. */
 const ownFiles = new Map<string, LuaFile>();
 
 function readOwnFile(file: string): LuaFile {
@@ -207,40 +205,39 @@ function readOwnFile(file: string): LuaFile {
   return own;
 }
 
-/** The parts of a script, for `libraryText`; each file is read once. */
+/** The parts of a script, for `libraryText`. Each file is read once. */
 export const scriptParts = (name: string): { includes: string[]; own: string } =>
   readParts(join(LUA_FOLDER, `${name}.lua`), readOwnFile);
 
 /**
- * What scripts use of Redis and Lua, as locals of the library: a global is looked up in two tables, the first of which is always
- * empty. 1.2 % of the instructions of an event (`npm run bench:instructions`). Redis 7.0 lets a library see them when a
- * function runs, not when it is loaded.
+ * Globals of Redis and Lua that scripts use, as locals of the library: a global lookup searches two tables, the first of which is
+ * always empty. Saves 1.2 % of an event's instructions (`npm run bench:instructions`). Redis 7.0 provides them when a function
+ * runs, not when a library is loaded.
  */
 const GLOBALS =
   'redis, cjson, cmsgpack, math, string, table, ipairs, pairs, next, unpack, tonumber, tostring, type, pcall';
 
 /**
- * Lua collects its garbage when it has grown to so many per cent of what was left the last time, not at 200: 1.1 % of the
- * instructions of an event, for twice as much garbage on what scripts keep (decoded plans, a few MB at most).
+ * Lua starts a garbage collection when memory has grown to this percentage of what the last one left; the default is 200. Saves 1.1 %
+ * of an event's instructions, at the price of twice the garbage on top of retained data (decoded plans, a few MB at most).
  */
 const GARBAGE_PAUSE = 400;
 
 /**
- * A script as a library of functions (FUNCTION LOAD): what it includes is made once, not with every call, and may keep what
- * holds for ever (`lua/lib/remembered.lua`). KEYS, ARGV and this_call, the state of a call, are new with each, so that a call that
- * fails leaves nothing. Against EVALSHA, which makes everything again with each call, with the plans in each: 0.83 of Redis's
- * CPU with one event a call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog, fsync always).
+ * Wraps a script as a function library (FUNCTION LOAD). Its includes are evaluated once, not with every call, and may keep data that
+ * never changes (`lua/lib/remembered.lua`). KEYS, ARGV and this_call, the state of a call, are new with each call, so a failed call
+ * leaves nothing behind. Compared with EVALSHA, which evaluates everything with each call, with the plans in each: 0.83 of
+ * Redis's CPU with one event per call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog, fsync always).
  *
- * `_guarded` does nothing unless what its caller believes is true (`Belief`: the last key and the last argument, which the
- * script does not see): the key holds that mark, and this is that run of a Redis process. So a process that nobody looked at is
- * never written to, nor a shard that was emptied or rebuilt meanwhile. The process is asked for its ID once: a replica and
- * a restarted process load the library again, without what it kept. Each belief that is true is taken apart once; there is
- * one an epoch. 0.8 µs of Redis's CPU a call, of which EXISTS of the mark alone was 0.4 (medians of 15 rounds of 20,000 calls
- * in pipelines, on 2 busy cores).
+ * `_guarded` does nothing unless its caller's `Belief` is true (the last key and last argument, hidden from the script): the key
+ * holds the mark, and this is the expected Redis process. So no call writes to a process that was never inspected, nor to a shard
+ * that was emptied or rebuilt meanwhile. The library reads the process's ID once, because replicas and restarted processes load the
+ * library again without its data. Each true belief is parsed once; there is one per epoch. Costs 0.8 µs of Redis's CPU per call, of
+ * which EXISTS of the mark alone was 0.4 (medians of 15 rounds of 20,000 pipelined calls, on 2 busy cores).
  *
- * `_joined` takes several such calls, of any shards of the server: before the arguments of each stand how many keys and
- * arguments it has. Each is a call of its own, in its own tables: one that does nothing, or fails, answers with its error in
- * its place, and the others are made all the same. Only together are they one command for Redis, its log and its replicas.
+ * `_joined` takes several such calls, on any shards of the server. The number of keys and arguments precedes each call's arguments.
+ * Each call has its own tables. A call that does nothing or fails puts its error in its place, and the others still run. Redis,
+ * its log and its replicas see only one command.
  */
 export const libraryText = (name: string, { includes, own }: { includes: string[]; own: string }): string =>
   `local registry = redis

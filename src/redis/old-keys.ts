@@ -4,7 +4,7 @@ import type { Belief } from './gate.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, shardOf } from './keys.ts';
 import { Script } from './script.ts';
 
-/** Used idempotency keys that are in one bucket. */
+/** Used idempotency keys of one bucket. */
 export interface BucketKeys {
   tenantNo: number;
   /** Redis key of the bucket. */
@@ -12,9 +12,9 @@ export interface BucketKeys {
   fields: string[];
 }
 
-/** Keys a call: about a millisecond of Redis. */
+/** Keys per call: about a millisecond of Redis. */
 const KEYS_A_CALL = 200;
-/** Buckets a call: the same, where they hold a hundred keys each. */
+/** Buckets per call: about a millisecond if each holds a hundred keys. */
 const BUCKETS_A_CALL = 50;
 
 const findScript = new Script('find_aged_keys');
@@ -22,7 +22,7 @@ const ageScript = new Script('age_keys');
 const loadScript = new Script('load_old_keys');
 const heldScript = new Script('old_keys_held');
 
-/** Some buckets of used keys, of all tenants, and the cursor to go on with; '0' is the start, and the end. */
+/** Some buckets of used keys of all tenants, and the next cursor; '0' means start and end. */
 export async function scanBuckets(
   redis: Redis,
   cursor: string,
@@ -36,7 +36,7 @@ export async function scanBuckets(
   return { cursor: next, buckets };
 }
 
-/** The hot keys in some buckets that are older than a time (epoch ms). */
+/** Hot keys in some buckets that are older than a time (epoch ms). */
 export async function findAgedKeys(
   redis: Redis,
   buckets: readonly { tenantNo: number; bucket: string }[],
@@ -59,7 +59,7 @@ export async function findAgedKeys(
   return found;
 }
 
-/** Moves hot keys into the compact form, those of a call in one atomic step. How many were still hot. Idempotent. */
+/** Moves hot keys into the compact form; each call is atomic. Returns how many were still hot. Idempotent. */
 export async function ageKeys(redis: Redis, keys: readonly BucketKeys[]): Promise<number> {
   let moved = 0;
   for (const { tenantNo, some } of calls(keys)) {
@@ -72,7 +72,7 @@ export async function ageKeys(redis: Redis, keys: readonly BucketKeys[]): Promis
   return moved;
 }
 
-/** Loads keys in the compact form for a rebuild, with what it believes of each shard. RedisNotReady where it was overtaken. */
+/** Loads keys in compact form during a rebuild. Throws RedisNotReady if another rebuild superseded this one. */
 export async function loadOldKeys(
   redis: Redis,
   keys: readonly BucketKeys[],
@@ -86,7 +86,7 @@ export async function loadOldKeys(
   }
 }
 
-/** Which keys the compact form may hold. */
+/** The keys that the compact form may contain. */
 export async function oldKeysHeld(
   redis: Redis,
   keys: readonly { tenantNo: number; bucket: string; field: string }[],
@@ -109,7 +109,7 @@ export async function oldKeysHeld(
 const counted = (keys: readonly BucketKeys[]): (string | number)[] =>
   keys.flatMap(({ fields }) => [fields.length, ...fields]);
 
-/** Bounded calls, each of one tenant. A bucket with more keys than a call may have is split. */
+/** Splits keys into bounded calls, each for one tenant; a large bucket is divided. */
 function calls(keys: readonly BucketKeys[]): { tenantNo: number; some: BucketKeys[] }[] {
   const made: { tenantNo: number; some: BucketKeys[] }[] = [];
   for (const same of groups(keys, ({ tenantNo }) => tenantNo)) {

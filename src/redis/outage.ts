@@ -1,9 +1,9 @@
 import { codeOf, isNetworkError } from '../network-errors.ts';
 
-/** First word of the error replies of a Redis that cannot serve now. */
+/** First word of error replies from a Redis that cannot serve now. */
 const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED)\b/;
 
-/** Those of a Redis that is not the master, or not any more, or that holds nothing yet. */
+/** Error replies from a Redis that is not, or no longer, the master, or that has not loaded its data. */
 const ELSEWHERE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED)\b/;
 
 const NAMES = new Set([
@@ -14,13 +14,13 @@ const NAMES = new Set([
   'NotReplicated',
 ]);
 
-/** What the client says of a connection that broke under a command. These errors have neither a code nor a name of their own. */
+/** The client's messages when a connection breaks during a command. These errors have neither a code nor a name of their own. */
 const LOST = /^(Connection is closed|Stream isn't writeable|Command timed out)/;
 
-/** What it says besides of a Redis that it cannot reach. */
+/** The client's other messages about an unreachable Redis. */
 const UNREACHABLE = /^(Socket timeout|Failed to refresh slots cache|None of startup nodes is available)/;
 
-/** True for an error that says that Redis is away or cannot serve now. Its causes are not looked at. */
+/** Whether an error means that Redis is unreachable or cannot serve now. Does not check the error's causes. */
 export const isRedisOutage = (error: Error): boolean =>
   isNetworkError(error) ||
   NAMES.has(error.name) ||
@@ -28,14 +28,14 @@ export const isRedisOutage = (error: Error): boolean =>
   UNREACHABLE.test(error.message) ||
   (error.name === 'ReplyError' && REPLY.test(error.message));
 
-/** True for an answer that says that what Laurel needs is not at this server, or not yet: connect again, and look again. */
+/** Whether a reply means that this server does not, or not yet, hold the data. The caller should reconnect and check again. */
 export const isElsewhere = (error: Error): boolean => ELSEWHERE.test(error.message);
 
 const LOST_CODES = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
- * True where a command may or may not have reached Redis, because its connection broke under it: whether it was, or will
- * be, executed is to be found out before it is sent again (`ConnectionKiller`).
+ * Whether a command may or may not have reached Redis because its connection broke. Before sending it again, the caller must find out
+ * whether it was or will be executed (`ConnectionKiller`).
  */
 export const isConnectionLost = (error: unknown): boolean =>
   error instanceof Error &&

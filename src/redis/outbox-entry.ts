@@ -5,31 +5,30 @@ import { OUTBOX } from '../packed/call-fields.ts';
 
 const packr = new Packr({ useRecords: false });
 
-/** The fields of an entry as one run of bytes, whatever is wrong with them. */
+/** Packs an entry's fields into one byte string, even if they are malformed. */
 export const packFields = (fields: readonly Buffer[]): Buffer => packr.pack(fields);
 
-/** The fields of `packFields`. */
 export const unpackFields = (packed: Buffer): Buffer[] => unpack(packed) as Buffer[];
 
-/** A record of an entry, decoded, and its bytes. */
+/** A decoded record of an entry, and its bytes. */
 export interface ReadRecord {
   value: unknown;
   bytes: Buffer;
 }
 
-/** An entry that may be damaged, as far as it can be read. */
+/** The readable parts of an entry that may be damaged. */
 export interface ReadEntry {
-  /** Null: there is none, or it is none. */
+  /** `null` if missing or invalid. */
   tenantNo: number | null;
-  /** Those before the first that is no msgpack. */
+  /** The records before the first one that is not valid msgpack. */
   records: ReadRecord[];
-  /** In their order; without bytes: the entry breaks off. */
+  /** In order. A state without bytes means that the entry ends early. */
   states: { userId: string; packed: Buffer }[];
-  /** Whether there is more that cannot be read. */
+  /** Whether unreadable data remains. */
   hasRest: boolean;
 }
 
-/** Reads what can be read of an entry by the names of its fields. Never throws. */
+/** Reads what it can, by the names of the fields. Never throws. */
 export function readEntry(fields: RawEntry[1]): ReadEntry {
   const entry: ReadEntry = { tenantNo: null, records: [], states: [], hasRest: fields.length % 2 !== 0 };
   let userId: string | null = null;
@@ -48,7 +47,7 @@ export function readEntry(fields: RawEntry[1]): ReadEntry {
   return entry;
 }
 
-/** Numbers of tenants are 32-bit integers. */
+/** Tenant numbers are 32-bit integers. */
 const MOST_TENANTS = 2 ** 31 - 1;
 
 function tenantNoOf(value: Buffer): number | null {
@@ -57,7 +56,7 @@ function tenantNoOf(value: Buffer): number | null {
   return /^\d+$/.test(text) && number <= MOST_TENANTS ? number : null;
 }
 
-/** Whether all of them could be read. */
+/** Returns whether all records could be read. */
 function readRecords(packed: Buffer, records: ReadRecord[]): boolean {
   try {
     unpackEach(packed, (value, bytes) => void records.push({ value, bytes }));

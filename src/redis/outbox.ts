@@ -5,34 +5,34 @@ import { OUTBOX } from '../packed/call-fields.ts';
 import { Script } from './script.ts';
 import { shardsInUse } from './shards-in-use.ts';
 
-/** How long live streams can catch up with what left the outbox, and the most bytes kept for it, a shard. */
+/** How long live streams can replay entries that left the outbox, and the most bytes kept per shard. */
 export const RECENT_MS = 300_000;
 export const RECENT_BYTES = 16_777_216;
-/** Entries are copied by so many: 256 of 500 bytes keep Redis for about 1 ms. */
+/** Entries copied per call: 256 of 500 bytes occupy Redis for about 1 ms. */
 const ENTRIES_A_TRIM = 256;
 
 const trim = new Script('trim_outbox');
 
-/** One entry of a shard's outbox: what one script call did, still packed. */
+/** An entry of a shard's outbox: the packed result of one script call. */
 export interface OutboxEntry {
   /** Position in the stream: `<epoch ms>-<sequence>`, by Redis's clock. */
   id: string;
   tenantNo: number;
-  /** Packed records one after another, see `record.ts`. */
+  /** Concatenated packed records; see `record.ts`. */
   records: Buffer;
-  /** The users touched and their packed state afterwards, see `state.ts`: id, state, id, state… */
+  /** Alternating IDs and packed new states of the changed users; see `state.ts`. */
   states: Buffer[];
 }
 
-/** An entry as Redis answers it: position, and names and values in turn. */
+/** An entry as Redis returns it: position, then alternating names and values. */
 export type RawEntry = [id: Buffer, fields: Buffer[]];
 
-/** Before everything. */
+/** Position before all entries. */
 export const OUTBOX_START = '0-0';
 
 const ENTRY_HEAD = 4;
 
-/** Thrown for an entry that is not of the form above; `id` says which. */
+/** An entry that does not have the form above. `id`: its position. */
 export class MalformedEntry extends Error {
   readonly id: string;
 
@@ -43,7 +43,7 @@ export class MalformedEntry extends Error {
   }
 }
 
-/** The oldest entries after a position, at most `count`. Redis errors only; a malformed entry is found by `parseEntry`. */
+/** The oldest entries after a position, at most `count`. Throws only errors of Redis; `parseEntry` detects malformed entries. */
 export async function readOutbox(
   redis: Redis,
   { shard, after, count }: { shard: number; after: string; count: number },
@@ -51,7 +51,7 @@ export async function readOutbox(
   return redis.xrangeBuffer(outboxKey(shard), `(${after}`, '+', 'COUNT', count);
 }
 
-/** Takes an entry apart without copying. Throws MalformedEntry. */
+/** Parses an entry without copying. Throws MalformedEntry. */
 export function parseEntry([idBytes, fields]: RawEntry): OutboxEntry {
   const id = idBytes.toString('latin1');
   const tenantNo = Number(fields[1]?.toString('latin1'));
@@ -68,9 +68,9 @@ export function parseEntry([idBytes, fields]: RawEntry): OutboxEntry {
 }
 
 /**
- * Removes the entries up to and including a position. Only for what Postgres holds. Idempotent. They are kept for as long as
- * `keep` says (`handed-over.ts`), and while somebody listens to a tenant's live stream, its entries go to the recent ones
- * (`live-streams.ts`), some at a time; where neither is the case this costs what XTRIM does.
+ * Removes the entries up to and including a position. Postgres must hold them. Idempotent. Keeps a copy for as long as `keep`
+ * says (`handed-over.ts`), and copies entries of tenants with live stream listeners to the recent ones (`live-streams.ts`), a
+ * few at a time. Without either, it costs as much as XTRIM.
  */
 export async function trimOutbox(
   redis: Redis,
@@ -84,33 +84,33 @@ export async function trimOutbox(
   try {
     while ((await trim.runUnguarded(redis, keys, args)) === 1);
   } catch (error) {
-    // Redis is full. Trimming makes room, so it goes before what live streams may have missed: that they are listened to
-    // is forgotten, which makes it a gap; and before what is kept.
+    // Redis is full. Trimming frees memory, so it takes priority over the copies: forgetting the listeners makes their streams
+    // report a gap.
     if (!(error instanceof Error && error.message.startsWith('OOM'))) throw error;
     await redis.del(listenedKey(shard), handedKey(shard), handedUpToKey(shard));
     await redis.xtrim(outboxKey(shard), 'MINID', '=', next);
   }
 }
 
-/** The next position after one. */
+/** The smallest position after another. */
 export function positionAfter(position: string): string {
   const [ms = '', sequence = ''] = position.split('-');
   return `${ms}-${BigInt(sequence) + 1n}`;
 }
 
-/** Script calls that Postgres does not hold yet. */
+/** Number of script calls that Postgres does not hold yet. */
 export const backlog = (redis: Redis, shard: number): Promise<number> => redis.xlen(outboxKey(shard));
 
-/** The same of some shards together, of all in use without them. */
+/** The sum over some shards; by default, over all in use. */
 export async function wholeBacklog(redis: Redis, shards = shardsInUse(redis)): Promise<number> {
   const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
   return lengths.reduce((sum, length) => sum + length, 0);
 }
 
 /**
- * Bytes of Redis that the outboxes of some shards take, of all in use without them, exactly. Cost: 0.14 µs a node of the streams, of which each has up to
- * 4 KB or one larger entry: 0.2 ms of Redis for 100,000 entries of 250 bytes, 14 ms for as many of 3 KB. (A sample is
- * cheaper, but would be of the oldest entries: large ones behind many small ones would not be seen.)
+ * Exact memory of some shards' outboxes in bytes; by default, of all in use. Costs 0.14 µs per stream node (up to 4 KB or one
+ * larger entry): 0.2 ms of Redis for 100,000 entries of 250 bytes, 14 ms for entries of 3 KB. Sampling is cheaper but covers
+ * only the oldest entries, and would miss large ones behind many small ones.
  */
 export async function wholeBacklogBytes(redis: Redis, shards = shardsInUse(redis)): Promise<number> {
   const sizes = await Promise.all(
@@ -119,13 +119,12 @@ export async function wholeBacklogBytes(redis: Redis, shards = shardsInUse(redis
   return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }
 
-/** The shards that have entries waiting for Postgres. */
 export async function shardsWithEntries(redis: Redis, shards: readonly number[]): Promise<number[]> {
   const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
   return shards.filter((_, index) => lengths[index]! > 0);
 }
 
-/** The position of the youngest entry that ever was of a shard's stream, though it may have left; `0-0` before the first. */
+/** Position of the newest entry ever added to a shard's stream, even if it was removed; `0-0` before the first. */
 export async function lastPosition(
   redis: Redis,
   shard: number,
@@ -142,8 +141,8 @@ export async function lastPosition(
 }
 
 /**
- * The same of the outboxes of some shards, in their order. A Redis that has none of them, as at a first start, is asked one
- * command, else one for each.
+ * The last positions of some shards' outboxes, in their order. If Redis has no outbox at all, as at a first start, this costs
+ * one command; otherwise one per shard.
  */
 export async function lastPositions(redis: Redis, shards: readonly number[]): Promise<string[]> {
   const positions = new Map<number, string>();
@@ -158,7 +157,7 @@ export async function lastPositions(redis: Redis, shards: readonly number[]): Pr
   return shards.map((shard) => positions.get(shard) ?? OUTBOX_START);
 }
 
-/** How long the oldest entry of each shard's stream has been waiting, ms by Redis's clock; null where none waits. */
+/** Age of the oldest entry in each shard's stream, in ms by Redis's clock; `null` if the stream is empty. */
 export async function waitingMs(
   redis: Redis,
   shards: readonly number[],
@@ -171,7 +170,7 @@ export async function waitingMs(
   return shards.map((shard) => waits.get(shard) ?? null);
 }
 
-/** One command for all: of streams that are empty nothing is answered. */
+/** Uses one command for all. Redis omits empty streams from the answer. */
 async function waitingOn(
   { redis, shards }: { redis: Redis; shards: readonly number[] },
   keyOf: (shard: number) => string,
@@ -189,13 +188,13 @@ async function waitingOn(
   });
 }
 
-/** How far Postgres is behind, ms: the time that the oldest entry of some shards, of all in use without them, has been waiting; 0 where none is. */
+/** Delay of Postgres in ms: the age of the oldest entry of some shards (by default, of all in use); 0 if there is none. */
 export async function persistLagMs(redis: Redis, shards = shardsInUse(redis)): Promise<number> {
   if (shards.length === 0) return 0;
   return Math.max(0, ...(await waitingMs(redis, shards)).map((ms) => ms ?? 0));
 }
 
-/** Negative, 0 or positive as position `a` is before, at or after `b`. */
+/** Negative, 0 or positive if position `a` is before, at or after `b`. */
 export function comparePositions(a: string, b: string): number {
   const [aMs = '', aSequence = ''] = a.split('-');
   const [bMs = '', bSequence = ''] = b.split('-');

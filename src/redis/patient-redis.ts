@@ -1,12 +1,12 @@
 import { Redis, type RedisOptions } from 'ioredis';
 
-/** What the client does when a connection closes for good; it does not call that itself while it waits to reconnect. */
+/** The client's internal step for a connection that closes for good. It omits this step while it waits to reconnect. */
 interface Closing {
   setStatus(status: 'end'): void;
   flushQueue(error: Error): void;
 }
 
-/** A connection and its copies. */
+/** A connection and its duplicates. */
 interface Family {
   readonly members: Set<PatientRedis>;
   isOver: boolean;
@@ -15,16 +15,16 @@ interface Family {
 const CLOSED = 'Connection is closed.';
 
 /**
- * A connection that can be ended while it waits to reconnect. The client's own stays silent then: whoever waits for its `end`,
- * as a BullMQ worker does that is closed, waits for ever. So do its copies, which BullMQ makes.
+ * A connection that can be ended while it waits to reconnect. A plain client never emits `end` in that case, so whoever waits
+ * for it, such as a BullMQ worker that closes, would wait forever. The same holds for duplicates, which BullMQ makes.
  */
 export class PatientRedis extends Redis {
-  /** Not there yet while the client, as it is made, connects. */
+  /** Undefined while the base constructor connects. */
   private family: Family | undefined = { members: new Set([this]), isOver: false };
 
   /**
-   * Ends it and all of its copies: none connects again, whoever asks. A BullMQ worker that is closed while all Sentinels are gone
-   * would connect again and again, and never be closed.
+   * Ends this connection and all its duplicates; none reconnects. Otherwise, a BullMQ worker that closes while all Sentinels are
+   * down would keep reconnecting and never close.
    */
   endFamily(): void {
     const family = this.family!;

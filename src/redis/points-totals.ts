@@ -1,23 +1,23 @@
 /**
- * How the counts of a points system are kept, in a hash: level 0 counts the users of each total, level 1 those of each `width`
- * totals in a row, and so on; block 0 of a level is not counted. Scripts know it as `TOTALS`.
+ * Layout of a points system's counts in a hash. Level 0 counts the users of each total, level 1 the users of each range of
+ * `width` totals, and so on; block 0 of each level is not counted. Scripts know it as `TOTALS`.
  */
 export const TOTALS = {
   width: 32,
-  /** Enough for any total: they are below 10^15. */
+  /** Enough for all totals, which are below 10^15. */
   levels: 10,
-  /** Field: all users with points, which are those that level 0 counts. */
+  /** Field: number of users with points, all those counted on level 0. */
   holders: 'users',
   /**
-   * Field, with the number of a level above 0: all users that it counts. Longer than what Redis keeps in a list (64 bytes,
-   * `hash-max-listpack-value`): in a list of up to 512 counts it would search for each field from the beginning.
+   * Field, followed by the number of a level above 0: number of users on that level. The name is longer than the values that Redis
+   * keeps in a listpack (64 bytes, `hash-max-listpack-value`), where each lookup would search up to 512 counts from the start.
    */
   level: 'users counted on a level; the length of this name makes Redis keep a table: ',
 } as const;
 
 const LETTER_BEFORE_A = 96;
 
-/** The fields that count a user with a total; none for 0. `lua/lib/held_writes.lua` knows the same rule. */
+/** The fields that count a user with this total; none for 0. `lua/lib/held_writes.lua` has the same rule. */
 export function totalFields(total: number): string[] {
   const fields: string[] = [];
   for (let block = total, level = 0; block > 0; block = Math.floor(block / TOTALS.width), level += 1)

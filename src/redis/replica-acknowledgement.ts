@@ -6,7 +6,7 @@ import { RoundConnection } from './round-connection.ts';
 import { cannotHaveTakenOver } from './sentinels.ts';
 import { WaitingWrites, type Place } from './waiting-writes.ts';
 
-/** No replica is known to have what was written: answered 503. The write was done all the same, or was not tried. */
+/** No replica is known to hold the write. Answered with 503. The write was either done on the master or not attempted. */
 export class NotReplicated extends Error {
   constructor() {
     super('No replica of Redis acknowledges what is written.');
@@ -15,60 +15,60 @@ export class NotReplicated extends Error {
 }
 
 export interface ReplicaAcknowledgementOptions {
-  /** The connection that writes. */
+  /** The connection that carries the writes. */
   redis: Redis;
-  /** Its gate: the Redis process and the connection that its shards are open for. */
+  /** Its gate: the Redis process and connection for which its shards are open. */
   gate: { readonly redisProcessId: string | null; readonly connection: number };
-  /** How long a replica may take. */
+  /** How long replicas may take. */
   timeoutMs: number;
-  /** Called when replicas stop acknowledging, and when they start again. */
+  /** Called when replicas stop or resume acknowledging. */
   onChange?: (isAway: boolean) => void;
-  /** Called with the addresses of replicas that no longer count, since they cannot have become the master. */
+  /** Called with the addresses of replicas that no longer count because they cannot have become the master. */
   onGone?: (replicas: readonly string[]) => void;
-  /** Called when the name or the Sentinels lead to another master than the gate's. */
+  /** Called when the name or the Sentinels lead to a different master than the gate's. */
   onElsewhere?: () => void;
 }
 
-/** The replicas that must have what is written, and their master's process. */
+/** The replicas that must hold each write, and their master's process. */
 interface InSync {
   redisProcessId: string;
   replicas: InSyncReplicas;
 }
 
-/** Rounds in flight at once: as many as commands of events to one server (`EventQueues`). */
+/** Concurrent rounds: as many as commands of events to one server (`EventQueues`). */
 const ROUNDS = 2;
 /** Delay before the next round while no replica acknowledges, and while one is slow. */
 const RETRY_MS = 100;
 const SLOW_MS = 10;
-/** How long one WAIT lasts before a replica that does not acknowledge is looked for. */
+/** Duration of one WAIT before looking for the replica that does not acknowledge. */
 const SLICE_MS = 100;
-/** Time between two questions to the Sentinels whether they reach it. */
+/** Interval of asking the Sentinels whether they reach it. */
 const ASK_AGAIN_MS = 200;
 /** How long `acknowledging` waits. */
 const MOMENT_MS = 250;
-/** Time between two questions where the master is, meanwhile. */
+/** Interval of locating the master while no replica acknowledges. */
 const LOOK_AGAIN_MS = 500;
 /**
- * How long nothing is acknowledged while a replica that was in sync is missing. It may have become the master, and Sentinels take up
- * to two seconds to make the others its replicas. Afterwards the master is located again, and the replicas that are there count.
- * Shorter if all Sentinels say that it cannot have become the master (`cannotHaveTakenOver`).
+ * How long nothing is acknowledged while an in-sync replica is missing. It may have become the master, and Sentinels need up to two
+ * seconds to attach the others to it. After that, the master is located again and its present replicas count. The wait is shorter
+ * if all Sentinels rule out that the replica became the master (`cannotHaveTakenOver`).
  */
 const MISSING_MS = 3_000;
 
 /**
- * Waits until the replicas that kept up (`InSyncReplicas`, at least one) have what was written. It compares the master's replication
- * offset after a write (ROLE, sent right after it) with the offsets that the replicas report. Rounds of WAIT on connections of
- * their own make the replicas report, so the connection that writes is not blocked. A round starts beside a call: Redis asks the
- * replicas in the same write that sends them the call's effects. Each round publishes a message first, which Redis replicates but
+ * Waits until the in-sync replicas (`InSyncReplicas`, at least one) hold a write. It compares the master's replication offset
+ * after the write (ROLE, sent right after it) with the offsets that the replicas report. Rounds of WAIT on separate connections make
+ * the replicas report without blocking the connection that writes. A round starts together with a call, so that Redis asks the
+ * replicas in the same write that sends them the call's effects. Each round first publishes a message, which Redis replicates but
  * does not log, so that there is something to wait for.
  *
- * While no replica acknowledges, writes are refused before they are sent, and rounds continue until one does. A missing replica is
- * waited for a few seconds at most; less if the Sentinels rule out that it became the master.
+ * While no replica acknowledges, writes are refused before they are sent, and rounds continue until one does. A missing replica
+ * delays writes by a few seconds at most, less if the Sentinels rule out that it became the master.
  */
 export class ReplicaAcknowledgement {
   private readonly options: ReplicaAcknowledgementOptions;
   private readonly connections: readonly RoundConnection[];
-  /** null until they are found. */
+  /** `null` until they are found. */
   private inSync: InSync | null = null;
   private readonly writes = new WaitingWrites();
   /** The offset after the last reply of `noteOffset`. */
@@ -79,7 +79,7 @@ export class ReplicaAcknowledgement {
   private away = false;
   /** When the Sentinels were last asked. */
   private askedMs = -Infinity;
-  /** When the connections were last renewed, or last worked. */
+  /** When the connections were last renewed or last worked. */
   private renewedMs = 0;
   private readonly closing = new AbortController();
 
@@ -95,15 +95,15 @@ export class ReplicaAcknowledgement {
     return this.away;
   }
 
-  /** To be called before a write. Throws NotReplicated if no replica would acknowledge it. */
+  /** Call this before a write. Throws NotReplicated if no replica would acknowledge it. */
   refuseAway(): void {
     if (this.away) throw new NotReplicated();
   }
 
   /**
-   * Resolves with the reply to a write once the master's offset after it is known. To be called in the turn in which the write is
-   * sent over the connection that writes. Rejects as the write does, if the connection breaks, or with NotReplicated if the server
-   * is no longer the master.
+   * Resolves with the reply to a write once the master's offset after it is known. Call it in the same turn of the event loop that
+   * sends the write, on the connection that writes. Rejects as the write does, if the connection breaks, or with NotReplicated if
+   * the server is no longer the master.
    */
   async noteOffset<T>(reply: Promise<T>): Promise<T> {
     const asked = this.askOffset();
@@ -114,15 +114,15 @@ export class ReplicaAcknowledgement {
   }
 
   /**
-   * Resolves when the replicas have every write that `noteOffset` replied to before. Rejects with NotReplicated if they do not in
-   * time: the write may be kept, or lost with the master.
+   * Resolves when the replicas hold every write whose `noteOffset` has resolved. Rejects with NotReplicated if that takes too long;
+   * the write may then survive, or be lost with the master.
    */
   async waitForNoted(): Promise<void> {
     if (this.noted === null) throw new NotReplicated();
     await this.waitFor(this.noted);
   }
 
-  /** The same for everything that Redis replied before, to any client. */
+  /** Like `waitForNoted`, for everything that Redis has replied to any client. */
   async wait(): Promise<void> {
     const place = await this.askOffset().catch(() => {
       throw new NotReplicated();
@@ -130,14 +130,14 @@ export class ReplicaAcknowledgement {
     await this.waitFor(place);
   }
 
-  /** How many replicas acknowledge writes; 0 if writes are refused. */
+  /** Number of replicas that acknowledge writes; 0 if writes are refused. */
   async acknowledging(): Promise<number> {
     const asked = this.wait().catch(() => undefined);
     await Promise.race([asked, this.pause(MOMENT_MS)]);
     return this.away ? 0 : (this.inSync?.replicas.count ?? 0);
   }
 
-  /** Ends, and rejects what waits. */
+  /** Stops, and rejects waiting writes. */
   close(): void {
     this.closing.abort();
     this.writes.reject(() => new NotReplicated());
@@ -163,7 +163,7 @@ export class ReplicaAcknowledgement {
     return this.connections.some(({ isBusy }) => isBusy);
   }
 
-  /** Starts a round at the end of the turn, after what was written in it. Calls of one turn share it. */
+  /** Starts a round at the end of this turn of the event loop, after the turn's writes, which share the round. */
   private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
@@ -182,7 +182,7 @@ export class ReplicaAcknowledgement {
     connection.isBusy = false;
     if (held !== 'overtaken') this.settle(held);
     if (this.closing.signal.aborted) return;
-    // Other replicas made up the number of WAIT: one that has less will have it in a moment, or is missing.
+    // Other replicas satisfied WAIT. A member with a lower offset will catch up shortly, or is missing.
     if (this.writes.isSince(begunMs)) await this.pause(SLOW_MS);
     if (!this.isWanted && (this.writes.isEmpty || this.isUnderWay)) return;
     this.isWanted = false;
@@ -194,16 +194,16 @@ export class ReplicaAcknowledgement {
     const { gate, timeoutMs } = this.options;
     if (held !== null) this.writes.settle(held, () => new NotReplicated());
     const isLate = held === null || this.writes.isSince(performance.now() - timeoutMs);
-    // They are back once they have what is waited for.
+    // They count as back once they hold the writes that wait.
     const isAway = isLate || (this.away && !this.writes.isEmpty);
-    // Without an open shard nothing is known about replicas.
+    // Without an open shard, nothing is known about replicas.
     if (gate.redisProcessId !== null && isAway !== this.away) this.turn(isAway);
     if (isLate) this.writes.reject(() => new NotReplicated());
   }
 
   /**
-   * What the replicas have; null if one is missing or late. The Redis process must be the gate's, before and afterwards. `overtaken`
-   * if other replicas count by now.
+   * The offset that the replicas hold; `null` if one is missing or late. The Redis process must be the gate's before and after.
+   * `overtaken` if other replicas count by now.
    */
   private async ask(connection: RoundConnection): Promise<Place | null | 'overtaken'> {
     const { gate, timeoutMs } = this.options;
@@ -223,13 +223,12 @@ export class ReplicaAcknowledgement {
     return { redisProcessId, connection: opened, offset, atMs: performance.now() };
   }
 
-  /** The offset that all replicas have; null if one is missing or late, in which case others may count from now on. Errors of Redis. */
+  /** The offset that all replicas hold; `null` if one is missing or late, after which others may count. Throws errors of Redis. */
   private async heldBy(inSync: InSync, connection: RoundConnection): Promise<number | null> {
     const { redis } = connection;
     const { timeoutMs } = this.options;
     const { replicas } = inSync;
     if (this.away) {
-      // A missing replica is not waited for.
       const missing = await replicas.missing(redis);
       if (missing.length > 0) return this.goOnWithout(missing, inSync, connection);
     }
@@ -247,7 +246,7 @@ export class ReplicaAcknowledgement {
 
   /**
    * Lets other replicas count if the Sentinels rule out that one of `names` is the master, or becomes it before they reach it again.
-   * Errors of Redis.
+   * Throws errors of Redis.
    */
   private async goOnWithout(names: readonly string[], inSync: InSync, { redis }: RoundConnection): Promise<null> {
     const nowMs = performance.now();
@@ -270,15 +269,15 @@ export class ReplicaAcknowledgement {
   }
 
   /**
-   * While no replica acknowledges, locates the master again and again, so that a takeover is followed as soon as the Sentinels know of
-   * it. A replica that has been missing for long no longer counts.
+   * While no replica acknowledges, locates the master repeatedly, so that a failover is followed as soon as the Sentinels know of it. A
+   * replica that has been missing for long no longer counts.
    */
   private lookAgain(connection: RoundConnection): void {
     if (performance.now() - this.renewedMs > MISSING_MS) this.renew();
     else if (connection.isOlderThan(LOOK_AGAIN_MS)) connection.renew();
   }
 
-  /** Finds the replicas again, over new connections to where the name or the Sentinels lead now. */
+  /** Finds the replicas again over new connections to where the name or the Sentinels now lead. */
   private renew(): void {
     this.inSync = null;
     this.renewedMs = performance.now();

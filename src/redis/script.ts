@@ -11,18 +11,18 @@ import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
 export type Words = (string | number | Buffer)[];
 
-/** A call of a script's function. */
+/** A call of a Redis function. */
 export interface Call {
   name: string;
   keys: string[];
   args: Words;
-  /** Asked before it is made a second time, since Redis did not know the script. */
+  /** Checked before a second attempt, which is made if Redis did not know the script. */
   mayStill?: (() => boolean) | undefined;
-  /** Where replicas are to have what it writes; null, or without it: nobody asks. The same for all calls of a connection that are joined. */
+  /** Set if replicas must hold the writes. All calls that are joined on a connection share it. */
   acknowledgement?: Pick<ReplicaAcknowledgement, 'noteOffset'> | null | undefined;
 }
 
-/** Of this process: scripts are made where they are used, also when a file is imported. */
+/** One histogram per process, because scripts are created in many places, some at import. */
 const calls = new Histogram({
   name: 'laurel_script_call_duration_seconds',
   help: 'Time that calls of scripts took, by script, the way to Redis and back included.',
@@ -30,33 +30,32 @@ const calls = new Histogram({
 });
 const byScript = new Map<string, Series>();
 
-/** Where the calls of a script are observed, one for all of its name. */
+/** The time series of a script, shared by all instances of the same name. */
 function callsOf(script: string): Series {
   let series = byScript.get(script);
   if (series === undefined) byScript.set(script, (series = calls.series({ script })));
   return series;
 }
 
-/** Has the registry answer with the calls that this process makes. */
+/** Makes the registry export this process's calls. */
 export const registerScriptCalls = (registry: Registry): void => calls.register(registry);
 
 const PREFIX = 'laurel_';
 
-/** A Lua script: called by name, and loaded first where Redis does not know it (first use, an empty Redis). */
+/** A Lua script, called by name. If Redis does not know it (first use, an empty Redis), it is loaded first. */
 export class Script {
-  /** Of the library and its function. */
   readonly name: string;
-  /** The file's, without its ending. */
+  /** File name without its extension. */
   readonly file: string;
   private readonly library: string;
   private readonly calls: Series;
-  /** Loads under way, by connection. */
+  /** Loads in progress, by connection. */
   private readonly loads = new WeakMap<Redis, Promise<void>>();
 
-  /** `name`: a file of `lua/`, without its ending. The shebang makes Redis refuse it whole when memory is full. */
+  /** `name`: a file of `lua/` without its extension. The shebang makes Redis refuse the whole script when memory is full. */
   constructor(name: string) {
     const parts = scriptParts(name);
-    // Frontends of two versions may share a Redis: a function is what its text is.
+    // Frontends of two versions may share a Redis, so the name includes a hash of the text.
     const sha = createHash('sha1').update(libraryText('', parts)).digest('hex').slice(0, 12);
     this.name = `${PREFIX}${name}_${sha}`;
     this.file = name;
@@ -65,10 +64,9 @@ export class Script {
   }
 
   /**
-   * Runs the script on the shard of its first key; answers are buffers. Errors are those of Redis and of the connection;
-   * RedisNotReady, and nothing is done, where the connection has a gate that is shut for the shard, or the shard is not what it
-   * was found to be; NotReplicated where a replica is to have what was written, and none says so in time: it may have been
-   * done then.
+   * Runs the script on the shard of its first key and returns the reply with buffers. Throws errors of Redis and of the connection.
+   * Throws RedisNotReady, with nothing done, if the connection's gate is closed for the shard or the shard is not the one believed
+   * in. Throws NotReplicated if no replica confirms the write in time; the write may have happened.
    */
   async run(redis: Redis, keys: string[], args: Words): Promise<unknown> {
     const reply = await this.runUnacknowledged(redis, keys, args);
@@ -78,8 +76,8 @@ export class Script {
   }
 
   /**
-   * The same without waiting for a replica: for who does that before anybody hears of it (`acknowledged`). `joined`: it goes
-   * with those, unless they are gone or go to another server.
+   * Like `run`, without waiting for replicas; the caller waits (`acknowledged`) before it reports the result to anybody. `joined`:
+   * calls to send it with, unless they have been sent or go to another server.
    */
   async runUnacknowledged(redis: Redis, keys: string[], args: Words, joined?: JoinedCalls): Promise<unknown> {
     const server = serverFor(redis, keys);
@@ -101,8 +99,8 @@ export class Script {
   }
 
   /**
-   * Runs the script where a belief holds, whatever a gate says. RedisNotReady, and nothing is done, where it does not.
-   * `mayStill`: asked before a call that comes later, since Redis did not know the script.
+   * Runs the script if a belief holds, regardless of the gate. Otherwise throws RedisNotReady, with nothing done. `mayStill` is checked
+   * before a second attempt, which is made if Redis did not know the script.
    */
   async runBelieving(
     redis: Redis,
@@ -124,14 +122,14 @@ export class Script {
     }
   }
 
-  /** Runs the script whatever the gate says: for what may be done to a Redis in any state. */
+  /** Runs the script regardless of the gate: for operations that are allowed on a Redis in any state. */
   runUnguarded(redis: Redis, keys: string[], args: Words): Promise<unknown> {
     return this.call(serverFor(redis, keys), { name: this.name, keys, args });
   }
 
   /**
-   * Makes several guarded calls by one command. Each reply, or the error instead of it, is in the place of its call. Errors of all of
-   * them: those of Redis and of the connection.
+   * Sends several guarded calls as one command. Returns each call's reply, or its error, at the call's index. Throws errors that
+   * concern all of them: those of Redis and of the connection.
    */
   async callJoined(redis: Redis, calls: readonly Call[]): Promise<unknown[]> {
     const keys = calls.flatMap((call) => call.keys);
@@ -149,7 +147,7 @@ export class Script {
     }
   }
 
-  /** Makes a call; loads the script first where Redis does not know it. */
+  /** Makes a call. Loads the script first if Redis does not know it. */
   async call(redis: Redis, call: Call): Promise<unknown> {
     const begunMs = performance.now();
     try {
@@ -165,8 +163,8 @@ export class Script {
   }
 
   /**
-   * Calls that find it missing while it is loaded wait for that: a connection answers in order, so they came before. An empty
-   * Redis of 256 shards was sent one library 256 times, 1.2 MB.
+   * Calls that find the script missing share one load. (Without this, an empty Redis with 256 shards received one library 256 times,
+   * 1.2 MB.) A connection answers in order, so those calls were sent before the load.
    */
   private load(redis: Redis): Promise<void> {
     let load = this.loads.get(redis);
@@ -181,7 +179,7 @@ export class Script {
     try {
       await redis.call('FUNCTION', 'LOAD', this.library);
     } catch (error) {
-      // Somebody else did it meanwhile.
+      // Another process loaded it meanwhile.
       if (!isError(error, 'already exists')) throw error;
     }
   }
@@ -189,14 +187,14 @@ export class Script {
 
 const scripts = new Map<string, Script>();
 
-/** The script of a name; its files are read the first time. */
+/** The script of a name. Reads its files on first use. */
 export function scriptNamed(name: string): Script {
   let script = scripts.get(name);
   if (script === undefined) scripts.set(name, (script = new Script(name)));
   return script;
 }
 
-/** Where replicas are to have what was written, nobody sees the reply before it is known what they have to have. */
+/** If replicas must hold the write, withholds the reply until the offset that they must reach is known. */
 function send(redis: Redis, { name, keys, args, acknowledgement }: Call): Promise<unknown> {
   const reply = redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
   return acknowledgement?.noteOffset(reply) ?? reply;
@@ -209,8 +207,8 @@ interface Joining {
 }
 
 /**
- * Calls of a script, of shards of one server, that leave as one command: each with its own belief, reply and error, as if it
- * went alone (`libraryText`). What a command costs Redis and us is paid once for all of them.
+ * Calls of one script on shards of one server, sent as one command. Each keeps its own belief, reply and error, as if sent alone
+ * (`libraryText`). The fixed cost of a command is paid once for all of them.
  */
 export class JoinedCalls {
   private readonly script: Script;
@@ -228,7 +226,7 @@ export class JoinedCalls {
     return this.joining !== null && redis === this.redis;
   }
 
-  /** The reply to a call that goes with the others. Only while `takes` says so; rejects as a call alone does. */
+  /** Adds a call and returns its reply; rejects as a separate call does. Only while `takes` returns true. */
   add(call: Call): Promise<unknown> {
     return new Promise((resolve, reject) => void this.joining!.push({ call, resolve, reject }));
   }
@@ -261,8 +259,8 @@ const serverFor = (redis: Redis, [key]: readonly string[]): Redis =>
   key === undefined ? redis : connectionOf(redis, shardOfKey(key));
 
 /**
- * Removes the scripts of other versions of Laurel from Redis, which would keep them for ever. A process of such a version
- * that still runs loads its own again when it needs them.
+ * Removes other Laurel versions' scripts from Redis, which would keep them forever. A process of such a version that still runs
+ * reloads its scripts when it needs them.
  */
 export async function forgetOtherScripts(redis: Redis): Promise<void> {
   const own = new Set(

@@ -1,10 +1,10 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { fieldsOf } from '../redis-fields.ts';
 
-/** How long a Sentinel may take to connect and to answer. */
+/** Time limit for a Sentinel to connect and to answer. */
 const PATIENCE_MS = 500;
 
-/** What one Sentinel reports about a master. */
+/** One Sentinel's view of a master. */
 interface View {
   /** The Sentinel's own ID. */
   id: string;
@@ -13,12 +13,12 @@ interface View {
 }
 
 /**
- * Whether none of some replicas, which were missing before the call, can be the master or become it before the Sentinels reach it
- * again. True only if all Sentinels of the address answer, know of no others, see no trouble with the master and no takeover in
- * progress, and have no connection to any of these replicas: a Sentinel names the new master from the moment a replica takes over,
- * reports a takeover before that, and promotes no replica that it does not reach (decision 30).
+ * Whether the Sentinels rule out that one of `replicas`, which were missing before the call, is the master or becomes it before they
+ * reach it again. True only if all Sentinels of the address answer, know of no other Sentinels, report no problem with the master
+ * and no failover, and have no connection to these replicas. A Sentinel names the new master from the moment of the takeover,
+ * reports a failover before that, and promotes only replicas that it reaches (decision 30).
  *
- * `options`: those of a connection through the Sentinels; for others the result is false. `master`: its run_id. `replicas`:
+ * `options`: those of a connection through Sentinels; otherwise the result is false. `master`: its run_id. `replicas`:
  * `<host>:<port>`, as the master reports them. Never rejects.
  */
 export async function cannotHaveTakenOver({
@@ -50,7 +50,7 @@ export async function cannotHaveTakenOver({
   );
 }
 
-/** Whether a Sentinel has no connection to a replica, or takes it for down. */
+/** Whether a Sentinel has no connection to a replica, or considers it down. */
 function isUnreachable(view: View, replica: string): boolean {
   const fields = view.replicas.find((each) => `${each.get('ip')}:${each.get('port')}` === replica);
   const flags = fields?.get('flags')?.split(',') ?? [];

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { RedisState } from '../domain/system.ts';
 
-/** The Redis is a replica: it takes no writes, and its data may be older than its master's. */
+/** The Redis is a replica: it accepts no writes, and its data may be older than its master's. */
 export class RedisIsReplica extends Error {
   constructor() {
     super('The Redis at REDIS_URL is a replica: its master is elsewhere.');
@@ -10,8 +10,8 @@ export class RedisIsReplica extends Error {
 }
 
 /**
- * Identifies a Redis process and its history of writes: `<run_id>.<master_replid>`. The first changes with every start, the second
- * whenever a replica becomes a master: a Redis that was a replica meanwhile may hold what another master wrote. Throws
+ * Identifies a Redis process and its history of writes: `<run_id>.<master_replid>`. The first part changes with every start, the
+ * second whenever a replica becomes a master. A Redis that was a replica meanwhile may hold another master's writes. Throws
  * RedisIsReplica.
  */
 export async function readRedisProcessId(redis: Redis): Promise<string> {
@@ -20,13 +20,13 @@ export async function readRedisProcessId(redis: Redis): Promise<string> {
   return `${fieldOf(info, 'run_id')}.${fieldOf(info, 'master_replid')}`;
 }
 
-/** Whether the Redis is a replica that took over from an earlier master. Errors of Redis. */
+/** Whether the Redis is a replica that took over from an earlier master. Throws errors of Redis. */
 export async function tookOverFrom(redis: Redis, redisProcessId: string): Promise<boolean> {
   const info = await redis.info('replication');
   return fieldOf(info, 'master_replid2') === redisProcessId.split('.')[1];
 }
 
-/** The server's kind and version, and its memory. Errors of Redis. */
+/** The server's kind, version and memory. Throws errors of Redis. */
 export async function redisState(redis: Redis): Promise<RedisState> {
   const info = (await redis.call('INFO', 'SERVER', 'MEMORY')) as string;
   const server = fieldOf(info, 'server_name') || 'redis';
@@ -39,7 +39,7 @@ export async function redisState(redis: Redis): Promise<RedisState> {
   };
 }
 
-/** A field of a reply to INFO, or ''. Without a regular expression, which every look would compile. */
+/** A field of a reply to INFO, or `''`. Avoids a regular expression, which each call would compile. */
 function fieldOf(info: string, name: string): string {
   const before = `\n${name}:`;
   const at = info.indexOf(before);

@@ -1,10 +1,10 @@
-/** A replication offset of a Redis process, as seen over one connection. */
+/** A replication offset of a Redis process, observed over one connection. */
 export interface Place {
   redisProcessId: string;
   connection: number;
   /** In bytes. */
   offset: number;
-  /** When it was asked for, or was reported (`performance.now()`). */
+  /** When it was requested or reported (`performance.now()`). */
   atMs: number;
 }
 
@@ -15,7 +15,6 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** Writes that wait until replicas have them. */
 export class WaitingWrites {
   private waiting: Waiting[] = [];
   private held: Place | null = null;
@@ -24,24 +23,24 @@ export class WaitingWrites {
     return this.waiting.length === 0;
   }
 
-  /** Resolves when the replicas have everything up to a place. Rejects if the history is another one by then, and through `reject`. */
+  /** Resolves when the replicas have everything up to a place. Rejects if the history has changed, or through `reject`. */
   wait(place: Place): Promise<void> {
     const { held } = this;
-    // What was reported before the write was sent cannot include it, whatever the offset.
+    // A report from before the write cannot include it, whatever its offset.
     if (held !== null && held.atMs >= place.atMs && covers(held, place)) return Promise.resolve();
     return new Promise((resolve, reject) => {
       this.waiting.push({ place, sinceMs: performance.now(), resolve, reject });
     });
   }
 
-  /** Whether a write has waited since before a time (`performance.now()`). */
+  /** Whether a write has been waiting since before a time (`performance.now()`). */
   isSince(beforeMs: number): boolean {
     return this.waiting.some(({ sinceMs }) => sinceMs < beforeMs);
   }
 
-  /** The replicas have everything up to a place. `otherwise`: the error for writes in another history. */
+  /** Resolves writes up to `held`, which the replicas have. `otherwise` creates the error for writes of another history. */
   settle(held: Place, otherwise: () => Error): void {
-    // Of two rounds, the later one may end first.
+    // The later of two rounds may end first.
     if (this.held === null || !covers(this.held, held)) this.held = held;
     const { waiting } = this;
     this.waiting = [];
@@ -57,7 +56,7 @@ export class WaitingWrites {
   }
 }
 
-/** Whether two places are known to be in one history. */
+/** Whether two places are known to belong to the same history. */
 const isSame = (one: Place, other: Place): boolean =>
   one.redisProcessId === other.redisProcessId && one.connection === other.connection;
 

@@ -2,27 +2,26 @@ import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { QUEUE_PREFIX } from './keys.ts';
 
-/** The queue whose jobs say: this shard's outbox has something for Postgres. */
+/** Queue of shards whose outbox has entries for Postgres. */
 export const PERSIST_QUEUE = 'persist';
 
-/** The queue whose jobs say: this shard has batches of events to be processed. */
+/** Queue of shards with batches of events to process. */
 export const BATCH_QUEUE = 'batch';
 
-/** What a wake-up says. */
 export interface ShardJob {
   shard: number;
 }
 
 /**
- * At most one job a shard in this time, from one process, by queue; the first one of a quiet shard goes out at once. A job costs
- * 0.3 to 0.5 ms of CPU in all, and with tenants on many shards each of them has its own. Who persists a shard looks again as
- * long after what it stored (`persister.ts`), so that sooner nobody would hear of it.
+ * Shortest time between two jobs for a shard from one process, by queue. The first one after a pause is sent immediately. A job costs
+ * 0.3 to 0.5 ms of CPU in total, and each shard needs its own. A persister checks its shard again after the same time
+ * (`persister.ts`), so more frequent jobs would have no effect.
  */
 const INTERVAL_MS = { [PERSIST_QUEUE]: 250, [BATCH_QUEUE]: 50 } as const;
 
 /**
- * Wakes the workers of a queue, for one shard. A wake-up is a hint, never the truth: if one is lost the watch in
- * every worker finds the work (see `workers/watch.ts`), so nothing here waits, is retried or fails an event.
+ * Wakes the workers of a queue for one shard. A wake-up is only a hint: if it is lost, the watch in every worker finds the work
+ * (`workers/watch.ts`). So nothing here waits, retries or fails an event.
  */
 export class WakeUp {
   private readonly redis: Redis;
@@ -31,13 +30,13 @@ export class WakeUp {
   private readonly timers = new Map<number, NodeJS.Timeout>();
   private readonly pending = new Set<number>();
 
-  /** `redis`: from `createRedis`; it stays the caller's to close. */
+  /** `redis`: from `createRedis`. The caller closes it. */
   constructor(redis: Redis, name: keyof typeof INTERVAL_MS = PERSIST_QUEUE) {
     this.redis = redis;
     this.name = name;
   }
 
-  /** Says that the shard has new work. To be called after the script's answer; returns at once. */
+  /** Announces new work on the shard. Call it after the script's reply. Returns immediately. */
   touched(shard: number): void {
     if (this.timers.has(shard)) {
       this.pending.add(shard);
@@ -47,7 +46,7 @@ export class WakeUp {
     this.timers.set(shard, setTimeout(() => this.elapsed(shard), INTERVAL_MS[this.name]).unref());
   }
 
-  /** Sends what is held back and lets go of the queue. */
+  /** Sends delayed wake-ups and closes the queue. */
   async close(): Promise<void> {
     for (const timer of this.timers.values()) clearTimeout(timer);
     this.timers.clear();
@@ -62,8 +61,8 @@ export class WakeUp {
   }
 
   /**
-   * One job a shard waits at most. A wake-up during a job makes one more job after it: the running one may have
-   * read the stream just before the entry came.
+   * At most one job per shard waits. A wake-up during a job adds another one, because the running job may have read the stream just
+   * before the entry arrived.
    */
   private async add(shard: number): Promise<void> {
     if (this.redis.status !== 'ready') return;
@@ -75,7 +74,7 @@ export class WakeUp {
     }
   }
 
-  /** A queue that meets a connection that is not established fails for ever, so it is opened late, and again. */
+  /** A queue that is opened while the connection is down fails forever, so it is opened late and reopened. */
   private open(): Queue<ShardJob> {
     const queue = new Queue<ShardJob>(this.name, {
       connection: this.redis,

@@ -10,21 +10,17 @@ import { eventWork, workOfMetric } from '../event-work.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { CompiledPlan, Plan, PlanBoard } from '../plan.ts';
 
-/** Compiles the plan of a metric for a UTC day (epoch day). */
 export const compilePlan = (catalogIndex: CatalogIndex, metric: Metric, utcDay: number): CompiledPlan =>
   compilePlanOf(catalogIndex, metric, utcDay);
 
 /**
- * Compiles the plan for calls about a user that are no event: what the first sight of a user and the completion
- * of an API achievement may bring about. It has no metric.
+ * Compiles the plan for calls that are not events: the consequences of creating a user and of completing an API achievement. It has no
+ * metric.
  */
 export const compileUserPlan = (catalogIndex: CatalogIndex, utcDay: number): CompiledPlan =>
   compilePlanOf(catalogIndex, null, utcDay);
 
-/**
- * Compiles the plan for completing some achievements (by their numbers) for users who qualify already, and the
- * composites that may follow from them.
- */
+/** Compiles the plan for completing achievements (by number) for users who already qualify, and the composites that may follow. */
 export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlySet<number>, utcDay: number): Plan {
   const achievements = catalogIndex.catalog.achievements
     .filter(({ no, status, trigger }) => status === 'active' && (nos.has(no) || trigger === 'achievement'))
@@ -35,7 +31,7 @@ export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlyS
   };
 }
 
-/** Compiles the plan for looking who would hold an achievement, whatever its status. */
+/** Compiles the plan for finding users who would qualify for an achievement, whatever its status. */
 export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achievement, utcDay: number): Plan => ({
   ...compilePlanOf(catalogIndex, null, utcDay).plan,
   achievements: [compileAchievement(catalogIndex, achievement)],
@@ -44,8 +40,8 @@ export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achi
 });
 
 /**
- * Compiles the plan for counting full years since users signed up, on a UTC day: anniversaries, and the composites that may
- * follow. No trigger blocks: there is nobody to be refused.
+ * Compiles the plan for counting full years since sign-up on a UTC day: anniversaries, and the composites that may follow. No trigger
+ * blocks, because there is no request to refuse.
  */
 export function compileAnniversaryPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const anniversaries = catalogIndex.catalog.achievements.filter(({ trigger }) => trigger === 'anniversary');
@@ -58,8 +54,8 @@ export function compileAnniversaryPlan(catalogIndex: CatalogIndex, utcDay: numbe
 }
 
 /**
- * Compiles the plan for paying `time` triggers for periods that ended on a UTC day: the systems that have such
- * triggers, and the boards of points.
+ * Compiles the plan for `time` triggers whose periods end on a UTC day: the points systems with such triggers, and the leaderboards that rank
+ * by points.
  */
 export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const systems = catalogIndex.catalog.pointsSystems
@@ -73,8 +69,8 @@ export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Pla
 }
 
 /**
- * Compiles the plan for sweeping streaks: how they are settled, and the boards that follow them, whatever the time of day:
- * a streak that ended is settled at once.
+ * Compiles the plan for sweeping streaks: how to settle them, and the leaderboards that rank by streak, regardless of the time of day, because a
+ * streak that ended is settled immediately.
  */
 export function compileSweepPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const { plan } = compilePlanOf(catalogIndex, null, utcDay);

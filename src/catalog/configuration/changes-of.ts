@@ -6,20 +6,19 @@ import { differences, parentOf } from '../resource-fields.ts';
 import { nameOf } from './demo-left.ts';
 import { Export } from './export.ts';
 
-/** Two catalogs, the second made from the first by the changes. */
+/** Two catalogs, and the changes from the first to the second. */
 export interface Edit {
   before: Catalog;
   after: Catalog;
   changes: Change[];
-  /** The names of the streak settings that changed. */
   streakChanges: string[];
-  /** The names of the settings of events that changed. */
+  /** Names of the changed event settings. */
   eventChanges: string[];
-  /** IDs of the demo's resources. */
+  /** IDs of the demo resources. */
   demo?: ReadonlySet<string>;
 }
 
-/** The changes as answers report them: by key, in the words of the document. In slices. */
+/** The changes as the API reports them: by key, in the document's terms. Runs in slices. */
 export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
   const { before, after, changes, streakChanges, eventChanges, demo } = edit;
   const [was, is] = [new Export(before), new Export(after)];
@@ -49,7 +48,7 @@ export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
   return described;
 }
 
-/** The fields in which two items differ, and what they held. */
+/** The fields in which two items differ, with both values. */
 function fieldsOf(before: object, after: object): Pick<ConfigurationChange, 'fields' | 'before' | 'after'> {
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   const fields = [...differences(before, after), ...gone];

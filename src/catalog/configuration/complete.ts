@@ -1,8 +1,8 @@
 import type { Configuration } from '../../domain/configuration.ts';
 
 /**
- * A document with everything that it does not name filled in from the one that describes the present state:
- * whole lists, the parts of points systems, the metrics of the streak settings.
+ * Fills in everything that a document omits from the document of the current configuration: whole lists, parts of points systems, metrics of
+ * the streak settings.
  */
 export function completeConfiguration(sent: Configuration, present: Required<Configuration>): Required<Configuration> {
   const systems = new Map(present.pointsSystems.map((system) => [system.key, system]));

@@ -28,16 +28,16 @@ import { ownerAt } from './owner.ts';
 import { References, type DocumentProblem } from './references.ts';
 import { wantedByWebhooks } from './wanted-by-webhooks.ts';
 
-/** Items stored before it is asked whether others have a turn. */
+/** Items stored before yielding to other work. */
 const AT_ONCE = 200;
-/** With so many faults the rest of a document is not looked at. */
+/** After this many problems, the rest of the document is not checked. */
 const MOST_PROBLEMS = 200;
 
 /**
- * Makes a draft what a document says: creates, updates and deletes. What is wrong with the document, by the rules
- * of its resources as well, is answered, and the draft is of no use then. O(resources), in slices.
+ * Changes a draft to match a document: creates, updates and deletes. Returns the document's problems, including violated rules of its
+ * resources; the draft is then useless. O(resources), in slices.
  * @param options.today `YYYY-MM-DD`
- * @param options.without IDs of resources that go where the document does not name them
+ * @param options.without IDs of resources to delete if the document does not name them
  */
 export function configure(
   draft: CatalogDraft,
@@ -67,7 +67,7 @@ class Configuring {
     const tooMany = tooManyResources(this.document, this.draft);
     if (tooMany !== null) return [tooMany];
     const { references, document, draft } = this;
-    // First every resource that others refer to gets its ID, so that references may point anywhere.
+    // First assign IDs to all resources that others refer to, so that references may point in any direction.
     const attributes = await this.place('attribute', 'attributes', document.attributes, [same(nameOfAttribute)]);
     const metrics = await this.place('metric', 'metrics', document.metrics, [BY_KEY]);
     const achievements = await this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
@@ -78,7 +78,7 @@ class Configuring {
     for (const { item, id } of achievements) references.add(...achievementName(item), id);
     for (const { item, id } of achievements)
       if (item.id !== undefined) references.add('achievement ID', item.id.toLowerCase(), id);
-    // Also under the ID that it has here, whether the document says so or not.
+    // Also register the existing ID, in case the document does not contain it.
     for (const { id } of achievements) references.add('achievement ID', id, id);
     this.problems.push(...repeatedIds(achievements));
     const { before } = draft;
@@ -116,7 +116,7 @@ class Configuring {
     return await this.allProblems();
   }
 
-  /** Pairs the items of a list with the resources, and deletes the resources that are left. */
+  /** Pairs the items of a list with resources, and deletes the remaining resources. */
   private async place<K extends Kind, Item>(
     kind: K,
     path: string,
@@ -149,7 +149,7 @@ class Configuring {
         kind,
         some.map((placed) => ({ id: placed.id, fields: fields(placed) })),
       );
-      // The rules look at the whole document, so they wait until all of it is there.
+      // The rules need the whole document, so their checks are deferred.
       for (const [index, placed] of some.entries())
         this.checks.push(() => this.problemsAt(kind, placed, stored[index]!));
       if (slices.over) await slices.turn();
@@ -179,7 +179,7 @@ class Configuring {
     const levels = await this.place('points_level', `${path}.levels`, item.levels ?? [], [BY_KEY], own('points_level'));
     await this.store('points_level', levels, (level) => fieldsOf.levelFields(level.item, id));
 
-    // Triggers and boosts have no key: one that stays what it was is the same, then one for the same thing.
+    // Triggers and boosts have no key. An item is paired with an identical resource, or else with one for the same target.
     const triggers = (item.triggers ?? []).map((trigger, index) =>
       fieldsOf.triggerFields(trigger, { path: `${path}.triggers[${index}]`, references }, id),
     );
@@ -205,7 +205,7 @@ class Configuring {
     await this.store('points_boost', placedBoosts, (placed) => placed.item);
   }
 
-  /** Those of the references first; a rule that one of them broke as a consequence is not reported. */
+  /** Problems of references come first. Violated rules that follow from them are not reported. */
   private async allProblems(): Promise<DocumentProblem[]> {
     const { slices } = this;
     const problems = [...this.problems, ...this.references.problems];
@@ -219,12 +219,12 @@ class Configuring {
   }
 }
 
-/** How a composite names its parts. */
+/** Number of a composite's parts by kind of reference. */
 const partsOf = ({ achievementKeys, achievementNames }: ConfiguredAchievement): { keys: number; names: number } => ({
   keys: achievementKeys?.length ?? 0,
   names: achievementNames?.length ?? 0,
 });
 
-/** What a document asks to be changed is what it says differently: it names every field of everything. */
+/** The fields of a change. A document names every field, so only those with a different value count as sent. */
 const changed = <T extends object>(before: T, after: T): Partial<T> =>
   Object.fromEntries(differences(before, after).map((name) => [name, after[name as keyof T]])) as Partial<T>;

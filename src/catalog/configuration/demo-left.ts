@@ -12,8 +12,8 @@ const OWN_LISTS = {
 const PART_LISTS = { points_level: 'levels', points_trigger: 'triggers', points_boost: 'boosts' } as const;
 
 /**
- * The resources of the demo that would stay in force beside a document, for it leaves out the lists in which they are.
- * @param demo IDs of the demo's resources
+ * The demo resources that a document would keep because it omits their lists.
+ * @param demo IDs of the demo resources
  */
 export function demoLeft(catalog: Catalog, sent: Configuration, demo: ReadonlySet<string>): DemoResource[] {
   const systems = new Map(catalog.pointsSystems.map(({ id, key }) => [id, key]));
@@ -39,7 +39,7 @@ export function demoLeft(catalog: Catalog, sent: Configuration, demo: ReadonlySe
   );
 }
 
-/** A resource as changes name it: its key, or its name where it has none; a trigger its type. */
+/** The name of a resource in a change: its key, its name if it has no key, or the type of a trigger. */
 export function nameOf(resource: object): string {
   const { key, name, type } = resource as { key?: string | null; name?: string; type?: string };
   return key ?? name ?? type ?? '';

@@ -5,11 +5,11 @@ import { nameOfAttribute } from './identity.ts';
 import type { Placed } from './pair.ts';
 import type { DocumentProblem } from './references.ts';
 
-// What is wrong with a document as a whole: the rules of its resources know nothing of it.
+// Checks of the document as a whole, which the rules of single resources cannot make.
 
 /**
- * To be asked first: what is far too long is not worked on. The resources that the document does not hold count as well.
- * @param options.before the catalog as it was
+ * Rejects documents that are too long, so it must run first. Resources outside the document also count.
+ * @param options.before the catalog before the change
  */
 export function tooManyResources(
   document: Required<Configuration>,
@@ -26,7 +26,7 @@ export function tooManyResources(
   return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
 }
 
-/** Achievements with the ID of an earlier one. */
+/** Reports achievements with the ID of an earlier one. */
 export function repeatedIds(achievements: readonly Placed<'achievement', ConfiguredAchievement>[]): DocumentProblem[] {
   const seen = new Set<string>();
   return achievements.flatMap(({ item, path }) => {
@@ -38,7 +38,7 @@ export function repeatedIds(achievements: readonly Placed<'achievement', Configu
   });
 }
 
-/** An attribute's type cannot change: the values that users have would lose their meaning. */
+/** Reports changed attribute types. They would make users' values meaningless. */
 export function changedTypes(
   attributes: readonly Placed<'attribute', { key: string; type: string }>[],
   present: readonly Attribute[],
@@ -54,11 +54,11 @@ export function changedTypes(
   });
 }
 
-/** The paths at which something is wrong, and those that they are parts of: what a rule finds there follows from it. */
+/** The paths with problems and their parents. A rule's finding at one of them is a consequence. */
 export const brokenPaths = (problems: readonly DocumentProblem[]): ReadonlySet<string> =>
   new Set(
     problems.flatMap(({ path }) => {
-      // The rules know neither names nor the document's IDs, only references.
+      // Rules report stored references; they know neither names nor the document's IDs.
       const known = path.replace(/\.achievement(Name|Id)/, '.achievementKey');
       return [known, ...[...known.matchAll(/\[/g)].map(({ index }) => known.slice(0, index))];
     }),

@@ -10,8 +10,8 @@ const NAMES: [RegExp, string][] = [
 ];
 
 /**
- * A stored field as the document calls it: `userAttributes[0].attributeId` → `userAttributes[0].key`. The parts of
- * a composite are listed by key, then by name, then by ID there: `keys` and `names` say how many of them.
+ * Translates a stored field to the document's terms: `userAttributes[0].attributeId` → `userAttributes[0].key`. A composite's parts are listed by
+ * key, then by name, then by ID; `keys` and `names` are the numbers of the first two.
  */
 export function documentPath(field: string, { keys = 0, names = 0 }: { keys?: number; names?: number } = {}): string {
   const part = /^achievementIds\[(\d+)\]$/.exec(field);

@@ -28,7 +28,7 @@ import type { DocumentKind, Resource, ResourceOf } from '../resource-fields.ts';
 import { present } from '../present.ts';
 import { unkeyedNamesIn } from '../rules/lookups.ts';
 
-/** Parts of points systems, by the system's ID. */
+/** Groups parts by the ID of their points system. */
 function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> {
   const found = new Map<string, T[]>();
   for (const part of parts) {
@@ -43,18 +43,17 @@ const badge = (url: string | null): { url: string } | undefined => (url === null
 const filled = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
 
 /**
- * A catalog as a document: applied to that catalog, it changes nothing.
- * @param without IDs of resources that it leaves out
+ * Exports a catalog as a document. Applying it to the same catalog changes nothing.
+ * @param without IDs of resources to omit
  */
 export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<string>): Required<Configuration> =>
   new Export(catalog).document(without);
 
-/** The document of a catalog, and its parts. */
 export class Export {
   private readonly catalog: Catalog;
   private readonly byId: Map<string, { key: string | null }>;
   private readonly achievementPlaces: Map<string, number>;
-  /** How many achievements without a key have each name. */
+  /** Number of achievements without a key, by name. */
   private readonly unkeyed: ReadonlyMap<string, number>;
 
   constructor(catalog: Catalog) {
@@ -88,7 +87,7 @@ export class Export {
     };
   }
 
-  /** A resource, of its kind, as the document describes it; a points system without its parts. */
+  /** A resource in the document's form; a points system without its parts. */
   describe(kind: DocumentKind, resource: Resource): object {
     const describers: { [X in DocumentKind]: (resource: ResourceOf[X]) => object } = {
       attribute: (one) => this.attribute(one),
@@ -190,11 +189,11 @@ export class Export {
       runUnit: board.runUnit,
       runInterval: board.runInterval,
     });
-    // Left out it would be the default.
+    // If absent, the default would apply.
     return board.maxParticipants === null ? { ...fields, maxParticipants: null } : fields;
   }
 
-  /** Whether only its ID distinguishes an achievement from another one. */
+  /** Whether an achievement can be identified only by its ID. */
   private isShared({ key, name }: Achievement): boolean {
     return key === null && (this.unkeyed.get(name) ?? 0) > 1;
   }
@@ -205,7 +204,7 @@ export class Export {
     );
   }
 
-  /** An ID that refers to nothing stands for itself: applied, it is named as unknown. */
+  /** A dangling ID is exported as it is. Applying the document then reports it as unknown. */
   private keyOf(id: string): string {
     return this.byId.get(id)?.key ?? id;
   }

@@ -15,7 +15,7 @@ import type { Fields } from '../resource-fields.ts';
 import { guardsOrNone } from '../rules/guards.ts';
 import type { References } from './references.ts';
 
-/** The place of an item in the document, and the references of the document. */
+/** An item's path in the document, and the document's references. */
 export interface Place {
   path: string;
   references: References;
@@ -48,7 +48,7 @@ export function achievementFields(
     ...references.findAll('achievement without a key', item.achievementNames, `${path}.achievementNames`),
     ...references.findAll('achievement ID', item.achievementIds?.map(lower), `${path}.achievementIds`),
   ];
-  // Their order says nothing: it stays where the parts are the same.
+  // Their order has no meaning, so it stays if the parts are the same.
   const before = current?.achievementIds ?? [];
   const named = new Set(parts);
   const same = before.length === parts.length && before.every((id) => named.has(id));
@@ -132,7 +132,7 @@ export const boostFields = (
   userAttributes: references.conditions('user', item.userAttributes, path),
 });
 
-/** @param today `YYYY-MM-DD`, where neither the document nor the board so far says when it starts */
+/** @param today `YYYY-MM-DD`; the start if neither the document nor the existing leaderboard has one */
 export function leaderboardFields(
   item: ConfiguredLeaderboard,
   { path, references }: Place,
@@ -158,7 +158,7 @@ export function leaderboardFields(
   };
 }
 
-/** The settings so far, with what the document says of them. */
+/** The current settings, overridden by the document. */
 export function streakFields(
   item: ConfiguredStreaks,
   { path, references }: Place,
@@ -181,7 +181,7 @@ export function streakFields(
       enabled: given.enabled ?? freezes.enabled,
       initial: given.initial ?? freezes.initial,
       max: given.max ?? freezes.max,
-      // Null is a value of its own: nothing is earned.
+      // `null` is a value: users earn no freezes.
       autoEarnInterval: given.autoEarnInterval === undefined ? freezes.autoEarnInterval : given.autoEarnInterval,
       autoEarnAmount: given.autoEarnAmount === undefined ? freezes.autoEarnAmount : given.autoEarnAmount,
     },

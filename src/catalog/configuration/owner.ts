@@ -1,6 +1,6 @@
 import type { Configuration } from '../../domain/configuration.ts';
 
-/** What a path of a document names, named for a person; null for the whole of a list. */
+/** Describes what a path of a document refers to, for a person; `null` for a whole list. */
 export function ownerAt({ document, path }: { document: Required<Configuration>; path: string }): string | null {
   if (path.startsWith('streaks.')) return 'the streak settings';
   const [, list, index, part, partIndex] = /^(\w+)\[(\d+)\](?:\.(triggers|boosts)\[(\d+)\])?/.exec(path) ?? [];

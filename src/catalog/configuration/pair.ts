@@ -1,7 +1,7 @@
 import type { Kind } from '../../domain/kinds.ts';
 import type { ResourceOf } from '../resource-fields.ts';
 
-/** An item of the document with the resource that it describes. */
+/** An item of the document and the resource that it describes. */
 export interface Placed<K extends Kind, Item> {
   path: string;
   item: Item;
@@ -9,15 +9,15 @@ export interface Placed<K extends Kind, Item> {
   current: ResourceOf[K] | undefined;
 }
 
-/** A way to recognise that an item describes a resource: both give the same text. Null: not in this way. */
+/** A rule that pairs an item with a resource if both yield the same text. `null`: the rule does not apply. */
 export interface PairingRule<Item, Resource> {
   item: (item: Item) => string | null;
   resource: (resource: Resource) => string | null;
 }
 
 /**
- * Finds for each item of a document the resource that it describes: by each rule in turn, items and resources in
- * their order, every resource once. Undefined: none, the item describes a new one. O(items + resources) a rule.
+ * Finds the resource that each item of a document describes. Applies the rules in turn, items and resources in order, and uses each resource
+ * once. `undefined` means that the item is new. O(items + resources) per rule.
  */
 export function pair<Item, Resource>(
   items: Item[],
@@ -28,7 +28,7 @@ export function pair<Item, Resource>(
   const taken = new Set<Resource>();
   for (const rule of rules) {
     const left = new Map<string, Resource[]>();
-    // The last first, so that `pop` gives the oldest.
+    // In reverse, so that `pop` returns the oldest.
     for (const resource of resources.toReversed()) {
       const text = taken.has(resource) ? null : rule.resource(resource);
       if (text === null) continue;
@@ -48,5 +48,5 @@ export function pair<Item, Resource>(
   return pairs;
 }
 
-/** The same on both sides. */
+/** A rule with the same text for both sides. */
 export const same = <T>(text: (of: T) => string | null): PairingRule<T, T> => ({ item: text, resource: text });

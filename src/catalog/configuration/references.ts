@@ -1,7 +1,7 @@
 import type { AttributeCondition } from '../../domain/catalog.ts';
 import type { ConfiguredCondition } from '../../domain/configuration.ts';
 
-/** What is wrong at a place of the document, e.g. `achievements[2].metricKey`. */
+/** A problem at a path of the document, e.g. `achievements[2].metricKey`. */
 export interface DocumentProblem {
   path: string;
   text: string;
@@ -16,21 +16,21 @@ export type Noun =
   | 'user attribute'
   | 'event attribute';
 
-/** The IDs behind the keys of a document. A key that names nothing is a problem, kept in `problems`. */
+/** Resolves the keys of a document to IDs. Unknown keys are added to `problems`. */
 export class References {
   readonly problems: DocumentProblem[] = [];
   private readonly ids = new Map<string, string>();
-  /** Names that more than one has. */
+  /** Names that are not unique. */
   private readonly shared = new Set<string>();
   private readonly leftOut = new Set<string>();
   private readonly ownerAt: (path: string) => string | null;
 
-  /** @param ownerAt what a path of the document names, for a person */
+  /** @param ownerAt describes a path of the document for a person */
   constructor(ownerAt: (path: string) => string | null) {
     this.ownerAt = ownerAt;
   }
 
-  /** Tells of a key that names something as yet, and nothing any more should the document not name it. */
+  /** Registers a key that exists now, and ceases to exist if the document does not name it. */
   addPresent(noun: Noun, key: string): void {
     this.leftOut.add(`${noun}:${key}`);
   }
@@ -42,7 +42,7 @@ export class References {
     else if (known !== id) this.shared.add(named);
   }
 
-  /** The ID behind a key; null where none is given, or (a problem) it names nothing, or more than one by its name. */
+  /** The ID for a key. `null` if the key is absent, or (with a problem) if it is unknown or its name is not unique. */
   find(noun: Noun, key: string | null | undefined, path: string): string | null {
     if (key === null || key === undefined) return null;
     const named = `${noun}:${key}`;
@@ -57,7 +57,6 @@ export class References {
     return null;
   }
 
-  /** The IDs behind a list of keys. */
   findAll(noun: Noun, keys: string[] | undefined, path: string): string[] {
     return (keys ?? []).flatMap((key, index) => this.find(noun, key, `${path}[${index}]`) ?? []);
   }

@@ -9,8 +9,8 @@ const LISTS = [
 ] as const satisfies [keyof Catalog, keyof WebhookFilter][];
 
 /**
- * What a document leaves out though the filter of a webhook names it. A document does not hold webhooks, so it cannot
- * take them out of a filter either.
+ * Resources that a document would delete although a webhook's filter names them. Documents do not contain webhooks, so they cannot change the
+ * filter.
  */
 export const wantedByWebhooks = (before: Catalog, after: Catalog): DocumentProblem[] =>
   LISTS.flatMap(([path, list]) => {

@@ -2,13 +2,12 @@ import type { Achievement, Catalog } from '../../domain/catalog.ts';
 import { achievementsIn, endlessIn, keysIn } from './lookups.ts';
 import { amount, badge, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
-/** Longest streak that anything may ask for, in periods. */
+/** Longest streak that a rule may require, in periods. */
 export const LONGEST_STREAK = 1_000_000;
 
-/** Most years that an anniversary may be away. */
+/** Most years of an anniversary. */
 const MOST_YEARS = 1_000;
 
-/** The rules of an achievement in its catalog. */
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
   const { trigger, key, name, metricId, metricValue, streakLength, anniversaryYears, achievementIds } = achievement;
   yield* named(name);
@@ -46,13 +45,13 @@ function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): G
   if (circle !== null) yield problem('achievementIds', `go in a circle: ${wayOf(circle)}`);
 }
 
-/** Most names of a circle that a message lists. */
+/** Most names that a message about a cycle lists. */
 const MOST_NAMED = 20;
 
 const wayOf = (names: string[]): string =>
   (names.length <= MOST_NAMED ? names : [...names.slice(0, MOST_NAMED - 1), '…', names.at(-1)]).join(' → ');
 
-/** The names on a way from a composite back to itself; null: there is none. */
+/** The names on a cycle through a composite, or `null`. */
 function circleThrough(id: string, catalog: Catalog): string[] | null {
   if (!endlessIn(catalog.achievements).has(id)) return null;
   const byId = achievementsIn(catalog.achievements);

@@ -8,7 +8,7 @@ import { problem, type Problem } from './problem.ts';
 interface Edit<K extends Kind> {
   before: ResourceOf[K];
   after: ResourceOf[K];
-  /** The fields that were asked for. */
+  /** The fields in the request. */
   sent: Partial<Fields<K>>;
   /** Today, epoch day. */
   utcDay: number;
@@ -30,7 +30,7 @@ function* triggerChanges({ before, after }: Edit<'points_trigger'>): Generator<P
 function* boardChanges({ before, after, sent, utcDay }: Edit<'leaderboard'>): Generator<Problem> {
   const was = boardStatus(before, utcDay);
   if (was === 'finished') {
-    // The clock may have finished it, whatever status is stored.
+    // The clock may have finished it, regardless of the stored status.
     if (sent.status !== undefined && sent.status !== 'finished')
       yield problem('status', `cannot become '${sent.status}': the leaderboard is finished; create another one`);
     if (after.end !== before.end) yield problem('end', 'cannot be changed: the leaderboard is finished');
@@ -47,7 +47,7 @@ type Rules = { [K in Kind]?: (edit: Edit<K>) => Iterable<Problem> };
 
 const RULES: Rules = { achievement: achievementChanges, points_trigger: triggerChanges, leaderboard: boardChanges };
 
-/** What of a change may not be, whatever the resource would be after it. */
+/** Problems of a change itself, regardless of the resulting resource. */
 export const changeProblems = <K extends Kind>(kind: K, edit: Edit<K>): Problem[] => [
   ...((RULES as { [X in K]?: Rules[X] })[kind]?.(edit) ?? []),
 ];

@@ -3,14 +3,13 @@ import { MAX_VALUE } from '../../domain/event.ts';
 import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../domain/guards.ts';
 import { problem, type Problem } from './problem.ts';
 
-/** The longest time that may be asked for between two events: 400 days, in seconds. */
+/** Longest interval between events that a guard may require: 400 days, in seconds. */
 const MOST_SECONDS = 400 * 86_400;
 
-/** Guards as they are stored: null where there is none. */
+/** Stored form of guards: `null` if there are none. */
 export const guardsOrNone = (guards: MetricGuards | null | undefined): MetricGuards | null =>
   guards === null || guards === undefined || Object.keys(guards).length === 0 ? null : guards;
 
-/** The rules of a metric's guards. */
 export function* guardProblems(guards: MetricGuards | null): Generator<Problem> {
   if (guards === null) return;
   for (const name of GUARD_NAMES) {
@@ -26,7 +25,7 @@ function* limitProblems(name: GuardName, limit: number): Generator<Problem> {
   const field = `guards.${name}.limit`;
   const most = name === 'minSecondsBetween' ? MOST_SECONDS : MAX_VALUE;
   if (name === 'minSecondsBetween' && !(limit > 0)) yield problem(field, 'must be greater than 0');
-  // A sum of 0 lets nothing through, which is a way to close a metric.
+  // A limit of 0 stops everything, which is a way to close a metric.
   else if (name !== 'minValue' && name !== 'maxValue' && limit < 0) yield problem(field, 'must be at least 0');
   else if (Math.abs(limit) > most) yield problem(field, `must be at most ${most}`);
   else if (decimalNumber(toDecimal(limit)) !== limit) yield problem(field, 'must have at most 6 decimals');

@@ -4,10 +4,9 @@ import { attributesIn, keysIn } from './lookups.ts';
 import { belongs, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 const LONGEST_RUN = 10_000;
-/** The values of all of them are in the name of a group, and so in keys of Redis. */
+/** All their values are part of a group's name, and so of Redis keys. */
 const MOST_BREAKDOWN = 10;
 
-/** The rules of a leaderboard in its catalog. */
 export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Generator<Problem> {
   const only = (rankBy: Leaderboard['rankBy']): { to: string; when: boolean } => ({
     to: `rankBy '${rankBy}'`,

@@ -1,8 +1,8 @@
 import type { Achievement, Attribute, PointsLevel } from '../../domain/catalog.ts';
 
 /**
- * Look-ups in the lists of a catalog, made once for each list: a draft never changes a list, it replaces it. Without them
- * the rules would search a list for every member of another: a document of 15,000 attributes took a minute.
+ * Memoises lookups per list; a draft replaces its lists and never changes them in place. Without this, rules would search one list for each member
+ * of another: a document of 15,000 attributes took a minute.
  */
 const once = <List extends object, T>(make: (list: List) => T): ((list: List) => T) => {
   const made = new WeakMap<List, T>();
@@ -13,10 +13,9 @@ const once = <List extends object, T>(make: (list: List) => T): ((list: List) =>
   };
 };
 
-/** The IDs in a list. */
 export const idsIn = once((list: readonly { id: string }[]): ReadonlySet<string> => new Set(list.map(({ id }) => id)));
 
-/** How many of a list have each text; null: one has none. */
+/** Number of items per text. Items whose text is `null` are not counted. */
 function countsOf<T>(list: readonly T[], text: (of: T) => string | null): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const one of list) {
@@ -26,36 +25,34 @@ function countsOf<T>(list: readonly T[], text: (of: T) => string | null): Readon
   return counts;
 }
 
-/** How many in a list have each key. */
+/** Number of items per key. */
 export const keysIn = once((list: readonly { key: string | null }[]) => countsOf(list, ({ key }) => key));
 
-/** How many attributes have each type and key, `user:city`. */
+/** Number of attributes per type and key, e.g. `user:city`. */
 export const attributeKeysIn = once((list: readonly Attribute[]) =>
   countsOf(list, ({ type, key }) => `${type}:${key}`),
 );
 
-/** How many achievements without a key have each name. */
+/** Number of achievements without a key, per name. */
 export const unkeyedNamesIn = once((list: readonly Achievement[]) =>
   countsOf(list, ({ key, name }) => (key === null ? name : null)),
 );
 
-/** How many levels of one points system have each key, and each number of points. */
+/** Number of a points system's levels per key, and per number of points. */
 export const levelsIn = once((list: readonly PointsLevel[]) => ({
   keys: countsOf(list, ({ systemId, key }) => `${systemId}:${key}`),
   points: countsOf(list, ({ systemId, points }) => `${systemId}:${points}`),
 }));
 
-/** Attributes by ID. */
 export const attributesIn = once(
   (list: readonly Attribute[]): ReadonlyMap<string, Attribute> => new Map(list.map((one) => [one.id, one])),
 );
 
-/** Achievements by ID. */
 export const achievementsIn = once(
   (list: readonly Achievement[]): ReadonlyMap<string, Achievement> => new Map(list.map((one) => [one.id, one])),
 );
 
-/** The achievements whose parts, theirs and so on, come to no end. */
+/** Achievements whose parts, directly or indirectly, include themselves. */
 export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string> => {
   const byId = achievementsIn(list);
   const open = new Map(

@@ -7,7 +7,7 @@ import { badge, belongs, conditions, MOST, named, ownKey, problem, refers, whole
 const MOST_INTERVALS = 100_000;
 const USER_ID_LENGTH = 255;
 
-/** The rules of a points system in its catalog; its parts have rules of their own. */
+/** The rules of a points system. Its parts have their own rules. */
 export function* systemProblems(system: PointsSystem, catalog: Catalog): Generator<Problem> {
   yield* named(system.name);
   yield* badge(system.badgeUrl);
@@ -16,7 +16,6 @@ export function* systemProblems(system: PointsSystem, catalog: Catalog): Generat
   if (system.maxPoints !== null) yield* whole('maxPoints', system.maxPoints, { min: 1, max: MOST });
 }
 
-/** The rules of a level in its catalog. */
 export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<Problem> {
   const { systemId } = level;
   const siblings = levelsIn(catalog.levels);
@@ -29,7 +28,6 @@ export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<
   }
 }
 
-/** The rules of a trigger in its catalog. */
 export function* triggerProblems(trigger: PointsTrigger, catalog: Catalog): Generator<Problem> {
   const only = (type: PointsTrigger['type']): { to: string; when: boolean } => ({
     to: `type '${type}'`,
@@ -54,7 +52,6 @@ export function* triggerProblems(trigger: PointsTrigger, catalog: Catalog): Gene
   yield* conditions('eventAttributes', trigger.eventAttributes, catalog);
 }
 
-/** The rules of a boost in its catalog. */
 export function* boostProblems(boost: PointsBoost, catalog: Catalog): Generator<Problem> {
   const { name, userId, start, end, multiplier } = boost;
   yield* named(name);

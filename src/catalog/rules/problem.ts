@@ -3,7 +3,7 @@ import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { HTTP_URL_PATTERN } from '../../domain/settings.ts';
 import { attributesIn, idsIn } from './lookups.ts';
 
-/** What is wrong with a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
+/** A problem of a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
 export interface Problem {
   field: string;
   text: string;
@@ -11,7 +11,7 @@ export interface Problem {
 
 export const problem = (field: string, text: string): Problem => ({ field, text });
 
-/** Highest number that points and thresholds may have. */
+/** Largest value of points and thresholds. */
 export const MOST = 1e12;
 
 export interface Bounds {
@@ -19,21 +19,20 @@ export interface Bounds {
   max: number;
 }
 
-/** A whole number within bounds. */
 export function* whole(field: string, value: number, { min, max }: Bounds): Generator<Problem> {
   if (!Number.isInteger(value)) yield problem(field, 'must be a whole number');
   else if (value < min) yield problem(field, `must be at least ${min}`);
   else if (value > max) yield problem(field, `must be at most ${max}`);
 }
 
-/** A positive decimal, as values of events are: at most 1e12, with at most 6 places. */
+/** A positive decimal in the range of event values: at most 1e12, with at most 6 places. */
 export function* amount(field: string, value: number): Generator<Problem> {
   if (!(value > 0)) yield problem(field, 'must be greater than 0');
   else if (value > MOST) yield problem(field, `must be at most ${MOST}`);
   else if (decimalNumber(toDecimal(value)) !== value) yield problem(field, 'must have at most 6 decimals');
 }
 
-/** A field that goes with some value of another field only: there it is required, elsewhere it may not be. */
+/** A field that is required with certain values of another field, and not allowed otherwise. */
 export function* belongs(
   field: string,
   value: unknown,
@@ -43,7 +42,6 @@ export function* belongs(
   if (!when && value !== null && value !== undefined) yield problem(field, `only for ${to}`);
 }
 
-/** A reference to a resource that must exist. */
 export function* refers(
   field: string,
   id: string | null,
@@ -52,20 +50,19 @@ export function* refers(
   if (id !== null && !idsIn(among).has(id)) yield problem(field, `unknown ${noun} '${id}'`);
 }
 
-/** A name may be any text but an empty one. */
 export function* named(name: string): Generator<Problem> {
   if (name.trim() === '') yield problem('name', 'must not be empty');
 }
 
 const HTTP_URL = new RegExp(HTTP_URL_PATTERN);
 
-/** The URL of a picture, which pages load: of another scheme (`javascript:`, `data:`), it could be more than a picture. */
+/** The URL of a picture, which pages load. Other schemes, such as `javascript:` and `data:`, are refused for security. */
 export function* badge(url: string | null): Generator<Problem> {
   if (url === null || (HTTP_URL.test(url) && URL.canParse(url))) return;
   yield problem('badgeUrl', 'must be a URL that begins with https:// or http://');
 }
 
-/** A key that no other of its kind has; `holders`: how many have it, this one included. */
+/** A key must be unique within its kind. `holders`: number of resources with the key, including this one. */
 export function* ownKey(
   { key }: { key: string | null },
   { holders, noun }: { holders: (key: string) => number | undefined; noun: string },
@@ -77,7 +74,7 @@ export function* ownKey(
   if ((holders(key) ?? 0) > 1) yield problem('key', `another ${noun} has the key '${key}'`);
 }
 
-/** Conditions name attributes of one type, each once. */
+/** Conditions must name attributes of one type, each at most once. */
 export function* conditions(
   field: 'userAttributes' | 'eventAttributes',
   given: AttributeCondition[],

@@ -9,7 +9,7 @@ import type {
 } from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
 
-/** What refers to a resource, each named for a person. What goes with the resource itself does not count. */
+/** Descriptions of everything that refers to a resource, except what is deleted together with it. */
 export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] {
   if (kind === 'attribute') return attributeReferrers(id, catalog);
   if (kind === 'metric') return metricReferrers(id, catalog);
@@ -38,7 +38,7 @@ function attributeReferrers(id: string, catalog: Catalog): string[] {
   ];
 }
 
-/** The IDs of the user attributes that rules refer to: what users have earned depends on their values. Rules that are inactive count. */
+/** IDs of user attributes in rules, including inactive rules: users' earnings depend on these values. */
 function ruledAttributes({ achievements, triggers, boosts, leaderboards }: Catalog): Set<string> {
   const found = new Set<string>();
   for (const { userAttributes } of [...achievements, ...triggers, ...boosts])
@@ -47,7 +47,7 @@ function ruledAttributes({ achievements, triggers, boosts, leaderboards }: Catal
   return found;
 }
 
-/** Whose keys may write the users' values of an attribute, in force. The catalog is read once, when this is called. */
+/** Returns the effective `writableBy` of attributes. Reads the catalog once, when it is called. */
 export function writersIn(catalog: Catalog): (attribute: Attribute) => WritableBy {
   const ruled = ruledAttributes(catalog);
   return ({ id, writableBy }) => writableBy ?? (ruled.has(id) ? 'server' : 'user');
@@ -66,7 +66,7 @@ const achievementReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
 ];
 
-/** The webhooks whose filter names a resource. */
+/** Webhooks whose filter names a resource. */
 export const webhooksFor = (list: keyof WebhookFilter, id: string, { webhooks }: Catalog): string[] =>
   webhooks.filter(({ filter }) => filter?.[list]?.includes(id)).map(({ name }) => `webhook '${name}'`);
 

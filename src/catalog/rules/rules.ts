@@ -39,7 +39,7 @@ const RULES: {
   webhook: (webhook, catalog, settings) => webhookProblems(webhook, { catalog, settings }),
 };
 
-/** Everything that is wrong with a resource as a part of the catalog, which holds it already. */
+/** All problems of a resource within its catalog, which must contain it. */
 export const problemsOf = <K extends Kind>(
   kind: K,
   resource: ResourceOf[K],

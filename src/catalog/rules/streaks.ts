@@ -2,11 +2,10 @@ import type { Catalog, StreakSettings } from '../../domain/catalog.ts';
 import { amount, problem, refers, whole, type Problem } from './problem.ts';
 
 const MOST_FREEZES = 100;
-/** As many as a user's own rule may have: an event keeps a sum of each. */
+/** Same limit as for a user's own rule. Each event keeps one sum per metric. */
 const MOST_METRICS = 100;
 const LONGEST_INTERVAL_DAYS = 3_650;
 
-/** The rules of the streak settings in their catalog. */
 export function* streakProblems(settings: StreakSettings, catalog: Catalog): Generator<Problem> {
   const { frequency, daysOff, metrics, freezes } = settings;
   if (daysOff.length > 0 && frequency !== 'daily') yield problem('daysOff', `only for frequency 'daily'`);

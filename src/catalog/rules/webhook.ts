@@ -2,19 +2,19 @@ import type { Catalog, Webhook } from '../../domain/catalog.ts';
 import { targetProblem } from '../webhook-target.ts';
 import { named, problem, refers, type Problem } from './problem.ts';
 
-/** A header's name (RFC 9110, token). */
+/** A header name (RFC 9110, token). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
-/** Names that HTTP, a proxy or Laurel gives another meaning; `x-laurel-signature` is what the header is called anyway. */
+/** Names with a meaning in HTTP, for proxies or for Laurel. `x-laurel-signature` is the default header. */
 const TAKEN_HEADER =
   /^(?:accept(?:-.*)?|age|allow|alt-svc|authorization|cache-control|connection|content-.*|cookie2?|date|expect|expires|forwarded|from|host|http2-settings|if-.*|keep-alive|max-forwards|origin|pragma|priority|proxy-.*|range|referer|sec-.*|server|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via|warning|webhook-.*|x-forwarded-.*|x-real-ip)$/i;
 
-/** What the operator of this Laurel allows. */
+/** Settings by the operator of the installation. */
 export interface RuleSettings {
-  /** Whether webhooks may name private, loopback and link-local addresses. */
+  /** Whether webhooks may use private, loopback and link-local addresses. */
   privateWebhooks: boolean;
 }
 
-/** The rules of a webhook. What a host's name stands for is looked at when something is sent to it. */
+/** The rules of a webhook. A host name is resolved and checked only when something is sent. */
 export function* webhookProblems(
   { name, url, events, header, filter }: Webhook,
   { catalog, settings }: { catalog: Catalog; settings: RuleSettings },

@@ -81,8 +81,8 @@ export class IndependentServers {
   }
 
   /**
-   * Has this process look for each shard that was moved on its new server, and informs the gates of both. The shards that are on a
-   * server that this process does not know, with its name: they stay closed. Errors of Postgres.
+   * Makes this process look for each moved shard on its new server, and updates the gates of both servers. Returns shards on servers
+   * that this process does not know, with the servers' names; these shards stay closed. Throws errors of Postgres.
    */
   followMoves(): Promise<ReadonlyMap<number, string>> {
     // One after another: what was read first must not be applied last.

@@ -2,10 +2,10 @@ import type { ClosingReason, LiveMessage, LiveSink } from '../../engine/live/liv
 import type { LiveAdmission } from '../../engine/live/live.ts';
 import type { SlowReaders } from '../../engine/live/slow-readers.ts';
 
-/** What may wait for a client that does not read, besides what its connection takes; with more it is closed. */
+/** Limit for data that waits for a slow client, beyond what its connection buffers. Exceeding it closes the connection. */
 export const MAX_WAITING_BYTES = 1_048_576;
 
-/** What live streams over server-sent events and over WebSocket have in common: when the connection ends, and what waits for it. */
+/** Common part of live streams over server-sent events and WebSocket: the end of a connection, and its waiting data. */
 export abstract class LiveConnection implements LiveSink {
   protected open = true;
   protected ending = false;
@@ -24,10 +24,10 @@ export abstract class LiveConnection implements LiveSink {
   abstract end(reason: ClosingReason): void;
   /** Bytes that wait for the client in this process. */
   protected abstract get bytes(): number;
-  /** Closes the connection at once, which calls `gone`. */
+  /** Closes the connection immediately, which calls `gone`. */
   protected abstract close(): void;
 
-  /** Has a function called once, when the connection is gone or was closed from here: at once if it is already. */
+  /** Calls a function once when the connection is gone or closed from here; immediately if it already is. */
   onGone(listener: () => void): void {
     if (this.open) this.listener = listener;
     else listener();
@@ -38,7 +38,7 @@ export abstract class LiveConnection implements LiveSink {
     return new Promise((resolve) => void this.wakes.push(resolve));
   }
 
-  /** To be called when the connection is gone. */
+  /** Call this when the connection is gone. */
   readonly gone = (): void => {
     if (!this.open) return;
     this.open = false;
@@ -54,7 +54,7 @@ export abstract class LiveConnection implements LiveSink {
     this.gone();
   };
 
-  /** To be called after each change of what waits. `took`: the client took some of it. */
+  /** Call this after each change of the waiting data. `took`: the client read some of it. */
   protected noteWaiting(took = false): void {
     if (!this.open) return;
     const { bytes } = this;
@@ -62,7 +62,7 @@ export abstract class LiveConnection implements LiveSink {
     if (bytes === 0) this.wake();
   }
 
-  /** Lets go of what is held for a connection that is gone. */
+  /** Frees the resources of a connection that is gone. */
   protected released(): void {}
 
   private wake(): void {

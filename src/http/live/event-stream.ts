@@ -4,14 +4,14 @@ import { NOSNIFF } from '../respond.ts';
 import type { HttpResponse } from '../uws.ts';
 import { LiveConnection, MAX_WAITING_BYTES } from './connection.ts';
 
-/** So much is handed to a connection at once, which uWS keeps until the client takes it. */
+/** Bytes passed to a connection at once. uWS keeps them until the client reads them. */
 const PIECE_BYTES = 65_536;
-/** When a browser comes back after its connection broke. */
+/** Delay before a browser reconnects. */
 const RETRY_MS = 2_000;
 
 /**
- * Written at the beginning: no proxy may keep or gather what follows. The connection ends with the stream; uWS can say so
- * only here: asked to close a connection when a chunked body ends, it writes the header into the body.
+ * Proxies must neither cache nor buffer the stream. The connection closes with the stream, which must be announced here: uWS writes the header into
+ * the body if it is asked to close at the end of a chunked body.
  */
 const HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': 'text/event-stream; charset=utf-8',
@@ -21,10 +21,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   ...NOSNIFF,
 };
 
-/**
- * Begins a stream of server-sent events on a response that is still open, and returns what is to be called when its
- * connection is gone.
- */
+/** Starts a stream of server-sent events on an open response. Returns the function to call when the connection is gone. */
 export function openEventStream(
   res: HttpResponse,
   admission: LiveAdmission,
@@ -39,16 +36,15 @@ export function openEventStream(
   return stream.gone;
 }
 
-/** The event of a message; its JSON has no line breaks. */
+/** A message as an event. Its JSON contains no line breaks. */
 const eventText = ({ id, type, json }: LiveMessage): string => `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
 
 /**
- * A stream of server-sent events as a sink. uWS keeps what a client does not take without a bound, so it is handed one piece
- * at a time; the rest waits here.
+ * A stream of server-sent events as a sink. uWS buffers data for slow clients without limit, so it gets one piece at a time; the rest waits here.
  */
 class EventStream extends LiveConnection {
   private readonly res: HttpResponse;
-  /** Whether the connection has taken all that was handed to it. */
+  /** Whether the connection has accepted all data. */
   private flows = true;
   private waiting: string[] = [];
   private waitingBytes = 0;
@@ -63,7 +59,7 @@ class EventStream extends LiveConnection {
     this.write(messages.map(eventText));
   }
 
-  /** An ID without data: the browser notes it, and the page sees nothing. */
+  /** An ID without data: the browser remembers it, and the page sees no event. */
   heartbeat(id: string): void {
     this.write([`: heartbeat\nid: ${id}\n\n`]);
   }
@@ -92,7 +88,7 @@ class EventStream extends LiveConnection {
     if (!this.open || this.ending) return;
     this.add(texts);
     if (this.waitingBytes <= MAX_WAITING_BYTES) return;
-    // What waits would not be read in time: the client comes back for it, with the last ID that it has.
+    // The client would not read the waiting data in time. It reconnects with its last ID and gets the data again.
     this.drop();
     this.end('slow_reader');
   }
@@ -106,7 +102,7 @@ class EventStream extends LiveConnection {
     this.handedOver(false);
   }
 
-  /** Hands what waits to the connection as long as it takes all of it. */
+  /** Passes waiting data to the connection until it stops accepting. */
   private handOver(): void {
     let at = 0;
     while (this.flows && at < this.waiting.length) {
@@ -121,7 +117,7 @@ class EventStream extends LiveConnection {
   private writable(): boolean {
     if (!this.open) return true;
     this.res.cork(() => {
-      // What uWS keeps, it sends only together with what is written next: a comment, if nothing else waits.
+      // uWS sends buffered data only with the next write, so write a comment if nothing else waits.
       this.flows = this.waiting.length > 0 || this.res.write(':\n\n');
       this.handOver();
     });

@@ -18,18 +18,17 @@ import {
 import type { Validation } from '../validation.ts';
 import { LiveConnection, MAX_WAITING_BYTES } from './connection.ts';
 
-/** Where live streams over WebSocket are opened. */
 export const LIVE_SOCKET_PATH = '/v1/live/ws';
 
-/** Clients have nothing to say. */
+/** Clients have no messages to send. */
 const MAX_MESSAGE_BYTES = 1_024;
-/** Most frames that a client may send in a time: pings and pongs, for it has nothing else to send. */
+/** Most frames (pings and pongs) that a client may send within a period. */
 const MOST_FRAMES = 50;
 const FRAMES_MS = 10_000;
-/** Without a sign of life for so long a connection is dead; uWS pings in time. */
+/** A connection that is silent for this long is dead. uWS sends pings in time. */
 const IDLE_S = 60;
 const LAST_MESSAGE_MS = 5_000;
-/** Close codes: of RFC 6455 and IANA's registry, and one of our own for what coming back does not help. */
+/** Close codes from RFC 6455 and IANA's registry, and one of our own for cases where reconnecting does not help. */
 const CODES: Readonly<Record<ClosingReason, number>> = {
   shutting_down: 1012,
   slow_reader: 1013,
@@ -41,24 +40,24 @@ const CODES: Readonly<Record<ClosingReason, number>> = {
   tenant_gone: 4401,
 };
 
-/** What a connection carries; uWS copies the fields of what it is given. */
+/** Data of a connection. uWS copies the fields of the object. */
 export interface SocketData {
   readonly opened: { ws: WebSocket<SocketData> | null; sink: SocketSink | null };
 }
 
-/** Takes requests for WebSockets: a ticket is looked at before the connection is upgraded, so that a refusal is an HTTP answer. */
+/** Accepts WebSocket requests. Checks the ticket before the upgrade, so that a refusal is an HTTP answer. */
 export function liveSocket(context: ExchangeContext, validation: Validation): WebSocketBehavior<SocketData> {
   const readQuery = validation.query(LiveQuery);
   return {
     maxPayloadLength: MAX_MESSAGE_BYTES,
-    // Messages are bounded before they are sent. Without this, answers to pings would wait without a bound.
+    // Messages are limited before they are sent. This limits answers to pings, which would otherwise queue without bound.
     maxBackpressure: 2 * MAX_WAITING_BYTES,
     closeOnBackpressureLimit: true,
     idleTimeout: IDLE_S,
     sendPingsAutomatically: true,
     compression: uws().DISABLED,
     upgrade: (res, req, socket) => void upgrade(context, readQuery, { res, req, socket }),
-    // No more than this: see `upgraded`.
+    // Must do nothing else; see `upgraded`.
     open: (ws) => void (ws.getUserData().opened.ws = ws),
     message: heard,
     ping: heard,
@@ -80,7 +79,7 @@ async function upgrade(
   res.onAborted(() => {
     aborted = true;
   });
-  // All of the request is read here: after the first await it is gone.
+  // Read everything now, because the request is invalid after the first await.
   const head = readHead(req);
   const requestId = requestIdOf(head.requestId);
   const [key, protocol, extensions] = ['key', 'protocol', 'extensions'].map((name) =>
@@ -105,7 +104,7 @@ async function upgrade(
   }
   if (aborted) return admission.cancel();
   const sink = upgraded(res, admission, (data) => {
-    // The status comes first, or a header would make it 200.
+    // Write the status first, because a header would set it to 200.
     res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
     res.upgrade(data, key, protocol, extensions, socket);
   });
@@ -113,10 +112,10 @@ async function upgrade(
 }
 
 /**
- * Upgrades a response, and gives what came of it. Until uWS 20.79 `cork` reads the response's state again when its function has
- * returned, from memory that is no longer the response's, and closes the connection if what was written there since says so
- * (uWebSockets pull request 1929; neither of the releases in use has it). So nothing that allocates memory may happen in between:
- * where the stream began in `open`, about one connection of 1,000 was closed at once.
+ * Upgrades a response and returns the sink. Until uWS 20.79, `cork` reads the response's state again after its function returned, from memory that no
+ * longer belongs to the response, and may close the connection depending on what was written there (uWebSockets pull request 1929; neither
+ * release in use contains the fix). So nothing in between may allocate memory: when the stream began in `open`, about one connection in 1,000 was
+ * closed immediately.
  */
 function upgraded(res: HttpResponse, admission: LiveAdmission, upgrade: (data: SocketData) => void): SocketSink {
   const opened: SocketData['opened'] = { ws: null, sink: null };
@@ -125,11 +124,10 @@ function upgraded(res: HttpResponse, admission: LiveAdmission, upgrade: (data: S
   return (opened.sink = new SocketSink(opened.ws!, admission));
 }
 
-/** A WebSocket as a sink. */
 class SocketSink extends LiveConnection {
   private readonly ws: WebSocket<SocketData>;
   private timer: NodeJS.Timeout | undefined;
-  /** Frames that the client sent since a time, ms. */
+  /** Frames from the client since `framesSinceMs`. */
   private frames = 0;
   private framesSinceMs = 0;
 
@@ -153,11 +151,11 @@ class SocketSink extends LiveConnection {
       this.ws.send(closingJson(reason, reconnectMs(reason)));
       this.ws.end(CODES[reason], reason);
     });
-    // A client that reads nothing does not answer the closing either.
+    // A client that does not read does not answer the close frame either.
     if (this.open) this.timer = setTimeout(this.cut, LAST_MESSAGE_MS).unref();
   }
 
-  /** Takes note of a frame that the client sent: one that sends too many is closed. */
+  /** Counts a frame from the client. Closes the connection if there are too many. */
   heard(): void {
     if (!this.open || this.ending) return;
     const nowMs = performance.now();
@@ -171,7 +169,7 @@ class SocketSink extends LiveConnection {
     else this.end('too_many_frames');
   }
 
-  /** Takes note that the client took some of what waited. */
+  /** Records that the client read some of the waiting data. */
   took(): void {
     this.noteWaiting(true);
   }
@@ -194,7 +192,7 @@ class SocketSink extends LiveConnection {
       for (const text of texts) if (this.bytes <= MAX_WAITING_BYTES) this.ws.send(text);
     });
     if (!this.open) return;
-    // What was left out, the client comes back for, with the last ID that it has.
+    // The client reconnects with its last ID and gets the omitted messages.
     if (this.bytes > MAX_WAITING_BYTES) this.end('slow_reader');
     else this.noteWaiting();
   }

@@ -1,12 +1,11 @@
 import type { PoolClient } from 'pg';
 
-/** What happened in a tenant on a UTC day. */
+/** A tenant's activity on a UTC day. */
 export interface DayCounts {
   events: number;
-  /** Users who sent an event. */
   activeUsers: number;
   newUsers: number;
-  /** Of all points systems together; what was taken away is not subtracted. */
+  /** Over all points systems, without subtracting points that were taken away. */
   pointsAwarded: number;
   completions: number;
 }
@@ -17,7 +16,7 @@ export interface DayCountsRow extends DayCounts {
   day: number;
 }
 
-/** Adds up with what the days hold already. */
+/** SQL: adds to the existing values of the days. */
 export const ADD_UP = `
   ON CONFLICT (tenant_no, day) DO UPDATE
     SET events = tenant_days.events + EXCLUDED.events,
@@ -26,13 +25,13 @@ export const ADD_UP = `
         points_awarded = tenant_days.points_awarded + EXCLUDED.points_awarded,
         completions = tenant_days.completions + EXCLUDED.completions`;
 
-// Whoever adds to several rows does so in the order of their keys: two that wait for each other would never end.
+// All writers update rows in the order of their keys, which prevents deadlocks.
 const ADD = `
   INSERT INTO tenant_days (tenant_no, day, events, active_users, new_users, points_awarded, completions)
   SELECT * FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[]) AS counted (tenant_no, day)
   ORDER BY tenant_no, day ${ADD_UP}`;
 
-/** Adds counts, each row named once, in the client's transaction. Not idempotent. */
+/** Adds counts in the client's transaction; each row may occur once. Not idempotent. */
 export async function addDayCounts(client: PoolClient, rows: readonly DayCountsRow[]): Promise<void> {
   if (rows.length === 0) return;
   await client.query({

@@ -2,11 +2,11 @@ import type { Pool, PoolClient } from 'pg';
 import type { CompletionRow } from '../persist/insert-completions.ts';
 import { storableText } from '../storable-json.ts';
 
-/** As many of each tenant are shown, and kept at least. */
+/** Number shown, and at least kept, per tenant. */
 export const NEWEST_KEPT = 20;
 /**
- * Older ones are dropped by every transaction that makes a row whose number is a multiple of this, so that hardly any other one
- * pays for it: 0.5 ms of Postgres, where adding takes 0.1.
+ * A transaction that adds a row whose number is a multiple of this also deletes old rows. Few transactions pay for that: it takes 0.5 ms of Postgres,
+ * while adding takes 0.1.
  */
 const DROPPED_EVERY = 64;
 
@@ -22,7 +22,7 @@ const DROP = `
      AND no <= (SELECT no FROM newest_completions AS kept WHERE kept.tenant_no = tenant.tenant_no
                  ORDER BY no DESC OFFSET ${NEWEST_KEPT} LIMIT 1)`;
 
-/** Keeps the last completions of each tenant at hand, and drops older ones now and then. Rows in the order of what happened. */
+/** Stores the latest completions of each tenant for quick access, and sometimes deletes older ones. `rows`: in order of time. */
 export async function keepNewestCompletions(client: PoolClient, rows: readonly CompletionRow[]): Promise<void> {
   if (rows.length === 0) return;
   const newest = lastOfEach(rows);
@@ -36,7 +36,7 @@ export async function keepNewestCompletions(client: PoolClient, rows: readonly C
   if (added.rows.some(({ no }) => Number(no) % DROPPED_EVERY === 0)) await client.query(DROP, [[...new Set(tenants)]]);
 }
 
-/** The last `NEWEST_KEPT` of each tenant, in their order. */
+/** The last `NEWEST_KEPT` rows of each tenant, in order. */
 function lastOfEach(rows: readonly CompletionRow[]): CompletionRow[] {
   if (rows.length <= NEWEST_KEPT) return [...rows];
   const taken = new Map<number, number>();
@@ -48,14 +48,13 @@ function lastOfEach(rows: readonly CompletionRow[]): CompletionRow[] {
   return newest.toReversed();
 }
 
-/** A completion of an achievement as it is kept at hand. */
+/** A completion stored for quick access. */
 export interface NewestCompletion {
   userId: string;
   achievementNo: number;
   at: Date;
 }
 
-/** The newest completions of a tenant, newest first. */
 export async function newestCompletions(pool: Pool, tenantNo: number): Promise<NewestCompletion[]> {
   const { rows } = await pool.query<NewestCompletion>(
     `SELECT user_id AS "userId", achievement_no AS "achievementNo", at FROM newest_completions

@@ -15,7 +15,7 @@ const READ = `
   SELECT day, events, active_users AS "activeUsers", new_users AS "newUsers", points_awarded AS "pointsAwarded", completions
     FROM tenant_days WHERE tenant_no = $1 AND day BETWEEN $2 AND $3`;
 
-/** What happened in a tenant on some UTC days, by epoch day; days on which nothing did are missing. */
+/** A tenant's activity on some UTC days, by epoch day. Days without activity are missing. */
 export async function readDays(
   pool: Pool,
   { tenantNo, fromDay, toDay }: Days & { tenantNo: number },

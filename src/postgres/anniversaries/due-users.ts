@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 
-/** A user whose full years are to be counted. */
+/** A user whose full years must be counted. */
 export interface DueUser {
   tenantNo: number;
-  /** Version of the tenant's catalog when it was read. */
+  /** Version of the tenant's catalog at the time of the read. */
   version: number;
   userId: string;
   /** Epoch ms. */
@@ -11,9 +11,9 @@ export interface DueUser {
 }
 
 /**
- * The users whose years are to be counted up to a time (epoch ms), the earliest first, of tenants whose data does not rest.
- * One whose last state could not be stored waits until it is: what is read here is older. Reads an index.
- * @param except numbers of tenants to be left out
+ * Users whose years must be counted up to a time (epoch ms), earliest first, except those of archived tenants. A user whose last state could not be
+ * stored is skipped until it is, because the row is outdated. Reads an index.
+ * @param except numbers of tenants to skip
  */
 export async function dueUsers(
   pool: Pool,

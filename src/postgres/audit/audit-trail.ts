@@ -4,18 +4,17 @@ import type { Author } from '../../domain/author.ts';
 import type { Log } from '../../log/log.ts';
 import { writeAudit, type AuditRecord } from './write-audit.ts';
 
-/** What was done outside Postgres: the time is that of the call. */
+/** Records actions outside Postgres, with the time of this call. */
 export type RecordAudit = (record: Omit<AuditRecord, 'nowMs' | 'version'>) => Promise<void>;
 
-/** So many records wait while Postgres is away; then the oldest are dropped, and the log says so. */
+/** Most records that wait while Postgres is unreachable. Beyond that the oldest are dropped, which is logged. */
 const MOST = 10_000;
 const RETRY_MS = 1_000;
 
 /**
- * Records in the audit log what was done where no Postgres transaction does it: in Redis, or by reading. It is recorded
- * after it was done and never makes it fail: while Postgres is away records wait in memory, bounded, and are tried again.
- * A process that dies loses what waits: as a rule the changes of the last milliseconds, with Postgres away those since then.
- * Records that come while others are being written go together with the next statement.
+ * Records actions that have no Postgres transaction (those in Redis, and reads) in the audit log. It does so after the action and never makes it fail:
+ * while Postgres is unreachable, a limited number of records wait in memory for a retry. A process that dies loses waiting records, usually those
+ * of the last milliseconds. Records that arrive during a write are written together by the next statement.
  */
 export class AuditTrail {
   private readonly pool: Pool;
@@ -31,7 +30,7 @@ export class AuditTrail {
     this.log = log;
   }
 
-  /** Records something. Resolves when it is written, or waits to be tried again; never rejects. */
+  /** Records actions. Resolves when they are written or waiting for a retry; never rejects. */
   readonly record: RecordAudit = (record) => {
     if (record.entries.length === 0) return Promise.resolve();
     this.waiting.push({ ...record, nowMs: this.clock.now() });
@@ -39,7 +38,7 @@ export class AuditTrail {
     return (this.tail = this.tail.then(() => (this.retry === null ? this.write() : undefined)));
   };
 
-  /** Writes what waits, again if Postgres was away. To be called when nothing is recorded any more. */
+  /** Writes waiting records, with a retry if Postgres was unreachable. Call it after the last `record`. */
   async close(): Promise<void> {
     await this.tail;
     if (this.retry !== null) clearTimeout(this.retry);
@@ -68,7 +67,7 @@ export class AuditTrail {
     }
   }
 
-  /** What Postgres refuses for what it is would be refused again, and keep back all others: so entries are then written one by one. */
+  /** Postgres would refuse invalid data again and so block all other records. In that case entries are written one by one. */
   private async failed(records: AuditRecord[], error: unknown): Promise<void> {
     if (!isRefused(error)) {
       this.waiting = [...records, ...this.waiting];
@@ -88,11 +87,11 @@ export class AuditTrail {
   }
 }
 
-/** SQLSTATE classes 22 and 23: the data itself is at fault. */
+/** SQLSTATE classes 22 and 23: the data is invalid. */
 function isRefused(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^2[23]/.test(code);
 }
 
-/** What a line of the log says of the request that an entry is about. */
+/** Log fields about an entry's request. */
 const requestOf = ({ requestId = null }: Author): { requestId: string | null } => ({ requestId });

@@ -26,7 +26,7 @@ export interface AuditQuery {
   userId?: string | undefined;
 }
 
-/** What was done of a tenant, and of the organisation unless only the tenant's own is asked for; youngest first. */
+/** Entries about a tenant and, unless only the tenant's own are requested, about the organisation; newest first. */
 export async function readAudit(
   pool: Pool,
   { tenantNo, onlyTenant, ...query }: AuditQuery & { tenantNo: number; onlyTenant: boolean },

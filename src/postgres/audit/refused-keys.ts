@@ -1,9 +1,9 @@
 import type { RecordAudit } from './audit-trail.ts';
 
-/** Prefixes and addresses that an entry names; of further ones it holds the count. */
+/** Most prefixes and addresses in an entry. Others are only counted. */
 const NAMED = 10;
 
-/** What is counted of one reason. */
+/** Counts for one reason. */
 class Refusals {
   private count = 0;
   private readonly prefixes = new Map<string, number>();
@@ -15,7 +15,7 @@ class Refusals {
     if (address !== null) add(this.addresses, address);
   }
 
-  /** As the audit log shows it. */
+  /** The form in the audit log. */
   summary(): object {
     return {
       count: this.count,
@@ -35,9 +35,8 @@ function add(counts: Map<string, number>, name: string): void {
 const A_MINUTE_MS = 60_000;
 
 /**
- * Counts the keys that are refused, and has the audit log record them: one entry a minute and reason at most, from each
- * process, however many there are. It names ten prefixes and addresses at most; a secret is never seen here. What was
- * counted in the last minute is lost with a process that dies.
+ * Counts refused keys and records them in the audit log: at most one entry per minute and reason from each process, with at most ten prefixes and
+ * addresses. Never sees a secret. If the process dies, the counts of the last minute are lost.
  */
 export class RefusedKeys {
   private readonly record: RecordAudit;
@@ -50,7 +49,6 @@ export class RefusedKeys {
     this.everyMs = everyMs;
   }
 
-  /** Counts a refusal. `prefix`: the key's readable part. */
   note({ reason, prefix }: { reason: string; prefix: string | null }, address: string | null): void {
     let refusals = this.counted.get(reason);
     if (refusals === undefined) this.counted.set(reason, (refusals = new Refusals()));
@@ -58,7 +56,7 @@ export class RefusedKeys {
     this.timer ??= setTimeout(() => void this.flush(), this.everyMs).unref();
   }
 
-  /** Records what was counted so far. Never rejects. */
+  /** Records the counts so far. Never rejects. */
   async flush(): Promise<void> {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** When the oldest entry was made, epoch ms; null: there is none. */
+/** Time of the oldest entry (epoch ms), or `null`. */
 export async function oldestAuditMs(pool: Pool): Promise<number | null> {
   const { rows } = await pool.query<{ ms: number | null }>(
     'SELECT (extract(epoch FROM min(at)) * 1000)::float8 AS ms FROM audit_log',
@@ -8,7 +8,7 @@ export async function oldestAuditMs(pool: Pool): Promise<number | null> {
   return rows[0]?.ms ?? null;
 }
 
-/** Deletes up to `most` entries made before a time, the oldest first; how many. */
+/** Deletes up to `most` entries from before a time, oldest first. Returns their number. */
 export async function deleteAuditBefore(
   pool: Pool,
   { beforeMs, most }: { beforeMs: number; most: number },

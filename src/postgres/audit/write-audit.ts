@@ -21,23 +21,23 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** What a caller did. */
+/** An action of a caller. */
 export interface AuditEntry {
   action: AuditAction;
   kind: string;
-  /** A UUID, if what it is about has one. */
+  /** UUID of the subject, if it has one. */
   id?: string | null;
   name?: string | null;
-  /** The ID of the user it is about. */
+  /** ID of the user concerned. */
   userId?: string;
-  /** What the changed fields were and are. */
+  /** Previous and new values of the changed fields. */
   before?: object | undefined;
   after?: object | undefined;
 }
 
-/** What is written of one request. */
+/** The entries of one request. */
 export interface AuditRecord {
-  /** Null: of the organisation. */
+  /** `null` for the organisation. */
   tenantNo: number | null;
   nowMs: number;
   by: Author;
@@ -45,7 +45,7 @@ export interface AuditRecord {
   entries: readonly AuditEntry[];
 }
 
-/** Bytes of JSON kept of what fields were; more is left out. */
+/** Bytes of JSON kept of each set of fields; the rest is omitted. */
 const MOST = 4096;
 
 const jsonOf = (fields: object | undefined): string | null => {
@@ -54,10 +54,10 @@ const jsonOf = (fields: object | undefined): string | null => {
   return json.length > MOST ? null : storableJson(json);
 };
 
-/** Rows of one statement: what makes its text from them holds the event loop. */
+/** Rows per statement. Serialising them blocks the event loop. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Records what was done: in the transaction that does it, where there is one. */
+/** Records actions, in the transaction that performs them if there is one. */
 export async function writeAudit(
   client: Pool | PoolClient,
   records: AuditRecord | readonly AuditRecord[],

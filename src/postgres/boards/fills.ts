@@ -1,18 +1,18 @@
 import type { Pool, PoolClient } from 'pg';
 import { latestJobs, replaceJobs, type Job } from '../jobs.ts';
 
-/** A job to fill a board from history. */
+/** A job that fills a leaderboard from history. */
 export type BoardFill = Job<
   { boardNo: number },
   {
-    /** First day of the first run that Redis holds; null: all are past. Known from the first slice on. */
+    /** First day of the first run in Redis; `null` if all runs are past. Set from the first slice on. */
     openRunDay?: number | null;
-    /** Users who have a score by history. */
+    /** Number of users with a score from history. */
     scored?: number;
   }
 > & { tenantNo: number };
 
-/** Requests that boards be filled, from the beginning if they already are; in the edit's transaction. */
+/** Requests that leaderboards be filled, from the beginning if they are being filled already; in the edit's transaction. */
 export async function requestFills(
   client: PoolClient,
   tenantNo: number,
@@ -27,7 +27,7 @@ export async function requestFills(
   );
 }
 
-/** Deletes the scores of past runs that fillings have collected. */
+/** Deletes the collected scores of past runs. */
 export async function deletePastScores(
   client: PoolClient,
   tenantNo: number,
@@ -39,7 +39,7 @@ export async function deletePastScores(
   ]);
 }
 
-/** First day of the first run of a board that Redis holds; null: all are past. */
+/** First day of a leaderboard's first run in Redis; `null` if all runs are past. */
 export async function firstOpenRun(
   client: PoolClient,
   { tenantNo, parameters: { boardNo } }: BoardFill,
@@ -51,6 +51,6 @@ export async function firstOpenRun(
   return rows[0]?.openRunDay ?? null;
 }
 
-/** A tenant's fillings, newest first. */
+/** A tenant's fill jobs, newest first. */
 export const listFills = (pool: Pool, tenantNo: number): Promise<BoardFill[]> =>
   latestJobs(pool, { kind: 'leaderboard_filling', tenantNo });

@@ -12,7 +12,7 @@ export interface OverRun {
   finalMs: number;
 }
 
-/** A group of it, and how far it is copied. */
+/** A group of an ended run, and the progress of copying it. */
 export interface CopiedGroup {
   id: number;
   members: number;
@@ -20,7 +20,7 @@ export interface CopiedGroup {
   isDone: boolean;
 }
 
-/** Begins to copy a run, or finds it begun: its ID. */
+/** Starts copying a run, or continues if it was started. Returns its ID. */
 export async function beginRun(pool: Pool, run: OverRun): Promise<number> {
   const values = [run.tenantNo, run.boardNo, run.runDay, run.lastDay, new Date(run.finalMs)];
   await pool.query(
@@ -35,7 +35,7 @@ export async function beginRun(pool: Pool, run: OverRun): Promise<number> {
   return rows[0]!.id;
 }
 
-/** Adds runs of a board that nobody is in: final at once, and nothing of them is in Redis. */
+/** Adds a leaderboard's empty runs. They are final at once and have no data in Redis. */
 export async function addEmptyRuns(client: PoolClient, runs: readonly OverRun[]): Promise<void> {
   const [first] = runs;
   if (first === undefined) return;
@@ -54,7 +54,7 @@ export async function addEmptyRuns(client: PoolClient, runs: readonly OverRun[])
   );
 }
 
-/** The group of a run, by name, made if it is not there; locked for the transaction. */
+/** A run's group, by name. Creates it if necessary and locks it for the transaction. */
 export async function lockGroup(client: PoolClient, runId: number, name: string): Promise<CopiedGroup> {
   const values = [runId, storableText(name)];
   await client.query(
@@ -69,7 +69,6 @@ export async function lockGroup(client: PoolClient, runId: number, name: string)
   return rows[0]!;
 }
 
-/** The last member copied. */
 export async function lastCopied(
   client: PoolClient,
   { id, members }: CopiedGroup,
@@ -81,7 +80,7 @@ export async function lastCopied(
   return rows[0] ?? null;
 }
 
-/** Adds the members after those copied to a locked group. */
+/** Appends members to a locked group. */
 export async function addMembers(
   client: PoolClient,
   { tenantNo, group }: { tenantNo: number; group: CopiedGroup },
@@ -102,20 +101,20 @@ export async function addMembers(
   );
 }
 
-/** Takes what was copied of a group back, to be copied again. */
+/** Deletes the copied members of a group, so that it can be copied again. */
 export async function dropMembers(client: PoolClient, { id }: CopiedGroup): Promise<void> {
   await client.query('DELETE FROM board_finals WHERE group_id = $1', [id]);
   await client.query('UPDATE board_run_groups SET members = 0, participants = 0, is_done = false WHERE id = $1', [id]);
 }
 
-/** Declares a run final: from now on it is read from here. */
+/** Marks a run as final. From now on it is read from Postgres. */
 export async function finishRun(client: PoolClient, runId: number): Promise<void> {
   await client.query('UPDATE board_runs SET is_final = true WHERE id = $1', [runId]);
 }
 
 /**
- * Final runs whose sorted sets are still in Redis, from before a time; oldest first.
- * @param except boards to be left out: `<tenant no>:<board no>`
+ * Final runs from before a time whose sorted sets are still in Redis; oldest first.
+ * @param except leaderboards to skip, as `<tenant no>:<board no>`
  */
 export async function runsToClear(
   pool: Pool,
@@ -133,7 +132,7 @@ export async function runsToClear(
   return rows;
 }
 
-/** Notes that the sorted sets of a run have left Redis. */
+/** Records that a run's sorted sets were removed from Redis. */
 export async function noteCleared(pool: Pool, runId: number): Promise<void> {
   await pool.query('UPDATE board_runs SET is_cleared = true WHERE id = $1', [runId]);
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** Names a run of a board. */
+/** Identifies a run of a leaderboard. */
 interface RunNamed {
   tenantNo: number;
   boardNo: number;
@@ -16,7 +16,7 @@ export interface FinalMember {
 
 const FINAL_RUN = 'run.tenant_no = $1 AND run.board_no = $2 AND run.run_day = $3 AND run.is_final';
 
-/** A group of a final run; `id` null: nobody is in it. Null: the run is not final. */
+/** A group of a final run; `id` is `null` if the group is empty. `null` if the run is not final. */
 export async function finalGroup(
   pool: Pool,
   { tenantNo, boardNo, runDay }: RunNamed,
@@ -32,7 +32,7 @@ export async function finalGroup(
   return rows[0] ?? null;
 }
 
-/** The groups of a run that had members when it became final; none while it is not. */
+/** Groups that had members when the run became final; none if it is not final. */
 export async function finalGroups(pool: Pool, { tenantNo, boardNo, runDay }: RunNamed): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT grp.name FROM board_runs AS run JOIN board_run_groups AS grp ON grp.run_id = run.id
@@ -42,7 +42,7 @@ export async function finalGroups(pool: Pool, { tenantNo, boardNo, runDay }: Run
   return rows.map(({ name }) => name);
 }
 
-/** Members of a group from a place on, best first. */
+/** Members of a group from a rank on, best first. */
 export async function finalPage(
   pool: Pool,
   { groupId, from, count }: { groupId: number; from: number; count: number },
@@ -55,7 +55,7 @@ export async function finalPage(
   return rows;
 }
 
-/** A user's place in a group. */
+/** A user's final rank in a group. */
 export async function finalMember(
   pool: Pool,
   { tenantNo, groupId }: { tenantNo: number; groupId: number },
@@ -68,7 +68,7 @@ export async function finalMember(
   return rows[0] ?? null;
 }
 
-/** How a user ended one final run. */
+/** A user's result in a final run. */
 export interface FinalPlace {
   boardNo: number;
   runDay: number;
@@ -77,11 +77,11 @@ export interface FinalPlace {
   group: string;
   rank: number;
   score: number;
-  /** Whether the rank was within the board's maximum. */
+  /** Whether the rank was within the leaderboard's maximum of participants. */
   participates: boolean;
 }
 
-/** How a user ended the final runs of a tenant's boards; of one run, if it is named. */
+/** A user's results in the final runs of a tenant's leaderboards, or in one run. */
 export async function finalPlaces(
   pool: Pool,
   tenantNo: number,
@@ -102,7 +102,7 @@ export async function finalPlaces(
   return rows;
 }
 
-/** Which of some runs are final; and the day each ended on, and when it became so. */
+/** Those runs that are final, with their last day and when they became final. */
 export async function finalOf(
   pool: Pool,
   tenantNo: number,

@@ -4,15 +4,15 @@ import { type HistorySum } from '../../packed/packed-arrays.ts';
 import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
 import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
 
-/** What a board adds up: values of a metric's events, or awards of a points system. */
+/** What a leaderboard adds up: values of a metric's events, or awards of a points system. */
 export type Counted = { metricNo: number } | { systemNo: number };
 
-/** The times of day that count, and what the zones of the users made of them. */
+/** The times of day that count, and the users' zone offsets. */
 export interface CountedTimes {
-  /** Seconds of the local day, from to before to; the window may span midnight. */
+  /** Seconds of the local day, `from` inclusive, `to` exclusive. The window may span midnight. */
   from: number;
   to: number;
-  /** By user: from when until when (epoch ms) which offset from UTC held. */
+  /** The periods (epoch ms) in which each user had an offset from UTC. */
   offsets: { userId: string; sinceMs: number; untilMs: number; seconds: number }[];
 }
 
@@ -20,23 +20,23 @@ export interface HistoryQuery {
   tenantNo: number;
   ids: readonly string[];
   counted: Counted;
-  /** First days of the runs, ascending; the first is the board's first day. */
+  /** First days of the runs, ascending; the first one is the leaderboard's first day. */
   runDays: readonly number[];
-  /** The board's last day; null: none. */
+  /** The leaderboard's last day; `null` if it has no end. */
   lastDay: number | null;
-  /** Null: all day. */
+  /** `null` if all times of day count. */
   times: CountedTimes | null;
 }
 
 export interface HistorySums {
   id: string;
-  /** The packed state that belongs to the sums: both are of one snapshot. */
+  /** The packed state, from the same snapshot as the sums. */
   state: Buffer;
-  /** Run day, whole, micros; of the runs in which there is anything. */
+  /** Run day, whole, micros; only for runs with events or awards. */
   sums: HistorySum[];
 }
 
-/** `at`: when what counts happened. */
+/** `at`: SQL for the time of the event or award. */
 const times = (at: string): string => `
   AND EXISTS (
     SELECT FROM unnest($8::text[], $9::timestamptz[], $10::timestamptz[], $11::integer[]) AS held (user_id, since, until, seconds)
@@ -55,7 +55,7 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
       : (['awards', 'awarded', 'system_no', 'at'] as const);
   const where = `${no} = $3 AND local_date >= ($4::date[])[1] AND ($6::date IS NULL OR local_date <= $6)`;
   const asked = { user: 'users.id', where, firstId: '$7' };
-  // Sums of days do not say at which time of the day: events that were dropped do not count where that matters.
+  // Sums of days contain no time of day. If it matters, dropped events do not count.
   const kept = table === 'events' ? eventsAndSums(asked) : awardsAndSums(asked);
   const from =
     held === null
@@ -69,7 +69,7 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
       FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
 };
 
-/** What some users have earned on a board, by run. */
+/** What some users have earned on a leaderboard, by run. */
 export async function historySums(client: Pool | PoolClient, query: HistoryQuery): Promise<HistorySums[]> {
   const { tenantNo, ids, counted, runDays, lastDay, times } = query;
   const no = 'metricNo' in counted ? counted.metricNo : counted.systemNo;

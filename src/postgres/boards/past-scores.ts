@@ -8,7 +8,7 @@ export interface PastScore {
   score: number;
 }
 
-/** Puts scores of past runs by, until everybody's are there. */
+/** Collects scores of past runs until those of all users are complete. */
 export async function putPastScores(
   client: PoolClient,
   { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
@@ -30,7 +30,7 @@ export async function putPastScores(
 }
 
 /**
- * Makes final runs of the scores put by. Runs that are final already stay as they are.
+ * Creates final runs from the collected scores. Runs that are already final stay unchanged.
  * @param runs the past runs, with their last day and when they became final
  */
 export async function rankPastScores(

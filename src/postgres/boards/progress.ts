@@ -1,17 +1,17 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
 
-/** A board that is switched on, and how far the clock has come with it. */
+/** An active leaderboard, and the clock's progress with it. */
 export interface BoardProgress {
   tenantNo: number;
   board: Leaderboard;
-  /** First day of the oldest run that is not final; null: all are. */
+  /** First day of the oldest run that is not final; `null` if all are. */
   nextRunDay: number | null;
-  /** The first day of which no snapshot is taken. */
+  /** The first day without a snapshot. */
   nextSnapshotDay: number;
-  /** It is still to be filled from history. */
+  /** Whether it is still being filled from history. */
   isFilling: boolean;
-  /** Its scores may change without an event: by points for time. Those of boards of streaks do at midnights. */
+  /** Whether `time` triggers can change its scores without an event. Leaderboards that rank by streak change at midnight in any case. */
   isPaidForTime: boolean;
 }
 
@@ -30,7 +30,7 @@ const SELECT = `
     JOIN board_progress AS progress ON progress.tenant_no = resource.tenant_no AND progress.board_no = resource.no
    WHERE resource.kind = 'leaderboard' AND resource.deleted IS NULL AND resource.doc ->> 'status' <> 'inactive'`;
 
-/** The boards that are switched on, of all tenants or of one; oldest first. */
+/** The active leaderboards of all tenants or of one; oldest first. */
 export async function boardsInProgress(pool: Pool, tenantNo: number | null = null): Promise<BoardProgress[]> {
   const { rows } = await pool.query<BoardProgress>(
     `${SELECT} AND resource.tenant_no = coalesce($1, resource.tenant_no) ORDER BY resource.created, resource.no`,
@@ -39,7 +39,7 @@ export async function boardsInProgress(pool: Pool, tenantNo: number | null = nul
   return rows;
 }
 
-/** Begins to follow boards that were switched on, in the edit's transaction. */
+/** Starts to follow activated leaderboards, in the edit's transaction. */
 export async function trackBoards(
   client: PoolClient,
   tenantNo: number,
@@ -60,10 +60,7 @@ export async function trackBoards(
   );
 }
 
-/**
- * Locks a board's progress for the transaction. False: it is elsewhere than the caller saw it, or another process
- * holds it.
- */
+/** Locks a leaderboard's progress for the transaction. False if it changed since the caller read it, or another process holds it. */
 export async function lockProgress(
   client: PoolClient,
   { tenantNo, boardNo, ...seen }: { tenantNo: number; boardNo: number; runDay?: number; snapshotDay?: number },
@@ -81,7 +78,7 @@ export async function lockProgress(
   );
 }
 
-/** Moves a locked progress: the run after a final one (null: there is none), or the day after a snapshot's. */
+/** Advances a locked progress: to the run after a final one (`null` if there is none), or to the day after a snapshot. */
 export async function moveProgress(
   client: PoolClient,
   { tenantNo, boardNo, ...to }: { tenantNo: number; boardNo: number; runDay?: number | null; snapshotDay?: number },

@@ -10,7 +10,7 @@ export interface StoredPart {
   packed: Buffer;
 }
 
-/** The parts of a tenant's snapshots that a hash falls in, and that hold some bytes. */
+/** Parts of a tenant's snapshots that cover a hash and contain certain bytes. */
 export async function snapshotPartsWith(
   client: Pool | PoolClient,
   tenantNo: number,
@@ -29,7 +29,7 @@ export async function snapshotPartsWith(
   return rows;
 }
 
-/** Stores parts again. */
+/** Replaces stored parts. */
 export async function replaceSnapshotParts(
   client: PoolClient,
   tenantNo: number,

@@ -6,7 +6,7 @@ interface RunNamed {
   runDay: number;
 }
 
-/** Snapshots of the days of a run on which nothing moved it; in `packed.length` parts (a power of 2). */
+/** Snapshots of a run for days without changes, in `packed.length` parts (a power of 2). */
 export interface TakenSnapshots {
   runDay: number;
   fromDay: number;
@@ -14,7 +14,7 @@ export interface TakenSnapshots {
   packed: readonly Buffer[];
 }
 
-/** Adds daily snapshots of a board. Parts that are as they were are not stored again. */
+/** Adds daily snapshots of a leaderboard. Unchanged parts are not stored again. */
 export async function addSnapshots(
   client: PoolClient,
   { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
@@ -35,7 +35,7 @@ export async function addSnapshots(
     ],
   );
   for (const { runDay, fromDay, packed } of taken) {
-    // Of a run that nobody was in yet nothing is to be said.
+    // An empty run needs no snapshot.
     if (fromDay === runDay && packed.every((part) => part.length === 0)) continue;
     await client.query(
       `INSERT INTO board_snapshot_parts (tenant_no, board_no, run_day, parts, part, day, packed)
@@ -51,7 +51,7 @@ export async function addSnapshots(
   }
 }
 
-/** The last snapshots of a run, oldest first, each with the part that a user's hash falls in. */
+/** The last snapshots of a run, oldest first, each with only the part that contains a user's hash. */
 export async function lastSnapshots(
   pool: Pool,
   { tenantNo, boardNo, runDay }: RunNamed,

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import { transaction } from '../transaction.ts';
 
-/** A board that no longer exists: deleted, or it got another number because it is to score something else. */
+/** A leaderboard that was deleted, or that got a new number because its scoring changed. */
 export interface DeadBoard {
   tenantNo: number;
   boardNo: number;
 }
 
-/** Boards that no longer exist and may have sets in Redis, and when Redis was last scanned (epoch day; null: never). */
+/** Leaderboards that no longer exist but may have sets in Redis, and the day of the last scan of Redis (epoch day; `null` for never). */
 export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
   const [{ rows: dead }, { rows: swept }] = await Promise.all([
     pool.query<DeadBoard>(
@@ -21,7 +21,7 @@ export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptD
   return { dead, sweptDay: swept[0]?.sweptDay ?? null };
 }
 
-/** Notes that Redis holds nothing of a dead board any more. */
+/** Records that Redis holds nothing of a deleted leaderboard any longer. */
 export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query(
@@ -32,7 +32,7 @@ export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard):
   });
 }
 
-/** Notes that Redis was scanned on a day. */
+/** Records the day of a scan of Redis. */
 export async function noteSwept(pool: Pool, day: number): Promise<void> {
   await pool.query(
     `INSERT INTO stray_sets (swept_day) VALUES ($1)

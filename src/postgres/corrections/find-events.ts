@@ -7,12 +7,12 @@ export interface EventsOfUser {
   userId: string;
   metricNos: readonly number[];
   fromMs: number;
-  /** Not included. */
+  /** Exclusive. */
   toMs: number;
   most: number;
 }
 
-/** How long before it is applied an event may get its ID: those of batches wait. */
+/** How long before its application an event may get its ID: events of batches wait. */
 const ID_BEFORE_MS = 86_400_000;
 
 /** Parameters: tenant, user, metrics, from and to (epoch ms). */
@@ -20,8 +20,8 @@ const SENT = `e.tenant_no = $1 AND e.user_id = $2 AND e.metric_no = ANY ($3::int
           AND e.at >= to_timestamp($4 / 1000.0) AND e.at < to_timestamp($5 / 1000.0)`;
 
 /**
- * IDs (32 hex digits) of the events that a user sent in a time, oldest first, at most `most`; without opposite events and those
- * that are reversed already. An index scan of the days a metric, and one of those that came days late (`events_late`).
+ * IDs (32 hex digits) of the events that a user sent in a period, oldest first, at most `most`. Excludes opposite and reversed events. Scans an index for
+ * the days of each metric, and another for events that came days late (`events_late`).
  */
 export async function findEvents(
   pool: Pool,

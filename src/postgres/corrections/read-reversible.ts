@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 
-/** An event as its reversal needs it. */
+/** The fields of an event that its reversal needs. */
 export interface StoredEvent {
   /** 32 hex digits. */
   id: string;
@@ -13,16 +13,15 @@ export interface StoredEvent {
   atMs: number;
   /** When it happened, epoch ms. */
   occurredMs: number;
-  /** The user's local date of that, `YYYY-MM-DD`. */
+  /** The user's local date of that time, `YYYY-MM-DD`. */
   localDate: string;
   attributes: Record<string, string> | null;
-  /** 32 hex digits of the event that this one is the opposite of; null: it is none. */
+  /** The event that this one reverses (32 hex digits); `null` for ordinary events. */
   reverses: string | null;
 }
 
-/** A reversal as it is stored. */
 export interface StoredReversal {
-  /** 32 hex digits: of the opposite event. */
+  /** ID of the opposite event, 32 hex digits. */
   id: string;
   root: string;
   inForce: boolean;
@@ -30,26 +29,25 @@ export interface StoredReversal {
   revoked: PackedCompletion[];
 }
 
-/** A completion of an achievement. */
 export interface StoredCompletion {
   achievementNo: number;
   atMs: number;
-  /** Whether the event completed it, or one that is reversed. */
+  /** Whether this event or a reversed one completed it. */
   ofEvent: boolean;
 }
 
-/** What an ID of a time begins with. */
+/** The first digits of an ID created at a time. */
 const idAt = (ms: number): string => Math.max(ms, 0).toString(16).padStart(12, '0');
 
-/** A UUID as 32 hex digits. */
+/** SQL: a UUID as 32 hex digits. */
 const digitsOf = (column: string): string => `replace(${column}::text, '-', '')`;
 
-/** An award as COMPENSATED. */
+/** SQL: an award as COMPENSATED. */
 const compensated = (award: string): string =>
   `json_build_array(${digitsOf(`${award}.id`)}, ${award}.system_no, ${award}.trigger_no, ${award}.awarded,
                     ${award}.local_date::date - DATE '1970-01-01', (extract(epoch FROM ${award}.at) * 1000)::bigint)`;
 
-/** An event of a tenant, `id` 32 hex digits or a UUID; null: there is none. */
+/** An event of a tenant by ID (32 hex digits or UUID), or `null`. */
 export async function readEvent(client: PoolClient, tenantNo: number, id: string): Promise<StoredEvent | null> {
   const { rows } = await client.query<StoredEvent>(
     `SELECT ${digitsOf('events.id')} AS id, user_id AS "userId", metric_no AS "metricNo", value::text AS value,
@@ -63,7 +61,7 @@ export async function readEvent(client: PoolClient, tenantNo: number, id: string
   return rows[0] ?? null;
 }
 
-/** The last reversal of the event at the root, or of one of its reversals; null: there was none. */
+/** The last reversal of a root event or of one of its reversals, or `null`. */
 export async function readLastReversal(client: PoolClient, root: string): Promise<StoredReversal | null> {
   const { rows } = await client.query<StoredReversal>(
     `SELECT ${digitsOf('reversals.id')} AS id, ${digitsOf('root_id')} AS root, in_force AS "inForce", awards, revoked
@@ -73,7 +71,7 @@ export async function readLastReversal(client: PoolClient, root: string): Promis
   return rows[0] ?? null;
 }
 
-/** The event at the root of a reversal; null: the event is no reversal. */
+/** The root event of a reversal; `null` if the event is not a reversal. */
 export async function readRoot(client: PoolClient, id: string): Promise<string | null> {
   const { rows } = await client.query<{ root: string }>(
     `SELECT ${digitsOf('root_id')} AS root FROM reversals WHERE id = $1`,
@@ -82,7 +80,7 @@ export async function readRoot(client: PoolClient, id: string): Promise<string |
   return rows[0]?.root ?? null;
 }
 
-/** What an event awarded in the systems, as a reversal takes it. One index scan a system. */
+/** What an event awarded, in the form that a reversal needs. One index scan per points system. */
 export async function readAwards(
   client: PoolClient,
   { tenantNo, userId, id, systemNos }: { tenantNo: number; userId: string; id: string; systemNos: readonly number[] },
@@ -97,14 +95,14 @@ export async function readAwards(
   return rows.map(({ award }) => award);
 }
 
-/** How long before an event is applied its ID may be made: events of batches wait. */
+/** How long before its application an event's ID may be created: events of batches wait. */
 const ID_BEFORE_MS = 86_400_000;
-/** Clocks of several machines. */
+/** Allowance for clock differences between machines. */
 const ID_AFTER_MS = 60_000;
 
 /**
- * What some triggers awarded a user at some times, as a reversal takes it; not what reversals gave and took. Reads the user's
- * awards of a day a system and time.
+ * What some triggers awarded a user at some times, in the form that a reversal needs, without awards of reversals. Reads one day of the
+ * user's awards per system and time.
  */
 export async function readAwardsOf(
   client: PoolClient,
@@ -139,7 +137,7 @@ export async function readAwardsOf(
   return rows.map(({ award }) => award);
 }
 
-/** Which of some awards (32 hex digits each) reversals of other events have taken that are in force. */
+/** Those awards (32 hex digits each) that effective reversals of other events have taken. */
 export async function readHeld(
   client: PoolClient,
   { tenantNo, userId, root, awards }: { tenantNo: number; userId: string; root: string; awards: readonly string[] },
@@ -154,7 +152,7 @@ export async function readHeld(
   return rows.map(({ award }) => award);
 }
 
-/** The achievements that a user completed; of those from before causes were stored the time says by which event. */
+/** Achievements that a user completed. For completions older than stored causes, the time decides which event caused them. */
 export async function readCompletions(
   client: PoolClient,
   tenantNo: number,

@@ -2,25 +2,25 @@ import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/dead-letters.ts';
 import { storableText } from '../storable-json.ts';
 
-/** An entry of the outbox that is not stored, or not all of it. */
+/** An outbox entry that Postgres did not store completely. */
 export interface DeadLetter {
   id: string;
   shard: number;
   position: string;
-  /** As the entry says; null: it could not be read. */
+  /** The tenant in the entry; `null` if it is unreadable. */
   tenantNo: number | null;
   parts: FailedPart[];
   reason: string;
   status: 'waiting' | 'stored';
-  /** How often it was tried again. */
+  /** Number of retries. */
   tries: number;
   created: Date;
   updated: Date;
 }
 
-/** The same with the bytes of the entry (`src/redis/outbox-entry.ts`). */
+/** Includes the entry's bytes (`src/redis/outbox-entry.ts`). */
 export interface WholeDeadLetter extends DeadLetter {
-  /** Null: stored since, or Redis keeps them. */
+  /** `null` if they have been stored, or if Redis keeps them. */
   entry: Buffer | null;
   inRedis: boolean;
 }
@@ -30,11 +30,11 @@ const WHOLE = `${COLUMNS}, entry, in_redis AS "inRedis"`;
 
 export interface NewDeadLetter extends Pick<DeadLetter, 'shard' | 'position' | 'tenantNo' | 'parts' | 'reason'> {
   userIds: string[];
-  /** Null: Redis keeps it. */
+  /** `null` if Redis keeps them. */
   entry: Buffer | null;
 }
 
-/** Adds one, and counts it; its ID. */
+/** Adds and counts a dead letter. Returns its ID. */
 export async function insertLetter(client: PoolClient, letter: NewDeadLetter): Promise<string> {
   const { shard, position, tenantNo, userIds, entry, parts, reason } = letter;
   const { rows } = await client.query<{ id: string }>(
@@ -46,7 +46,7 @@ export async function insertLetter(client: PoolClient, letter: NewDeadLetter): P
   return rows[0]!.id;
 }
 
-/** What a user's ID may hold, jsonb may not. */
+/** User IDs may contain characters that jsonb does not allow. */
 const partsJson = (parts: readonly FailedPart[]): string =>
   JSON.stringify(parts.map((part) => (part.user === undefined ? part : { ...part, user: storableText(part.user) })));
 
@@ -56,7 +56,7 @@ export interface LetterQuery {
   status?: DeadLetter['status'] | undefined;
 }
 
-/** Some of them, oldest first. */
+/** A page of dead letters, oldest first. */
 export async function listLetters(pool: Pool, { limit, skip, status }: LetterQuery): Promise<DeadLetter[]> {
   const { rows } = await pool.query<DeadLetter>(
     `SELECT ${COLUMNS} FROM dead_letters WHERE ($3::text IS NULL OR status = $3) ORDER BY created, id LIMIT $1 OFFSET $2`,
@@ -65,13 +65,13 @@ export async function listLetters(pool: Pool, { limit, skip, status }: LetterQue
   return rows;
 }
 
-/** One of them; null: there is none. */
+/** A dead letter by ID, or `null`. */
 export async function readLetter(client: Pool | PoolClient, id: string): Promise<WholeDeadLetter | null> {
   const { rows } = await client.query<WholeDeadLetter>(`SELECT ${WHOLE} FROM dead_letters WHERE id = $1`, [id]);
   return rows[0] ?? null;
 }
 
-/** Those waiting that name a user of a tenant, or may do so because Redis keeps them; locked. */
+/** Waiting dead letters that name a user of a tenant, or might (because Redis keeps them). Locks them. */
 export async function lettersAbout(
   client: PoolClient,
   { tenantNo, userId }: { tenantNo: number; userId: string },
@@ -84,7 +84,7 @@ export async function lettersAbout(
   return rows;
 }
 
-/** Notes that all of it is stored: what it held leaves with that. */
+/** Records that the entry is completely stored, and deletes its contents. */
 export async function noteStored(client: PoolClient, id: string): Promise<void> {
   await client.query(
     `UPDATE dead_letters SET status = 'stored', entry = NULL, in_redis = false, user_ids = '{}', parts = '[]',
@@ -93,7 +93,7 @@ export async function noteStored(client: PoolClient, id: string): Promise<void> 
   );
 }
 
-/** Notes what of it could not be stored this time. */
+/** Records which parts still could not be stored. */
 export async function noteTried(client: PoolClient, id: string, parts: readonly FailedPart[]): Promise<void> {
   await client.query(
     'UPDATE dead_letters SET parts = $2, reason = $3, tries = tries + 1, updated = now() WHERE id = $1',
@@ -101,7 +101,7 @@ export async function noteTried(client: PoolClient, id: string, parts: readonly 
   );
 }
 
-/** Leaves out a user: of those it names, and of what it holds. */
+/** Removes a user from the entry's contents and from its list of users. */
 export async function rewriteLetter(
   client: PoolClient,
   { id, entry, parts, userId }: { id: string; entry: Buffer | null; parts: readonly FailedPart[]; userId: string },
@@ -112,7 +112,7 @@ export async function rewriteLetter(
   );
 }
 
-/** Removes some; those that there were. */
+/** Deletes dead letters; returns those that existed. */
 export async function deleteLetters(
   client: PoolClient,
   ids: readonly string[],
@@ -124,7 +124,7 @@ export async function deleteLetters(
   return rows;
 }
 
-/** How many wait, and how many there ever were. */
+/** Number of waiting dead letters, and of all ever. */
 export async function countLetters(pool: Pool): Promise<{ waiting: number; ever: number }> {
   const { rows } = await pool.query<{ waiting: number; ever: number }>(
     `SELECT (SELECT count(*)::float8 FROM dead_letters WHERE status = 'waiting') AS waiting,

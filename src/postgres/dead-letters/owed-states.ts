@@ -4,13 +4,11 @@ import { storableText } from '../storable-json.ts';
 interface Owed {
   tenantNo: number;
   userIds: readonly string[];
-  /** Position of the entry that holds the states. */
+  /** Position of the entry with the states. */
   position: string;
 }
 
-/**
- * Notes that states of users could not be stored: their next ones are written whole. A user who has no row needs none.
- */
+/** Records that states of users could not be stored, so that their next ones are written completely. Users without a row need no record. */
 export async function noteOwed(client: PoolClient, { tenantNo, userIds, position }: Owed): Promise<void> {
   if (userIds.length === 0) return;
   await client.query('UPDATE users SET owed_position = $3 WHERE tenant_no = $1 AND id = ANY ($2)', [
@@ -20,7 +18,7 @@ export async function noteOwed(client: PoolClient, { tenantNo, userIds, position
   ]);
 }
 
-/** Of some users those who have a state that is younger than an entry's: the entry's is of no use any more. */
+/** Those users whose stored state is newer than an entry's, which makes the entry's obsolete. */
 export async function supersededUsers(
   client: PoolClient,
   { tenantNo, userIds, position }: Owed,
@@ -32,7 +30,7 @@ export async function supersededUsers(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** The positions of the waiting entries that hold a state of a user. */
+/** Positions of the waiting entries that contain a state of a user. */
 export async function positionsOwed(
   client: PoolClient,
   { tenantNo, userId }: { tenantNo: number; userId: string },

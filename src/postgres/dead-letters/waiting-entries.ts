@@ -3,7 +3,7 @@ import type { WholeDeadLetter } from './letters.ts';
 
 export type WaitingEntry = Pick<WholeDeadLetter, 'id' | 'shard' | 'position' | 'parts' | 'entry' | 'inRedis'>;
 
-/** A page of the dead letters that wait, in the order of their IDs; `after`: the last ID of the page before. */
+/** A page of the waiting dead letters, ordered by ID. `after`: the last ID of the previous page. */
 export async function waitingEntries(
   pool: Pool,
   { after, limit }: { after: string | null; limit: number },

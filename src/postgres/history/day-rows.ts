@@ -1,19 +1,19 @@
 import type { Pool } from 'pg';
 import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
 
-/** Changes by local day, as of one moment. */
+/** Changes by local day, read at one moment. */
 export interface DayRows {
-  /** The user's packed state; null for one who is not stored yet. */
+  /** The user's packed state; `null` if the user is not stored yet. */
   state: Buffer | null;
-  /** Sum of the changes after the last day that was asked for, as decimal text. */
+  /** Sum of the changes after the last requested day, as decimal text. */
   later: string;
-  /** Epoch days on which something changed, in order. */
+  /** Epoch days with changes, ascending. */
   days: number[];
-  /** Decimal text, one for each of `days`. */
+  /** Decimal text, one per entry of `days`. */
   changes: string[];
 }
 
-/** Which rows: of one user and metric or points system, from a day on. Parameters as of `dayRowsQuery`. */
+/** Selects rows of one user and metric or points system since a day. Parameters as for `dayRowsQuery`. */
 export const ofNumber = (column: 'metric_no' | 'system_no'): { user: string; where: string; firstId: string } => ({
   user: '$2',
   where: `${column} = $3 AND local_date >= DATE '1970-01-01' + $4::int`,
@@ -21,8 +21,8 @@ export const ofNumber = (column: 'metric_no' | 'system_no'): { user: string; whe
 });
 
 /**
- * The query of `readDayRows`. Parameters: tenant number, user ID, number of a metric or points system, first and last epoch
- * day, first ID (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `change`: their column.
+ * Query of `readDayRows`. Parameters: tenant number, user ID, number of a metric or points system, first and last epoch day, first ID
+ * (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `change`: their column.
  */
 export const dayRowsQuery = (kept: string, change: string): string => `
   WITH days AS MATERIALIZED (
@@ -37,7 +37,6 @@ export const dayRowsQuery = (kept: string, change: string): string => `
     ARRAY(SELECT change::text FROM days WHERE day <= $5::int ORDER BY day) AS changes,
     ${mayBeEarlier('$4::int')} AS "mayBeEarlier"`;
 
-/** Whose days, and which. */
 export interface AskedDays {
   tenantNo: number;
   userId: string;
@@ -46,8 +45,8 @@ export interface AskedDays {
 }
 
 /**
- * What something of a user changed by on each of some local days, what came later, and the user's state: all as of one moment,
- * so that the totals follow without reading anything from before the first day.
+ * The changes on each local day, the sum of later changes, and the user's state, all read at one moment. The totals follow from these without
+ * reading anything before the first day.
  */
 export async function readDayRows(
   pool: Pool,

@@ -4,6 +4,6 @@ import { dayRowsQuery, ofNumber, readDayRows, type AskedDays, type DayRows } fro
 
 export const METRIC_DAYS = dayRowsQuery(eventsAndSums(ofNumber('metric_no')), 'value');
 
-/** What a user's events of a metric added on each of some local days, see `readDayRows`. */
+/** Sums of a user's events of a metric on each of some local days; see `readDayRows`. */
 export const metricDays = (pool: Pool, { metricNo, ...days }: AskedDays & { metricNo: number }): Promise<DayRows> =>
   readDayRows(pool, METRIC_DAYS, { ...days, no: metricNo });

@@ -1,21 +1,21 @@
 import type { Pool } from 'pg';
 import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
 
-/** The changes of a fair sample of a tenant's users: of all of them while there are not more than asked for. */
+/** Changes of a random sample of a tenant's users; of all users if there are no more than requested. */
 export interface SampledChanges {
   users: number;
-  /** By number of the metric or points system: the changes of those users who had any in the days, unordered. */
+  /** By number of the metric or points system: changes of the users who have any in these days, unordered. */
   changes: Map<number, number[]>;
 }
 
-/** A row of the statements: without a number, the size of the sample; else the changes. */
+/** A row of the statements: the size of the sample if it has no number, otherwise the changes. */
 interface SampledRow {
   no: number | null;
   changes: number[];
   mayBeEarlier: boolean;
 }
 
-/** Which rows: of one of the sampled users, in some local days. Parameters as of `sampledChangesQuery`. */
+/** Selects rows of a sampled user on some local days. Parameters as for `sampledChangesQuery`. */
 export const OF_SAMPLED_USER = {
   user: 'sample.id',
   where: "local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int",
@@ -23,8 +23,8 @@ export const OF_SAMPLED_USER = {
 };
 
 /**
- * The query of `readSampledChanges`. Parameters: tenant number, number of users, first and last epoch day, first ID
- * (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `no`, `change`: their columns.
+ * Query of `readSampledChanges`. Parameters: tenant number, number of users, first and last epoch day, first ID (`readSinceDay`). `kept`: rows or sums
+ * (`eventsAndSums`). `no`, `change`: their columns.
  */
 export const sampledChangesQuery = (kept: string, { no, change }: { no: string; change: string }): string => `
   WITH sample AS MATERIALIZED (
@@ -40,7 +40,6 @@ export const sampledChangesQuery = (kept: string, { no, change }: { no: string; 
   UNION ALL
   SELECT no, array_agg(change), false FROM changes GROUP BY no`;
 
-/** Of how many users, and in which days. */
 export interface AskedSample {
   tenantNo: number;
   users: number;
@@ -48,7 +47,7 @@ export interface AskedSample {
   toDay: number;
 }
 
-/** What each sampled user's totals changed by in some local days. */
+/** Changes of each sampled user's totals over some local days. */
 export async function readSampledChanges(
   pool: Pool,
   query: string,

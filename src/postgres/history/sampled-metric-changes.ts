@@ -13,6 +13,6 @@ export const SAMPLED_METRIC_CHANGES = sampledChangesQuery(eventsAndSums(OF_SAMPL
   change: 'value',
 });
 
-/** What the events of each sampled user added to each metric in some local days. */
+/** Sums of each sampled user's events per metric, over some local days. */
 export const sampledMetricChanges = (pool: Pool, asked: AskedSample): Promise<SampledChanges> =>
   readSampledChanges(pool, SAMPLED_METRIC_CHANGES, asked);

@@ -13,6 +13,6 @@ export const SAMPLED_POINTS_CHANGES = sampledChangesQuery(awardsAndSums(OF_SAMPL
   change: 'awarded',
 });
 
-/** What the awards of each sampled user added to each points system in some local days. */
+/** Sums of each sampled user's awards per points system, over some local days. */
 export const sampledPointsChanges = (pool: Pool, asked: AskedSample): Promise<SampledChanges> =>
   readSampledChanges(pool, SAMPLED_POINTS_CHANGES, asked);

@@ -2,20 +2,20 @@ import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
 import { eventsAndSums } from '../partitions/dropped-days.ts';
 
-/** Most values of one attribute of a metric that are answered of a window: those with the largest sums. */
+/** Most values per attribute, metric and window: those with the largest sums. */
 export const MOST_VALUES = 100;
-/** Most values of one window in all; of each attribute the largest first. */
+/** Most values per window; for each attribute, the largest first. */
 export const MOST_IN_ALL = 1_000;
 
 /**
- * Most events, or sums of days with the same attributes, that are read of a user. Of more, some attributes are left out: who sends other
- * values with every event gets an incomplete answer instead of one that takes Postgres a second.
+ * Most events, or sums of days with equal attributes, that are read per user. Beyond that some attributes are missing: a client that sends
+ * different values with every event gets an incomplete answer instead of occupying Postgres for a second.
  */
 const MOST_ROWS = 10_000;
 
 /**
- * Parameters: tenant number, user ID, first and last epoch days of the windows, indexes of the windows that are shown,
- * keys of the attributes, `MOST_VALUES`, `MOST_IN_ALL`.
+ * Parameters: tenant number, user ID, first and last epoch days of the windows, indexes of the windows to show, keys of the attributes,
+ * `MOST_VALUES`, `MOST_IN_ALL`.
  */
 export const USER_ATTRIBUTE_SUMS = `
   WITH days AS MATERIALIZED (
@@ -44,7 +44,7 @@ export const USER_ATTRIBUTE_SUMS = `
     (metric_no, key, value, window_no) IN (SELECT * FROM shown) AS shown
   FROM sums WHERE (metric_no, key, value) IN (SELECT metric_no, key, value FROM shown)`;
 
-/** What events of a metric with one value of an event attribute add up to in one window of days. */
+/** Sum of a metric's events with one value of an event attribute, in one window of days. */
 export interface AttributeSum {
   metricNo: number;
   /** The attribute's key. */
@@ -54,13 +54,13 @@ export interface AttributeSum {
   window: number;
   /** Decimal text. */
   change: string;
-  /** Whether it is among those that the window shows; the others are there to be compared with. */
+  /** Whether the window shows it; other values are there for comparison. */
   shown: boolean;
 }
 
 /**
- * A user's sums by metric, event attribute and value, for each window in which there is such an event. Of the windows
- * that are shown the largest sums only, see `MOST_VALUES`: who sends 60,000 values would otherwise get an answer of 26 MB.
+ * A user's sums by metric, event attribute and value, per window with such events. Windows to show contain only the largest sums (see
+ * `MOST_VALUES`): a client that sends 60,000 values would otherwise get an answer of 26 MB.
  */
 export async function userAttributeSums(
   pool: Pool,

@@ -17,7 +17,7 @@ export interface PointsDay {
   change: string;
 }
 
-/** All awards of a user up to a local day, by points system and day, in this order. Prepared as `userMetricDays` is. */
+/** A user's awards up to a local day, by points system and day, in this order. Prepared like `userMetricDays`. */
 export async function userPointsDays(
   pool: Pool,
   { tenantNo, userId, toDay }: { tenantNo: number; userId: string; toDay: number },

@@ -6,21 +6,21 @@ export interface AskedKey {
   userId: string;
   metricNo: number;
   key: string;
-  /** The part of the event's ID that comes from the key: 16 hex digits. */
+  /** The part of the event's ID that derives from the key, 16 hex digits. */
   idPart: string;
 }
 
 const COLUMNS = `replace(id::text, '-', '') AS id, user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key`;
-/** Whether the part of an ID that comes from a key is one of those asked for. */
+/** Whether the part of an ID that derives from a key is among the requested ones. */
 const HAS_PART = 'substr(uuid_send(id), 7, 8) = ANY ($1::bytea[])';
-/** The first ID of which the index of used keys is not made yet (`indexUsedKeys`). */
+/** The first ID whose partition of used keys has no index yet (`indexUsedKeys`). */
 const UNINDEXED = 'SELECT end_id AS id FROM event_partitions WHERE keys_indexed ORDER BY end_day DESC LIMIT 1';
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Parameters: parts of IDs, tenant number; users and metrics, as pairs; the first ID without an index, as a value of its own so that
- * partitions without it are not even planned for: what they seem to cost had Postgres compile the plan. What is younger than the
- * index of used keys is found among the user's events of the metric, by an index that holds their IDs; only those found are read.
+ * Parameters: parts of IDs, tenant number; users and metrics, as pairs; the first ID without an index. The latter is a value so that partitions
+ * without an index are not planned for; their estimated cost made Postgres compile the plan. Keys newer than the index are found through the
+ * user's events of the metric, by an index that contains their IDs; only events found there are read.
  */
 const SELECT = `
   SELECT ${COLUMNS} FROM used_keys
@@ -45,7 +45,7 @@ interface Row {
 const firstUnindexed = async (pool: Pool): Promise<string> =>
   (await pool.query<{ id: string }>(UNINDEXED)).rows[0]?.id ?? FIRST_ID;
 
-/** For each key the ID (32 hex digits) of the event that used it; null: no event that is stored, be it in quarantine, did. */
+/** For each key, the ID (32 hex digits) of the event that used it; `null` if no stored event, quarantined ones included, did. */
 export async function findUsedKeys(
   pool: Pool,
   tenantNo: number,
@@ -56,7 +56,7 @@ export async function findUsedKeys(
   const named = [pairs.map(({ userId }) => storableText(userId)), pairs.map(({ metricNo }) => metricNo)];
   const unindexed = await firstUnindexed(pool);
   const { rows } = await pool.query<Row>(SELECT, [parts, tenantNo, ...named, unindexed]);
-  // Events between the two may have been dropped since: their keys are found by the index.
+  // Events between the two IDs may have been dropped meanwhile; the index now contains their keys.
   if ((await firstUnindexed(pool)) !== unindexed) return findUsedKeys(pool, tenantNo, asked);
   return asked.map(({ userId, metricNo, key, idPart }) => {
     const used = rows.find(

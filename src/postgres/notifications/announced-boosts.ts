@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** A boost of one user of which a start or an end is announced. */
+/** A user's boost whose start or end is announced. */
 export interface AnnouncedBoost {
   tenantNo: number;
   userId: string;
@@ -9,7 +9,7 @@ export interface AnnouncedBoost {
   type: string;
 }
 
-/** The numbers of those of some boosts whose announcement of a type was made. */
+/** Numbers of those boosts that were already announced with a type. */
 export async function announcedBoosts(
   pool: Pool,
   { tenantNo, type }: Pick<AnnouncedBoost, 'tenantNo' | 'type'>,
@@ -22,7 +22,7 @@ export async function announcedBoosts(
   return rows.map(({ no }) => no);
 }
 
-/** Notes an announcement, in the client's transaction; false: it was made before. */
+/** Records an announcement in the client's transaction; false if it was already made. */
 export async function claimBoost(
   client: PoolClient,
   { tenantNo, userId, boostNo, type }: AnnouncedBoost,

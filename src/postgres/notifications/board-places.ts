@@ -2,15 +2,15 @@ import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 import type { BoardPlace } from '../../domain/notification.ts';
 
-/** A run and group of a board whose places are to be compared with those that are known. */
+/** A leaderboard's run and group whose ranks must be compared with the known ones. */
 export interface MovedBoard extends BoardPlace {
   id: number;
   tenantNo: number;
-  /** When that is due, epoch ms. */
+  /** When the comparison is due (epoch ms). */
   compareMs: number;
 }
 
-/** A place on a board. */
+/** A rank on a leaderboard. */
 export interface KnownPlace {
   userId: string;
   rank: number;
@@ -28,8 +28,8 @@ const MOVED = `
    ORDER BY compare_ms, id LIMIT $3`;
 
 /**
- * The first boards to be compared by a time (epoch ms); those that are being filled from history wait until they are.
- * @param except boards to be left out: `<tenant no>:<board no>`
+ * The next leaderboards due for comparison by a time (epoch ms). Those being filled from history wait until they are complete.
+ * @param except leaderboards to skip, as `<tenant no>:<board no>`
  */
 export async function boardsToCompare(
   pool: Pool,
@@ -38,7 +38,7 @@ export async function boardsToCompare(
   return (await pool.query<MovedBoard>(MOVED, [upToMs, except, limit])).rows;
 }
 
-/** Has boards compared that are not followed yet. */
+/** Starts comparing leaderboards that are not followed yet. */
 export async function followBoards(
   client: PoolClient | Pool,
   boards: readonly (BoardPlace & { tenantNo: number })[],
@@ -58,7 +58,7 @@ export async function followBoards(
   );
 }
 
-/** Notes that a board is compared, for the transaction; false: another process did so. */
+/** Claims a leaderboard's comparison for the transaction; false if another process did. */
 export async function noteCompared(client: PoolClient, { id, compareMs }: MovedBoard): Promise<boolean> {
   const { rowCount } = await client.query(
     'UPDATE notification_boards SET compare_ms = NULL WHERE id = $1 AND compare_ms = $2',
@@ -67,18 +67,16 @@ export async function noteCompared(client: PoolClient, { id, compareMs }: MovedB
   return rowCount === 1;
 }
 
-/** Forgets a board and its places. */
 export async function forgetBoard(client: PoolClient | Pool, id: number): Promise<void> {
   await client.query('DELETE FROM notification_boards WHERE id = $1', [id]);
 }
 
-/** Forgets all boards of tenants. */
 export async function forgetBoardsOf(pool: Pool, tenantNos: readonly number[]): Promise<void> {
   if (tenantNos.length === 0) return;
   await pool.query('DELETE FROM notification_boards WHERE tenant_no = ANY ($1)', [tenantNos]);
 }
 
-/** The places as they were compared last. */
+/** The ranks at the last comparison. */
 export async function knownPlaces(client: PoolClient, boardId: number): Promise<Map<string, KnownPlace>> {
   const { rows } = await client.query<KnownPlace>(
     'SELECT user_id AS "userId", rank, value FROM notification_places WHERE board_id = $1',
@@ -87,7 +85,7 @@ export async function knownPlaces(client: PoolClient, boardId: number): Promise<
   return new Map(rows.map((place) => [place.userId, place]));
 }
 
-/** Writes the places that changed, and removes those of users who have none any more. */
+/** Writes changed ranks and removes those of users who left the leaderboard. */
 export async function savePlaces(
   client: PoolClient,
   { id, tenantNo }: MovedBoard,
@@ -113,17 +111,17 @@ export async function savePlaces(
   );
 }
 
-/** What was reported to users about a board within their windows, and what waits. */
+/** What was reported to a user about a leaderboard within the current window, and what waits. */
 export interface ReportedPlace {
   userId: string;
   rank: number | null;
   value: number | null;
-  /** Something waits: a change to this rank. */
+  /** Whether a change waits; it leads to `waitingRank`. */
   waits: boolean;
   waitingRank: number | null;
 }
 
-/** The users' windows of a board, by user. */
+/** A leaderboard's open windows, by user. */
 export async function reportedPlaces(
   client: PoolClient,
   { tenantNo, subject }: { tenantNo: number; subject: string },

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** A completion of which an e-mail falls due. */
+/** A completion for which an email is due. */
 export interface DueCompletion {
   tenantNo: number;
   userId: string;
@@ -10,7 +10,7 @@ export interface DueCompletion {
   dueMs: number;
 }
 
-/** Keeps completions until their e-mails are due, in the client's transaction. Idempotent. */
+/** Stores completions until their emails are due, in the client's transaction. Idempotent. */
 export async function noteCompletions(client: PoolClient, completions: readonly DueCompletion[]): Promise<void> {
   if (completions.length === 0) return;
   await client.query(
@@ -25,7 +25,7 @@ export async function noteCompletions(client: PoolClient, completions: readonly 
   );
 }
 
-/** When the first e-mail about a completion falls due, not after a time (epoch ms); of tenants but some. */
+/** When the first email about a completion is due (at most a given time, epoch ms), except for some tenants. */
 export async function firstDueCompletion(
   pool: Pool,
   upToMs: number,
@@ -39,7 +39,7 @@ export async function firstDueCompletion(
   return rows[0]?.dueMs ?? null;
 }
 
-/** The tenants of the first completions that are due by a time. */
+/** Tenants of the first completions due by a time. */
 export async function tenantsWithDueCompletions(pool: Pool, upToMs: number, limit: number): Promise<number[]> {
   const { rows } = await pool.query<{ tenantNo: number }>(
     `SELECT DISTINCT tenant_no AS "tenantNo"
@@ -49,7 +49,7 @@ export async function tenantsWithDueCompletions(pool: Pool, upToMs: number, limi
   return rows.map(({ tenantNo }) => tenantNo);
 }
 
-/** Takes some of a tenant's completions that are due by a time, in the client's transaction. */
+/** Takes some of a tenant's completions due by a time, in the client's transaction. */
 export async function takeDueCompletions(
   client: PoolClient,
   { tenantNo, upToMs, limit }: { tenantNo: number; upToMs: number; limit: number },

@@ -1,15 +1,15 @@
 import type { PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** What an e-mail of a user is due for: the period of a streak, of a recap, the rest of a user. */
+/** What a user's email is about: the period of a streak or a recap, or a user's inactivity. */
 export interface EmailClaim {
   userId: string;
   dueFor: string;
 }
 
 /**
- * Notes that e-mails of a kind are due, in the client's transaction; each user may be named only once in a call.
- * @returns the users of whom that was not noted before
+ * Claims emails of a kind for users, in the client's transaction. Each user may occur only once per call.
+ * @returns the users who had not been claimed before
  */
 export async function claimEmails(
   client: PoolClient,

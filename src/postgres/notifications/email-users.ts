@@ -3,13 +3,13 @@ import { dayOf } from '../../domain/periods.ts';
 import { isEarlier, readSinceDay } from '../partitions/since-day.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A user whom an e-mail may be due for, with the packed state. */
+/** A user for whom an email may be due, with the packed state. */
 export interface EmailUser {
   userId: string;
   state: Buffer;
 }
 
-/** Some users with an e-mail address, by their IDs. */
+/** Some users with an email address, by ID. */
 interface Asked {
   tenantNo: number;
   userIds: readonly string[];
@@ -24,11 +24,11 @@ interface ZonePage {
   zone: string;
   after: string;
   limit: number;
-  /** Only these users; null: all. */
+  /** Restricts the page to these users; `null` for all. */
   among: readonly string[] | null;
 }
 
-/** The IDs of a zone's users after one, in their order. Reads an index alone, or of single users a row each. */
+/** IDs of the next users of a zone, in order. Reads only an index, or one row each for individual users. */
 export async function idsOfZone(pool: Pool, { tenantNo, zone, after, limit, among }: ZonePage): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT id FROM users WHERE tenant_no = $1 AND zone = $2 AND id > $3 ${among === null ? '' : 'AND id = ANY ($5)'}
@@ -38,7 +38,7 @@ export async function idsOfZone(pool: Pool, { tenantNo, zone, after, limit, amon
   return rows.map(({ id }) => id);
 }
 
-/** Those of some users who have a streak that may end up to the beginning of a local day (epoch day). */
+/** Users whose streak may end by the beginning of a local day (epoch day). */
 export async function usersInDanger(pool: Pool, users: Asked, day: number): Promise<EmailUser[]> {
   const { rows } = await pool.query<EmailUser>(
     `SELECT id AS "userId", state FROM users WHERE ${REACHABLE} AND due_day <= $3`,
@@ -54,7 +54,7 @@ const ACTIVE_USERS = `
        SELECT FROM events WHERE tenant_no = $1 AND user_id = users.id AND metric_no = asked
           AND local_date BETWEEN $4 AND $5 AND id >= $6::uuid LIMIT 1) AS event)`;
 
-/** Those of some users who have an event on one of some local days that follow one another (`YYYY-MM-DD`). */
+/** Users with an event on one of some consecutive local days (`YYYY-MM-DD`). */
 export async function activeUsers(
   pool: Pool,
   users: Asked,
@@ -69,8 +69,8 @@ export async function activeUsers(
 }
 
 /**
- * Those of some users whose last event was on one of some local days (`YYYY-MM-DD`), with that day, and those without any
- * who were first seen since a time (epoch ms), with null. A probe of the index of events for each user and metric; an event pays nothing for it.
+ * Users whose last event was on one of some local days (`YYYY-MM-DD`), with that day, and users without events who were created since a time (epoch ms),
+ * with `null`. Probes the index of events for each user and metric; storing an event costs nothing extra.
  */
 export async function restingUsers(
   pool: Pool,
@@ -90,7 +90,7 @@ export async function restingUsers(
   return rows;
 }
 
-/** The numbers of all metrics that a tenant ever had. */
+/** Numbers of all metrics that a tenant has ever had. */
 export async function metricNumbers(pool: Pool, tenantNo: number): Promise<number[]> {
   const { rows } = await pool.query<{ no: number }>(
     "SELECT no FROM catalog_resources WHERE tenant_no = $1 AND kind = 'metric' ORDER BY no",

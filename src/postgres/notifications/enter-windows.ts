@@ -4,33 +4,33 @@ import { FURTHEST_END_MS, windowEndMs } from '../../domain/notification-windows.
 import { binaryArray, TEXT } from '../persist/binary-array.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A change that goes out at once or waits in a window: of a user ('' for none) and a points system, or run and group of a board. */
+/** A change to report now or after a window: of a user (`''` for none) and a points system, or of a leaderboard's run and group. */
 export interface WindowChange {
   tenantNo: number;
   userId: string;
-  /** UUID of the points system, or made from board, run and group. */
+  /** UUID of the points system, or derived from leaderboard, run and group. */
   subject: string;
   type: NotificationType;
   source: string;
   atMs: number;
-  /** JSON text of what filters go by. */
+  /** JSON text that webhook filters compare. */
   about: string;
-  /** JSON text of the payload; of points without awards. */
+  /** Payload as JSON text; for points, without awards. */
   payload: string;
-  /** Points that the change added; its awards (JSON texts, a line each) and the level if it changed (JSON text), '' for none. */
+  /** Points added, the awards (one JSON text per line), and the new level as JSON text, or `''` if it did not change. */
   added: number;
   awards: string;
   level: string;
-  /** Rank and value on a board after the change; null: not on it. */
+  /** Rank and value on a leaderboard after the change; `null` if the user is not on it. */
   rank: number | null;
   value: number | null;
-  /** False: it waits for the next flush in any case. */
+  /** False: waits for the next flush in any case. */
   atOnce: boolean;
 }
 
 /**
- * Awards of a window (bytes) beyond which the older ones are dropped, so that no row grows for ever. A message shows fewer
- * than this holds.
+ * Limit in bytes for a window's awards. Older ones are dropped, so that no row grows without bound. Messages show fewer than this
+ * holds.
  */
 const AWARDS_BYTES = 131_072;
 
@@ -43,7 +43,7 @@ const CHANGES = `
 const OVER = `(waiting.payload IS NULL AND (waiting.until_ms <= $1 OR waiting.until_ms > $1::bigint + ${FURTHEST_END_MS}))`;
 const GOES = `(change.at_once AND ${OVER})`;
 
-/** Of the windows that are there. */
+/** For existing windows. */
 const UPDATE = `
   UPDATE notification_windows AS waiting
      SET until_ms = CASE WHEN ${GOES} THEN $2::bigint WHEN ${OVER} THEN $1::bigint ELSE waiting.until_ms END,
@@ -62,7 +62,7 @@ const UPDATE = `
    WHERE waiting.tenant_no = change.tenant_no AND waiting.user_id = change.user_id AND waiting.subject = change.subject
   RETURNING (change.no - 1)::int AS index, waiting.payload IS NULL AS goes`;
 
-/** Of the others. What waits from the beginning has nothing that was reported. */
+/** For new windows. A change that waits from the start has no previously reported values. */
 const INSERT = `
   INSERT INTO notification_windows
     (tenant_no, user_id, subject, type, until_ms, source, at_ms, about, payload, rank, value)
@@ -94,9 +94,9 @@ const parameters = (changes: readonly WindowChange[], nowMs: number): unknown[] 
 ];
 
 /**
- * Has changes go out or wait, in the client's transaction, which must hold the cursor of the tenants' shard. Each window may
- * be named only once in a call.
- * @returns the indexes of those that go out now: they open a window. The others are kept, each laid over what waits there
+ * Sends changes now or makes them wait, in the client's transaction, which must hold the cursor of the tenants' shard. Each window may
+ * occur only once per call.
+ * @returns the indexes of changes to send now, which open a window. The others are merged into what waits
  */
 export async function enterWindows(
   client: PoolClient,

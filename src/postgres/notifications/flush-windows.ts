@@ -3,9 +3,9 @@ import type { NotificationType } from '../../domain/notification.ts';
 import { FURTHEST_END_MS, windowEndMs } from '../../domain/notification-windows.ts';
 import { binaryArray, TEXT } from '../persist/binary-array.ts';
 
-/** A window that is over. What is null in it is as nothing waits, or as there was none. */
+/** A window that ended. Fields are `null` if nothing waits, or if there was no value. */
 export interface EndedWindow {
-  /** '': about no single user. */
+  /** `''` if it is not about a single user. */
   userId: string;
   subject: string;
   type: NotificationType;
@@ -16,12 +16,12 @@ export interface EndedWindow {
   added: number | null;
   awards: string | null;
   level: string | null;
-  /** What was reported last, of ranks. */
+  /** Rank and value reported last. */
   rank: number | null;
   value: number | null;
 }
 
-/** The end of the first window that is over by a time, and its tenant; of tenants but some. Both epoch ms. */
+/** End and tenant of the first window that ended by a time, except for some tenants. Both in epoch ms. */
 export async function firstEndedWindow(pool: Pool, upToMs: number, except: readonly number[]): Promise<number | null> {
   const { rows } = await pool.query<{ untilMs: number }>(
     `SELECT until_ms AS "untilMs" FROM notification_windows
@@ -31,7 +31,7 @@ export async function firstEndedWindow(pool: Pool, upToMs: number, except: reado
   return rows[0]?.untilMs ?? null;
 }
 
-/** Ends the windows that were opened before the clock was set back; whether there were any. `nowMs`: the clock's time. */
+/** Ends windows that were opened before the clock was set back. Returns whether there were any. `nowMs`: the clock's time. */
 export async function endWindowsAhead(pool: Pool, nowMs: number): Promise<boolean> {
   const { rowCount } = await pool.query(
     'UPDATE notification_windows SET until_ms = $1 WHERE until_ms > $1::bigint + $2',
@@ -40,7 +40,7 @@ export async function endWindowsAhead(pool: Pool, nowMs: number): Promise<boolea
   return rowCount !== 0;
 }
 
-/** The tenants of the first windows that are over by a time. */
+/** Tenants of the first windows that ended by a time. */
 export async function tenantsWithEndedWindows(pool: Pool, upToMs: number, limit: number): Promise<number[]> {
   const { rows } = await pool.query<{ tenantNo: number }>(
     `SELECT DISTINCT tenant_no AS "tenantNo"
@@ -51,8 +51,8 @@ export async function tenantsWithEndedWindows(pool: Pool, upToMs: number, limit:
 }
 
 /**
- * Takes a tenant's windows that are over by a time, the first so many, and locks them; not those that another process has.
- * The sum keeps the planner from reading all of the tenant's windows by the primary key.
+ * Takes and locks the first of a tenant's windows that ended by a time, except those that another process has locked. The sum keeps the planner from
+ * reading all of the tenant's windows by the primary key.
  */
 export async function takeEndedWindows(
   client: PoolClient,
@@ -67,7 +67,6 @@ export async function takeEndedWindows(
   return rows;
 }
 
-/** Removes windows. */
 export async function closeWindows(
   client: PoolClient,
   tenantNo: number,
@@ -88,13 +87,13 @@ export async function closeWindows(
   );
 }
 
-/** What was reported of a window now; rank and value where it is of a rank. */
+/** What was just reported for a window; rank and value only for ranks. */
 export interface ReportedWindow extends Pick<EndedWindow, 'userId' | 'subject' | 'rank' | 'value'> {
-  /** What was reported: what was noted after it still waits. */
+  /** The reported change. Anything recorded after it still waits. */
   source: string;
 }
 
-/** Begins windows again: nothing waits but what came after the change that was reported. */
+/** Restarts windows. Only changes after the reported one still wait. */
 export async function reopenWindows(
   client: PoolClient,
   tenantNo: number,

@@ -1,13 +1,13 @@
 import type { Pool, PoolClient } from 'pg';
 
-/** A user whose zone changed, with the new one; '' is UTC. */
+/** A user whose zone changed, with the new one (`''` for UTC). */
 export interface MovedUser {
   tenantNo: number;
   userId: string;
   zone: string;
 }
 
-/** Whether any user's zone changed and that was not looked at; of tenants but some. */
+/** Whether there are changes of users' zones that were not processed yet, except for some tenants. */
 export async function hasMovedUsers(pool: Pool, except: readonly number[]): Promise<boolean> {
   const { rows } = await pool.query<{ some: boolean }>(
     'SELECT EXISTS (SELECT FROM notification_moves WHERE tenant_no <> ALL ($1::int[])) AS some',
@@ -16,7 +16,6 @@ export async function hasMovedUsers(pool: Pool, except: readonly number[]): Prom
   return rows[0]!.some;
 }
 
-/** Some of a tenant's users whose zone changed. */
 export async function movedUsers(pool: Pool, tenantNo: number, limit: number): Promise<MovedUser[]> {
   const { rows } = await pool.query<MovedUser>(
     `SELECT tenant_no AS "tenantNo", user_id AS "userId", zone
@@ -27,12 +26,12 @@ export async function movedUsers(pool: Pool, tenantNo: number, limit: number): P
   return rows;
 }
 
-/** Forgets that users moved. */
+/** Marks changes of zones as processed. */
 export async function forgetMoves(client: PoolClient, tenantNo: number, userIds: readonly string[]): Promise<void> {
   await client.query('DELETE FROM notification_moves WHERE tenant_no = $1 AND user_id = ANY ($2)', [tenantNo, userIds]);
 }
 
-/** Forgets all moves but those of some tenants, and those of users who are no more. */
+/** Deletes the changes of zones of all tenants but some, and of deleted users. */
 export async function forgetOtherMoves(pool: Pool, tenantNos: readonly number[]): Promise<void> {
   await pool.query(
     `DELETE FROM notification_moves AS move WHERE tenant_no <> ALL ($1::int[])

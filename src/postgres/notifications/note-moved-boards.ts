@@ -10,8 +10,7 @@ const NOTE = `
    WHERE board.compare_ms IS NULL OR board.compare_ms > EXCLUDED.compare_ms`;
 
 /**
- * Has the places of boards on which a score moved compared within 15 minutes, in the client's transaction. Each may be named
- * only once in a call.
+ * Schedules leaderboards whose scores changed for comparison within 15 minutes, in the client's transaction. Each may occur only once per call.
  */
 export async function noteMovedBoards(
   client: PoolClient,

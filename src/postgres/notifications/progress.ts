@@ -1,17 +1,16 @@
 import type { Pool, PoolClient } from 'pg';
 
-/** How far a tenant's notifications of a kind that the clock makes are made, in a zone ('' is UTC, or all zones). */
+/** Progress of a tenant's notifications of a kind that the clock causes, in a zone (`''`: UTC, or all zones). */
 export interface NotificationProgress {
   tenantNo: number;
   kind: string;
   zone: string;
-  /** All up to then are made, epoch ms. */
+  /** All that were due by then are done (epoch ms). */
   doneMs: number;
-  /** Of those that fall due next: users with an ID up to this one have theirs. */
+  /** Among those due next, users with an ID up to this one are done. */
   lastUser: string;
 }
 
-/** The progress of some kinds. */
 export async function notificationProgress(pool: Pool, kinds: readonly string[]): Promise<NotificationProgress[]> {
   const { rows } = await pool.query<NotificationProgress>(
     `SELECT tenant_no AS "tenantNo", kind, zone, done_ms AS "doneMs", last_user AS "lastUser"
@@ -29,7 +28,7 @@ const keys = (rows: readonly Key[]): unknown[] => [
   rows.map(({ zone }) => zone),
 ];
 
-/** Begins to make notifications: those that fall due after `doneMs`. What is begun already stays as it is. */
+/** Starts creating the notifications that fall due after `doneMs`. Existing progress stays unchanged. */
 export async function beginProgress(
   pool: Pool | PoolClient,
   rows: readonly (Key & { doneMs: number })[],
@@ -42,7 +41,7 @@ export async function beginProgress(
   );
 }
 
-/** Ends it: what falls due from now on is not made, and will not be made up for. */
+/** Stops them. Notifications that fall due from now on are not created, not even later. */
 export async function endProgress(pool: Pool | PoolClient, rows: readonly Key[]): Promise<void> {
   if (rows.length === 0) return;
   await pool.query(
@@ -53,7 +52,7 @@ export async function endProgress(pool: Pool | PoolClient, rows: readonly Key[])
   );
 }
 
-/** Moves a progress, if it is still where it was seen; false: another process was faster. */
+/** Advances a progress if it has not changed since it was read; false if another process was faster. */
 export async function moveNotificationProgress(
   client: PoolClient | Pool,
   { tenantNo, kind, zone, doneMs, lastUser }: NotificationProgress,

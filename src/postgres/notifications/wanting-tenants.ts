@@ -1,17 +1,17 @@
 import type { Pool } from 'pg';
 import type { NotificationType } from '../../domain/notification.ts';
 
-/** A tenant of which an enabled webhook wants some types. */
+/** A tenant and a type that one of its enabled webhooks receives. */
 export interface WantingTenant {
   tenantNo: number;
   /** Version of the tenant's catalog when it was read. */
   version: number;
   type: NotificationType;
-  /** Since when it is so, at the latest: when one of those webhooks was changed last, epoch ms. */
+  /** Since when, at the latest: the last change of one of these webhooks (epoch ms). */
   sinceMs: number;
 }
 
-/** The tenants of which an enabled webhook wants one of some types, a row a type. Reads an index that holds webhooks alone. */
+/** Tenants with an enabled webhook for some types, one row per type. Reads an index that contains only webhooks. */
 export async function wantingTenants(pool: Pool, types: readonly NotificationType[]): Promise<WantingTenant[]> {
   const { rows } = await pool.query<WantingTenant>(
     `SELECT hook.tenant_no AS "tenantNo", tenants.catalog_version AS version, type, min(epoch_ms(hook.updated)) AS "sinceMs"

@@ -3,7 +3,7 @@ import { lockCursors } from '../rebuild/storage-epochs.ts';
 import { addAwards, addEvents } from './dropped-days.ts';
 import { LOCK_WAIT_MS, whole } from './event-partitions.ts';
 
-/** Events of a slice, besides the rest of its last user's: some 50 ms, for which nobody stores anything. */
+/** Events per slice, plus the rest of its last user's: about 50 ms during which nothing else is stored. */
 const SLICE = 5_000;
 
 interface Place {
@@ -12,8 +12,8 @@ interface Place {
 }
 
 /**
- * Moves a slice of a table to the sums of days; of users who are summed it is in these already. Parameters: whom the slice begins
- * after, whom it ends with; null: with the last one.
+ * Moves a slice of a table to the day sums. For users with day sums, these already contain it. Parameters: the user before the slice, and the
+ * slice's last user (`null` for the table's last one).
  */
 const move = (table: string, add: (rows: string) => string): string => `
   WITH gone AS (
@@ -24,10 +24,10 @@ const move = (table: string, add: (rows: string) => string): string => `
       SELECT FROM summed_users AS summed WHERE summed.tenant_no = gone.tenant_no AND summed.user_id = gone.user_id)) AS unsummed`)})
   SELECT count(*)::float8 AS moved FROM gone`;
 
-/** After this all users are moved. */
+/** Progress value: all users are moved. */
 const ALL_MOVED = 2_147_483_647;
 
-/** About how many events a stretch has, as Postgres last counted them; null: it never did. */
+/** Approximate number of events in a range, from Postgres's statistics; `null` if there are none yet. */
 export async function eventsLeft(pool: Pool, part: number): Promise<number | null> {
   const { rows } = await pool.query<{ events: number }>(
     `SELECT reltuples::float8 AS events FROM pg_class WHERE oid = to_regclass('events_d${whole(part)}')`,
@@ -37,10 +37,10 @@ export async function eventsLeft(pool: Pool, part: number): Promise<number | nul
 }
 
 /**
- * Moves the events and awards of a stretch's next users to the sums of their days, and notes how far it is. From the first time on the
- * stretch counts as dropped. Those who store wait for the transaction, so that nothing is added to a user meanwhile. How many events
- * were moved; null: all are.
- * @param part the first day of the stretch
+ * Moves the events and awards of a range's next users to their day sums and records the progress. The first call marks the range as dropped.
+ * Writers wait for the transaction, so that no rows are added to a user meanwhile. Returns how many events were moved; `null` if all
+ * are moved.
+ * @param part first day of the range
  */
 export async function moveNextUsers(client: PoolClient, part: number): Promise<number | null> {
   await lockCursors(client);
@@ -69,8 +69,8 @@ export async function moveNextUsers(client: PoolClient, part: number): Promise<n
 }
 
 /**
- * Drops the tables of a stretch when what was in them is moved. Where something was added after its user was moved (an event that was
- * released from quarantine), false is answered: the rest is to be moved again. Rejects if it does not get its locks in a second. Idempotent.
+ * Drops the tables of a range once their contents are moved. Returns false if rows were added after their user was moved (an event released
+ * from quarantine); they must be moved again. Rejects if it does not get its locks within a second. Idempotent.
  */
 export async function dropEvents(client: PoolClient, part: number): Promise<boolean> {
   await lockCursors(client);

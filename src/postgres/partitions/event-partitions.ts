@@ -2,34 +2,34 @@ import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { transaction } from '../transaction.ts';
 
-/** A stretch of UTC days whose events have partitions of their own, in each of `PARTITIONED`. */
+/** A range of UTC days with its own partition of each table in `PARTITIONED`. */
 export interface EventPartition {
-  /** Epoch day; 0 also stands for all that is earlier. Partitions are named by it. */
+  /** Epoch day; 0 includes all earlier days. Partitions are named after it. */
   firstDay: number;
-  /** The day after the last one. */
+  /** Exclusive. */
   endDay: number;
-  /** Whether the used keys of it have their index. */
+  /** Whether the partition of used keys has its index. */
   keysIndexed: boolean;
-  /** Whether its tables of events and awards are gone. */
+  /** Whether its partitions of events and awards were dropped. */
   isGone: boolean;
 }
 
-/** The tables that are partitioned by the time in events' IDs. Each has a default partition for what is of no stretch. */
+/** Tables partitioned by the time in events' IDs. Each has a default partition for all other rows. */
 export const PARTITIONED = ['events', 'awards', 'used_keys'] as const;
 
 /**
- * How long a change of the partitions waits for those who use the tables. Whoever comes after it waits as long, the persister
- * among them, so it gives up soon, and is tried again.
+ * How long a change of partitions waits for its locks. All later users of the tables, including the persister, wait behind it, so it
+ * gives up early and is retried.
  */
 export const LOCK_WAIT_MS = 1_000;
 
-/** The first ID of an epoch day, in its usual text form. */
+/** The smallest UUID of an epoch day. */
 export const firstIdOf = (day: number): string => {
   const time = (day * DAY_MS).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 };
 
-/** Those that there are, in the order of their days. */
+/** The existing partitions in order of days. */
 export async function readEventPartitions(client: Pool | PoolClient): Promise<EventPartition[]> {
   const { rows } = await client.query<EventPartition>(
     `SELECT first_day AS "firstDay", end_day AS "endDay", keys_indexed AS "keysIndexed", is_gone AS "isGone"
@@ -39,8 +39,8 @@ export async function readEventPartitions(client: Pool | PoolClient): Promise<Ev
 }
 
 /**
- * The day after the last one of which a row is in a default partition; 0: these are empty. Rows get there when nobody made
- * partitions in time, or when a test clock ran ahead of them.
+ * The day after the last one with rows in a default partition; 0 if these are empty. Rows are stored there if the partition was not created
+ * in time, or if a test clock ran ahead.
  */
 export async function endOfDefaults(client: Pool | PoolClient): Promise<number> {
   const newest = PARTITIONED.map((table) => `(SELECT id FROM ${table}_default ORDER BY id DESC LIMIT 1)`).join(', ');
@@ -52,9 +52,9 @@ export async function endOfDefaults(client: Pool | PoolClient): Promise<number> 
 }
 
 /**
- * Makes the partitions of some days, all or none. Rejects if it does not get its locks in a second, if one of the days has
- * partitions, or rows in a default partition; then nothing is done. They are attached, not created as partitions, so that only the
- * default ones are locked against all others.
+ * Creates the partitions of some days, all or none. Rejects without a change if it does not get its locks within a second, or if one of the
+ * days has partitions already, or rows in a default partition. Creates tables and attaches them, which locks only the default
+ * partitions exclusively.
  */
 export function makeEventPartition(
   pool: Pool,
@@ -78,7 +78,7 @@ export function makeEventPartition(
   });
 }
 
-/** The most events that Laurel stored on one of some UTC days. */
+/** The largest number of events that Laurel stored on one of some UTC days. */
 export async function mostEventsOfADay(
   pool: Pool,
   { fromDay, toDay }: { fromDay: number; toDay: number },
@@ -91,7 +91,7 @@ export async function mostEventsOfADay(
   return rows[0]!.events;
 }
 
-/** For the text of a statement. */
+/** Checks a day before it becomes part of a statement's text. */
 export function whole(day: number): number {
   if (!Number.isInteger(day) || day < 0) throw new RangeError(`${day} is no epoch day`);
   return day;

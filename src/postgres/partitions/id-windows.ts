@@ -1,19 +1,19 @@
 import type { Pool } from 'pg';
 import { FIRST_POSITION, LAST_POSITION, lastAwardOf } from '../../domain/timeline-position.ts';
 
-/** IDs from one (included) to another (excluded). */
+/** A range of IDs, from inclusive, to exclusive. */
 export interface IdWindow {
   fromId: string;
   toId: string;
 }
 
-/** How many partitions the first window has; one of those made ahead is among them. */
+/** Number of partitions in the first window, including one created ahead of time. */
 const FIRST_PARTITIONS = 3;
 
 /**
- * All that lies between two IDs, in windows of whole partitions, in the order in which it is looked for: a statement that is given a
- * window as values is not even planned for other partitions. The first one has a few partitions, each later one twice as many, so that who did
- * nothing for years is found after a few statements.
+ * Divides the range between two IDs into windows of whole partitions, in search order. A statement that receives a window as values is planned only
+ * for its partitions. The first window has a few partitions, each later one twice as many, so that a user who was inactive for years is found after a
+ * few statements.
  */
 export async function* idWindows(
   pool: Pool,
@@ -29,7 +29,7 @@ export async function* idWindows(
   }
 }
 
-/** Up to `limit` IDs, found window by window. `find` answers the first ones of a window, in their order, no more than it is asked for. */
+/** Up to `limit` IDs, found window by window. `find` returns a window's first IDs in order, at most as many as requested. */
 export async function idsByWindows(
   pool: Pool,
   range: { above: string; below: string; newest: boolean; limit: number },
@@ -43,14 +43,14 @@ export async function idsByWindows(
   return found;
 }
 
-/** The window of whole partitions that holds some IDs (at least one), with all that has one of them but for its last four digits. */
+/** The window of whole partitions that contains some IDs (at least one) and all IDs that differ from one of them only in the last four digits. */
 export async function windowAround(pool: Pool, ids: readonly string[]): Promise<IdWindow> {
   const sorted = ids.toSorted();
   const bounds = await boundsAround(pool, { above: sorted[0]!, below: lastAwardOf(sorted.at(-1)!) });
   return { fromId: bounds[0]!, toId: bounds.at(-1)! };
 }
 
-/** The bounds of the partitions that hold what lies between two IDs, in order; at least two. */
+/** Bounds of the partitions between two IDs, in order; at least two. */
 async function boundsAround(pool: Pool, { above, below }: { above: string; below: string }): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>('SELECT end_id AS id FROM event_partitions ORDER BY end_id');
   const all = [FIRST_POSITION, ...rows.map(({ id }) => id), LAST_POSITION];

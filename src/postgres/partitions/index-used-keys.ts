@@ -2,9 +2,9 @@ import type { Pool } from 'pg';
 import { whole } from './event-partitions.ts';
 
 /**
- * Makes the index by which used keys of a partition are found, when hardly anything is added to it any more: sorted at once it
- * costs a tenth of what keys cost that come one by one. Nobody waits for it. A crash leaves a part of it, which the next try
- * removes. To be called for partitions in the order of their days: where keys are looked for, all earlier ones have theirs.
+ * Creates the index of a partition of used keys once it receives hardly any new keys. Building the index at once costs a tenth of updating it key by
+ * key. Nobody waits for it. A crash leaves a partial index, which the next try removes. Call it for partitions in order of days: lookups assume that
+ * all earlier partitions have their index.
  * @param firstDay of the partition
  */
 export async function indexUsedKeys(pool: Pool, firstDay: number): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { DEFAULT_EVENT_SETTINGS } from '../../domain/event-settings.ts';
 
-/** How many days ago an event may have happened at most, in the tenant that allows the most. */
+/** The largest `lateEventDays` of any tenant. */
 export async function mostLateDays(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ days: number }>(
     `SELECT max(coalesce((event_settings ->> 'lateEventDays')::int, $1)) AS days FROM tenants WHERE status = 'active'`,
@@ -10,7 +10,7 @@ export async function mostLateDays(pool: Pool): Promise<number> {
   return rows[0]!.days;
 }
 
-/** Why events cannot be kept for so many days only; null: they can, or are kept for ever. */
+/** Why events cannot be kept for only this many days; `null` if they can (or are kept forever). */
 export async function retentionTooShort(pool: Pool, days: number | null): Promise<string | null> {
   const late = await mostLateDays(pool);
   return days === null || days > late

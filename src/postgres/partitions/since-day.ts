@@ -4,23 +4,23 @@ import { firstIdOf } from './event-partitions.ts';
 const FIRST_ID = firstIdOf(0);
 
 /**
- * SQL: whether an event or award of a local day (epoch day, SQL) or a later one may have an ID from before the UTC day before. Such are
- * events that were released from quarantine days later, and imported awards that count for another day than their time.
+ * SQL: whether an event or award of a local day (epoch day, SQL) or later may have an ID from before the previous UTC day. This applies to events that
+ * were released from quarantine days later, and to imported awards that count for another day than their time.
  */
 export const mayBeEarlier = (day: string): string => `EXISTS (
     SELECT FROM event_partitions
      WHERE first_day < ${day} - 1 AND NOT is_gone AND ahead_to >= ${day})`;
 
-/** Whether it is so now: for a read whose rows, which may be none, cannot say so. To be asked after it. */
+/** Evaluates `mayBeEarlier` for a read that may return no rows to include it in. Call it after that read. */
 export async function isEarlier(client: Pool | PoolClient, day: number): Promise<boolean> {
   const { rows } = await client.query<{ earlier: boolean }>(`SELECT ${mayBeEarlier('$1::int')} AS earlier`, [day]);
   return rows[0]!.earlier;
 }
 
 /**
- * What a read of events or awards of a local day (epoch day) and later ones answers. It is given the first ID to look at, a value of its
- * own in the statement, so that earlier partitions are not even planned for. Where some may have earlier IDs, all are read.
- * @param read.missed what the answer's own snapshot, or a later one, says of `mayBeEarlier`
+ * Reads events or awards of a local day (epoch day) and later. `read` receives the first ID to read, as a separate value in the statement, so that
+ * earlier partitions are not planned for. If some may have earlier IDs, it reads all.
+ * @param read.missed the value of `mayBeEarlier` in the answer's snapshot or a later one
  */
 export async function readSinceDay<T>(
   day: number,

@@ -1,6 +1,6 @@
 import { checkInt4, checkInt8 } from './unstorable-value.ts';
 
-/** A type as an element of an array in Postgres's binary format: its number, and the byte before the value, if any. */
+/** An element type of an array in Postgres's binary format: its OID, and the byte before the value, if any. */
 interface ElementType {
   oid: number;
   prefix: number | null;
@@ -8,14 +8,14 @@ interface ElementType {
 
 export const BYTEA: ElementType = { oid: 17, prefix: null };
 export const TEXT: ElementType = { oid: 25, prefix: null };
-/** jsonb is its text behind a version. */
+/** jsonb is its text after a version number. */
 export const JSONB: ElementType = { oid: 3802, prefix: 1 };
 
 const HEADER_BYTES = 20;
 
 /**
- * A one-dimensional array as a parameter in binary format, which the driver passes on untouched: no quoting here,
- * no parsing of the array's text there. `values` must not be empty.
+ * A one-dimensional array as a binary parameter, which the driver passes on unchanged, without quoting here or parsing in the server. `values` must not
+ * be empty.
  */
 export function binaryArray({ oid, prefix }: ElementType, values: readonly (string | Buffer)[]): Buffer {
   let room = HEADER_BYTES;
@@ -38,7 +38,7 @@ const INT4_OID = 23;
 const INT8_OID = 20;
 const TWO_32 = 2 ** 32;
 
-/** The same of 32-bit integers, of which some may be missing. Not an empty one. Throws UnstorableValue. */
+/** The same for 32-bit integers and nulls; not empty. Throws UnstorableValue. */
 export function binaryIntegers(values: readonly (number | null)[]): Buffer {
   const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 8);
   const hasNulls = values.includes(null) ? 1 : 0;
@@ -53,7 +53,7 @@ export function binaryIntegers(values: readonly (number | null)[]): Buffer {
   return buffer.subarray(0, at);
 }
 
-/** The same of 64-bit ones, below 2^53 here. */
+/** The same for 64-bit integers below 2^53. */
 export function binaryBigIntegers(values: readonly (number | null)[]): Buffer {
   const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 12);
   const hasNulls = values.includes(null) ? 1 : 0;

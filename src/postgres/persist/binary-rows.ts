@@ -3,33 +3,33 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
 import { checkInt4, checkInt8, shown, UnstorableValue } from './unstorable-value.ts';
 
-/** `PGCOPY`, a mark against changed line ends, flags (none), no further header. */
+/** Signature, flags (none) and the length of further headers (0). */
 const HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
 const END_OF_ROWS = -1;
 const NULL = -1;
 
 const TWO_32 = 2 ** 32;
-/** From 1970 to 2000, where Postgres counts from. */
+/** From 1970 to 2000, where Postgres's epoch is. */
 const EPOCH_DAYS = 10_957;
 const EPOCH_MS = EPOCH_DAYS * DAY_MS;
 const JSONB_VERSION = 1;
 const INT4_OID = 23;
 
-/** Numerics consist of digits to this base. */
+/** Base of the digits of a numeric. */
 const BASE = 10_000;
 const NEGATIVE = 0x4000;
-/** Nothing that was ever added up comes near it. */
+/** Far above any sum. */
 const MOST_WHOLE = 1e20;
 
 /**
- * Rows for a `COPY … FROM STDIN (FORMAT binary)`: `row` begins one, then each column is added by the method of its type,
- * in order. Beside the text format it spares the server the parsing of timestamps, dates and numerics.
+ * Builds rows for `COPY … FROM STDIN (FORMAT binary)`. `row` starts a row, then the method of each column's type adds its value, in order.
+ * Unlike the text format, it spares the server the parsing of timestamps, dates and numerics.
  */
 export class BinaryRows {
   private buffer: Buffer;
   private at: number;
 
-  /** `bytes`: how many there will be, about. */
+  /** `bytes`: approximate size of the result. */
   constructor(bytes: number) {
     this.buffer = Buffer.allocUnsafe(Math.max(bytes, 256));
     this.at = HEADER.copy(this.buffer);
@@ -69,7 +69,7 @@ export class BinaryRows {
   timestamptz(ms: number): this {
     const micros = (ms - EPOCH_MS) * 1000;
     if (Number.isSafeInteger(micros)) return this.int8(micros);
-    // Beyond the year 2285.
+    // Outside the supported range (the year 2285).
     if (!Number.isSafeInteger(ms)) throw new UnstorableValue(`${shown(ms)} is no time`);
     this.begin(8);
     this.at = this.buffer.writeBigInt64BE(BigInt(ms - EPOCH_MS) * 1000n, this.at);
@@ -89,17 +89,16 @@ export class BinaryRows {
     return this;
   }
 
-  /** What Postgres cannot hold becomes U+FFFD; null is null. */
+  /** Replaces characters that Postgres cannot store with U+FFFD. */
   text(value: string | null): this {
     return value === null ? this.null() : this.utf8(storableText(value), 0);
   }
 
-  /** JSON text that jsonb takes (see `storableJson`); null is SQL's. */
+  /** JSON text that jsonb accepts (see `storableJson`). `null` is SQL's. */
   jsonb(json: string | null): this {
     return json === null ? this.null() : this.utf8(json, 1);
   }
 
-  /** A decimal, with as many places as it needs. */
   numeric({ whole, micros }: Decimal): this {
     const left = Math.abs(whole);
     if (!Number.isInteger(whole) || left >= MOST_WHOLE || !Number.isSafeInteger(micros)) {
@@ -150,7 +149,7 @@ export class BinaryRows {
     return this;
   }
 
-  /** All of it; nothing may be added afterwards. */
+  /** Returns the finished bytes. Nothing may be added afterwards. */
   finish(): Buffer {
     this.room(2);
     this.at = this.buffer.writeInt16BE(END_OF_ROWS, this.at);
@@ -168,7 +167,7 @@ export class BinaryRows {
     return this;
   }
 
-  /** Makes room for a value and writes its length. */
+  /** Reserves space for a value and writes its length. */
   private begin(bytes: number): void {
     this.room(4 + bytes);
     this.at = this.buffer.writeInt32BE(bytes, this.at);
@@ -183,8 +182,8 @@ export class BinaryRows {
 }
 
 /**
- * The digits (to the base, `weight` + 1 of them) of a whole number that doubles do not count exactly any more. Totals have
- * a bound below that (`SUM_BOUND`); those that grew before there was one are stored as they are.
+ * The base-10,000 digits (`weight` + 1 of them) of a whole number too large for exact arithmetic in doubles. Totals are bounded below
+ * that (`SUM_BOUND`); older ones are stored as they are.
  */
 function largeDigits(whole: number, weight: number): number[] {
   const text = BigInt(whole)
@@ -193,7 +192,7 @@ function largeDigits(whole: number, weight: number): number[] {
   return Array.from({ length: weight + 1 }, (_, index) => Number(text.slice(index * 4, index * 4 + 4)));
 }
 
-/** Decimal places that so many millionths need. */
+/** Number of decimal places that these millionths need. */
 function placesOf(micros: number): number {
   if (micros === 0) return 0;
   let places = 6;

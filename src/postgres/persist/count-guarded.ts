@@ -24,7 +24,7 @@ const UPSERT = `
      SET refused = counted.refused + excluded.refused, clamped = counted.clamped + excluded.clamped,
          quarantined = counted.quarantined + excluded.quarantined, last = greatest(counted.last, excluded.last)`;
 
-/** Counts events that guards stopped, by user and guard. */
+/** Counts events that guards stopped, per user and guard. */
 export async function countGuarded(client: PoolClient, guarded: readonly GuardedRow[]): Promise<void> {
   if (guarded.length === 0) return;
   await client.query(UPSERT, [

@@ -5,7 +5,7 @@ import type { Revisions } from '../revisions.ts';
 const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
 const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
 
-/** How far the outbox of a shard is in Postgres: an outbox position. The cursor is there afterwards. */
+/** A shard's position in Postgres: everything in its outbox up to there is stored. Creates the cursor if needed. */
 export async function readCursor(pool: Pool, shard: number): Promise<string> {
   const found = await pool.query<{ stream_id: string }>(READ, [shard]);
   const row = found.rows[0];
@@ -14,13 +14,13 @@ export async function readCursor(pool: Pool, shard: number): Promise<string> {
   return readCursor(pool, shard);
 }
 
-/** A process that hangs inside the transaction must not keep the shard for ever. */
+/** A process that hangs in the transaction must not keep the shard forever. */
 const IDLE_LIMIT_MS = 30_000;
 
 /**
- * The rows of a batch are looked up by their keys, whatever the planner thinks of it: for 12,000 users of a sweep it chose
- * hash joins that spilled to disk. What nearly every batch executes has a name, so that a connection parses it once; it is
- * planned each time all the same, since a plan that was kept from when there were ten users would read all of a million.
+ * Forces lookups by key, regardless of the planner's estimates: for 12,000 users of a sweep it chose hash joins that spilled to disk. The most
+ * frequent statements are named, so that a connection parses them once. They are still planned each time, because a plan cached when there
+ * were ten users would scan a million.
  */
 const PLANNED_BY_KEYS =
   'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL plan_cache_mode = force_custom_plan';
@@ -38,8 +38,8 @@ interface CursorRow extends Revisions {
 }
 
 /**
- * Locks the shard's cursor, which excludes every other persister of the shard until the transaction ends. Null while
- * another one has it. One round trip; `shard` is a number, so it is part of the text.
+ * Locks a shard's cursor, which excludes other persisters of the shard until the transaction ends. `null` if another one holds it. One round trip;
+ * `shard` is a number, so it can be part of the text.
  */
 export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
   const results = (await client.query(
@@ -54,12 +54,12 @@ export async function lockCursor(client: PoolClient, shard: number): Promise<Loc
   return { position, storageEpoch, revisions: { organisation, catalogs } };
 }
 
-/** The same, but waits for the persister that has it. */
+/** Like `lockCursor`, but waits for the persister that holds the lock. */
 export async function awaitCursor(client: PoolClient, shard: number): Promise<void> {
   await client.query(`${PLANNED_BY_KEYS}; SELECT FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE`);
 }
 
-/** Moves the locked cursor, and with it the progress of the shard's batches, if that is not null. */
+/** Moves the locked cursor and, unless it is `null`, the progress of the shard's batches. */
 export async function moveCursor(
   client: PoolClient,
   shard: number,

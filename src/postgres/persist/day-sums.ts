@@ -6,26 +6,26 @@ import { binaryArray, binaryIntegers, TEXT } from './binary-array.ts';
 import type { NamedUser } from './delete-events.ts';
 
 /**
- * Users with more stored events and awards than this are summed: reads of their past go through the sums of their days. Those of
- * the others go through the events, which costs some ms at most, and storing their events costs nothing more.
+ * Users with more stored events and awards than this get day sums, which reads of their history use. For other users, reads go through the
+ * events, which takes a few ms at most, and storing events has no extra cost.
  */
 const MOST_ROWS = 2_000;
-/** One event or award in so many has its user's counted, so that a count costs little beside them. */
+/** One event or award in this many makes the persister count its user's rows, so that counting costs little. */
 const COUNT_ONE_IN = 256;
-/** Of users with as many in one batch they are counted anyway. */
+/** Users with this many rows in one batch are always counted. */
 const COUNT_FROM = 64;
 
-/** An event as it counts for a day: one that was sent, the opposite of a reversed one, or an imported day. */
+/** An event in the sum of a day: a sent event, a reversal, or an imported day. */
 export interface CountedEvent extends NamedUser {
   metricNo: number;
   /** Epoch day. */
   localDay: number;
   value: Decimal;
-  /** JSON text of the attributes by key; missing or null: none. */
+  /** JSON text of the attributes by key; absent or `null` if there are none. */
   attributes?: string | null;
 }
 
-/** An award as it counts for a day. */
+/** An award in the sum of a day. */
 export interface CountedAward extends NamedUser {
   systemNo: number;
   localDay: number;
@@ -55,7 +55,7 @@ const rowsOf = (table: 'events' | 'awards'): string => `
   (SELECT count(*) FROM (SELECT FROM ${table} AS row
     WHERE row.tenant_no = asked.tenant_no AND row.user_id = asked.user_id LIMIT $3) AS first_ones)`;
 
-/** Parameters: tenant numbers, user IDs, how many rows a user has at least. */
+/** Parameters: tenant numbers, user IDs, the minimum number of a user's rows. */
 const SUM = `
   WITH many AS (
     INSERT INTO summed_users (tenant_no, user_id)
@@ -67,10 +67,9 @@ const SUM = `
   ${addEvents('events JOIN many USING (tenant_no, user_id)')}`;
 
 /**
- * Keeps the sums of the users' days, in the transaction that stores the events and awards, when they are stored. To be called once
- * for each of them.
- * @param stored in `events` and `awards`
- * @param gone what counts for a time that is dropped, and is kept as sums only
+ * Updates the sums of the users' days, in the transaction that stores the events and awards. Call it exactly once for each row.
+ * @param stored rows in `events` and `awards`
+ * @param gone rows of a time that was dropped, which exist as sums only
  */
 export async function keepDaySums(client: PoolClient, stored: Counted, gone: Counted): Promise<void> {
   const users = usersOf([...stored.events, ...stored.awards]);
@@ -86,12 +85,12 @@ export async function keepDaySums(client: PoolClient, stored: Counted, gone: Cou
   await sumUsers(client, looked, MOST_ROWS + 1);
 }
 
-/** Has the users summed from now on who have at least so many events and awards stored, and are not summed yet. */
+/** Starts day sums for those users that have at least `fromRows` events and awards and no sums yet. */
 export async function sumUsers(client: PoolClient, users: readonly NamedUser[], fromRows: number): Promise<void> {
   if (users.length > 0) await client.query(SUM, [...named(users), fromRows]);
 }
 
-/** How many rows there are of each user. */
+/** Number of rows per user. */
 function usersOf(rows: readonly NamedUser[]): Map<string, NamedUser & { rows: number }> {
   const users = new Map<string, NamedUser & { rows: number }>();
   for (const row of rows) {
@@ -130,7 +129,7 @@ async function addCounted(client: PoolClient, { events, awards }: Counted): Prom
 
 const keyOf = ({ tenantNo, userId }: NamedUser): string => `${tenantNo}:${storableText(userId)}`;
 
-/** Not of no rows. */
+/** `rows` must not be empty. */
 const named = (rows: readonly NamedUser[]): unknown[] => [
   binaryIntegers(rows.map(({ tenantNo }) => tenantNo)),
   binaryArray(

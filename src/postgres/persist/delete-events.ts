@@ -1,28 +1,25 @@
 import type { PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** A user of a tenant. */
 export interface NamedUser {
   tenantNo: number;
   userId: string;
 }
 
-/** An idempotency key that an event used. */
 export interface EventKey {
   metricNo: number;
   key: string;
 }
 
-/** Events deleted by one statement: a user may have very many, and their keys are handed on. */
+/** Events per statement: a user may have very many, and their keys are passed on. */
 const EVENTS = 10_000;
 
-/** The tables of events, with idempotency keys. */
+/** Tables of events with idempotency keys. */
 const TABLES = ['events', 'quarantine'] as const;
 
 /**
- * Deletes a user's events, those in quarantine included, and their used keys, in the client's transaction. `onKeys` is given
- * the idempotency keys, some at a time. Rows are named by their IDs: where they are (`ctid`) changes with an update that commits
- * meanwhile, and is not unique among the partitions of a table.
+ * Deletes a user's events, including quarantined ones, and their used keys, in the client's transaction. Passes the idempotency keys to `onKeys`, some at
+ * a time. Identifies rows by ID, because their location (`ctid`) changes with concurrent updates and is not unique across partitions.
  */
 export async function deleteEvents(
   client: PoolClient,
@@ -37,7 +34,7 @@ export async function deleteEvents(
       );
       const ids = found.rows.map(({ id }) => id).toSorted();
       if (ids.length === 0) break;
-      // The bounds spare looking for each of them in every partition.
+      // The bounds avoid searching every partition for each ID.
       const range = [ids, ids[0], ids.at(-1)];
       const deleted = await client.query<{ metricNo: number; key: string | null }>(
         `DELETE FROM ${table} WHERE id = ANY ($1::uuid[]) AND id BETWEEN $2 AND $3
@@ -55,7 +52,7 @@ export async function deleteEvents(
   if (left.rows.length > 0) await onKeys(left.rows);
 }
 
-/** The used keys of events that were dropped: they have an index by user. */
+/** Used keys of dropped events. They have an index by user. */
 const DELETE_LEFT = `
   DELETE FROM used_keys
    WHERE tenant_no = $1 AND user_id = $2

@@ -3,7 +3,7 @@ import { USER_TABLES } from '../users/user-tables.ts';
 import { storableText } from '../storable-json.ts';
 import { deleteEvents, type EventKey, type NamedUser } from './delete-events.ts';
 
-/** Deletes what the tables hold of a user. `onKeys` is given the idempotency keys of the events, some at a time. */
+/** Deletes a user's rows from all tables. Passes the idempotency keys of the events to `onKeys`, some at a time. */
 export async function deleteUser(
   client: PoolClient,
   user: NamedUser,

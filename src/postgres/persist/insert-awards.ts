@@ -3,7 +3,7 @@ import { BinaryRows } from './binary-rows.ts';
 import { copyRows } from './copy-rows.ts';
 
 export interface AwardRow {
-  /** 32 hex digits: the event's, with the award's ordinal in the last four. */
+  /** 32 hex digits: the event's ID, with the award's ordinal in the last four. */
   id: string;
   tenantNo: number;
   userId: string;
@@ -16,7 +16,7 @@ export interface AwardRow {
   atMs: number;
   /** Epoch day of the user's local date. */
   localDay: number;
-  /** The version of the catalog that it went by; null: not recorded. */
+  /** Version of the catalog; `null` if not recorded. */
   catalogVersion: number | null;
 }
 
@@ -26,7 +26,7 @@ const COPY =
 const COLUMNS = 11;
 const BYTES_A_ROW = 150;
 
-/** Adds awards of points. An ID that is there already is an error (23505): the cursor says that each is new. */
+/** Adds awards of points. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertAwards(client: PoolClient, awards: readonly AwardRow[]): Promise<void> {
   if (awards.length === 0) return;
   const rows = new BinaryRows(awards.length * BYTES_A_ROW);

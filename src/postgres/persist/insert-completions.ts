@@ -7,9 +7,9 @@ export interface CompletionRow {
   userId: string;
   achievementNo: number;
   atMs: number;
-  /** What completed it: an event, or what else happened (32 hex digits). */
+  /** The cause: an event, or something else with an ID (32 hex digits). */
   causedBy: string;
-  /** The version of the catalog that it went by; null: not recorded. */
+  /** Version of the catalog; `null` if not recorded. */
   catalogVersion: number | null;
   backdated: boolean;
 }
@@ -21,7 +21,7 @@ const INSERT = `
     AS completed (tenant_no, user_id, achievement_no, at_ms, caused_by, catalog_version, backdated)
   ON CONFLICT DO NOTHING`;
 
-/** Adds completions of achievements. An achievement is completed once for good: an earlier completion is kept. */
+/** Adds completions. An achievement is completed only once, so an earlier completion is kept. */
 export async function insertCompletions(client: PoolClient, completions: readonly CompletionRow[]): Promise<void> {
   if (completions.length === 0) return;
   await client.query({

@@ -14,16 +14,16 @@ export interface EventRow {
   /** The user's total of the metric after this event. */
   total: Decimal;
   atMs: number;
-  /** When it happened, epoch ms; null: then. */
+  /** When it happened (epoch ms); `null` if at `atMs`. */
   occurredMs: number | null;
-  /** Epoch day of the user's local date, of when it happened. */
+  /** The user's local date when it happened, as an epoch day. */
   localDay: number;
   /** JSON text: attribute key → value. */
   attributes: string | null;
   idempotencyKey: string | null;
-  /** To which length it extended the streak; null: it did not. */
+  /** Streak length that it caused; `null` if it did not extend the streak. */
   streak: number | null;
-  /** The version of the catalog that it went by; null: nothing came of it. */
+  /** Version of the catalog; `null` if the event had no consequences. */
   catalogVersion: number | null;
 }
 
@@ -34,7 +34,7 @@ const COPY_OCCURRED = `COPY events (${FIELDS}, occurred_at) FROM STDIN (FORMAT b
 const COLUMNS = 12;
 const BYTES_A_ROW = 250;
 
-/** Adds events. An ID that is there already is an error (23505): the cursor says that each is new. */
+/** Adds events. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertEvents(client: PoolClient, events: readonly EventRow[]): Promise<void> {
   const occurred = events.filter(({ occurredMs }) => occurredMs !== null);
   const present = occurred.length === 0 ? events : events.filter(({ occurredMs }) => occurredMs === null);
@@ -42,7 +42,7 @@ export async function insertEvents(client: PoolClient, events: readonly EventRow
   await copyEvents(client, occurred, true);
 }
 
-/** Those that have no time of their own are copied without one, so that they cost nothing more. */
+/** Events without a separate time are copied without that column, so that they cost no more. */
 async function copyEvents(client: PoolClient, events: readonly EventRow[], withTime: boolean): Promise<void> {
   if (events.length === 0) return;
   const rows = new BinaryRows(events.length * BYTES_A_ROW);

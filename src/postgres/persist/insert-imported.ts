@@ -3,7 +3,7 @@ import { decimalText, type Decimal } from '../../domain/decimal.ts';
 import { storableText } from '../storable-json.ts';
 import type { AwardRow } from './insert-awards.ts';
 
-/** What a user's events of a metric added on a local day elsewhere. */
+/** Sum of a user's events of a metric on a local day, from another system. */
 export interface ImportedDayRow {
   /** 32 hex digits. */
   id: string;
@@ -11,14 +11,14 @@ export interface ImportedDayRow {
   userId: string;
   metricNo: number;
   value: Decimal;
-  /** The user's total of the metric after it. */
+  /** The user's total of the metric at the end of the day. */
   total: Decimal;
   atMs: number;
   /** Epoch day. */
   localDay: number;
 }
 
-/** Of imported users. */
+/** The history of imported users. */
 interface ImportedHistory {
   days: readonly ImportedDayRow[];
   awards: readonly AwardRow[];
@@ -28,8 +28,8 @@ const LAST_DROPPED = `
   SELECT replace(end_id::text, '-', '') AS "endId" FROM event_partitions WHERE is_dropped ORDER BY end_id DESC LIMIT 1`;
 
 /**
- * Which of it is of a time whose events and awards are kept, and which is of one that is dropped. To be called under the shard's
- * cursor, which a drop waits for.
+ * Separates rows of a time whose events and awards are kept from those of a dropped time. Call it while holding the shard's cursor, which a drop waits
+ * for.
  */
 export async function splitImported(
   client: PoolClient,
@@ -52,7 +52,7 @@ const DAYS = `
   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::numeric[], $6::numeric[], $7::float8[], $8::int[])
     AS imported (id, tenant_no, user_id, metric_no, value, total, at_ms, day)`;
 
-/** Adds days that were imported. Each is to be given once. */
+/** Adds imported days. Call it exactly once for each. */
 export async function insertImportedDays(client: PoolClient, days: readonly ImportedDayRow[]): Promise<void> {
   if (days.length === 0) return;
   await client.query(DAYS, [
@@ -67,7 +67,7 @@ export async function insertImportedDays(client: PoolClient, days: readonly Impo
   ]);
 }
 
-/** A completion from elsewhere: what completed it is not known. */
+/** A completion from another system, whose cause is unknown. */
 export interface ImportedCompletionRow {
   tenantNo: number;
   userId: string;
@@ -81,7 +81,7 @@ const COMPLETIONS = `
   FROM unnest($1::int[], $2::text[], $3::int[], $4::float8[]) AS imported (tenant_no, user_id, achievement_no, at_ms)
   ON CONFLICT DO NOTHING`;
 
-/** Adds completions that were imported. They are none of the newest, which the console shows. */
+/** Adds imported completions. They do not appear among the newest completions in the console. */
 export async function insertImportedCompletions(
   client: PoolClient,
   completions: readonly ImportedCompletionRow[],

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { decimalText, type Decimal } from '../../domain/decimal.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 
-/** An event that a guard keeps. */
+/** A quarantined event. */
 export interface QuarantinedRow {
   /** 32 hex digits. */
   id: string;
@@ -24,7 +24,7 @@ const INSERT = `
   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::numeric[], $7::bigint[], $8::jsonb[], $9::text[])
     AS kept (id, tenant_no, user_id, metric_no, guard, value, at_ms, attributes, idempotency_key)`;
 
-/** Adds events to the quarantine. An ID that is there already is an error (23505): the cursor says that each is new. */
+/** Adds events to the quarantine. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertQuarantined(client: PoolClient, kept: readonly QuarantinedRow[]): Promise<void> {
   if (kept.length === 0) return;
   await client.query(INSERT, [
@@ -40,10 +40,10 @@ export async function insertQuarantined(client: PoolClient, kept: readonly Quara
   ]);
 }
 
-/** Whether an event in quarantine waits, was released, or was dropped. */
+/** Stored status of a quarantined event. */
 export const QUARANTINE_STATUS = { waiting: 1, released: 2, dropped: 3 } as const;
 
-/** An event that waits no more. */
+/** An event that was released or dropped. */
 export interface SettledRow {
   /** 32 hex digits. */
   id: string;
@@ -55,7 +55,7 @@ const SETTLE = `
   UPDATE quarantine SET status = done.status, settled = to_timestamp(done.at_ms / 1000.0)
     FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS done (id, status, at_ms) WHERE quarantine.id = done.id`;
 
-/** Notes which events were released or dropped. Idempotent. */
+/** Records which events were released or dropped. Idempotent. */
 export async function settleQuarantined(client: PoolClient, settled: readonly SettledRow[]): Promise<void> {
   if (settled.length === 0) return;
   await client.query(SETTLE, [

@@ -4,36 +4,36 @@ import { packedCompletion } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 
-/** What a step of a recomputation did of a user. */
+/** A recomputation step's changes to a user. */
 export interface RecomputedRow {
-  /** 32 hex digits: what completions and awards name as their cause. */
+  /** 32 hex digits. Completions and awards name it as their cause. */
   id: string;
   tenantNo: number;
   userId: string;
-  /** 32 hex digits of the job. */
+  /** ID of the job, 32 hex digits. */
   job: string;
-  /** True: it took back what the job had done. */
+  /** Whether it reverts what the job had done. */
   reverts: boolean;
   atMs: number;
   /** Numbers of achievements. */
   completed: number[];
   revoked: PackedCompletion[];
   restored: PackedCompletion[];
-  /** What was taken, negative where it was given. */
+  /** Points taken; negative if given. */
   awards: Compensated[];
-  /** Numbers of achievements that were not as planned. */
+  /** Numbers of achievements whose state differed from the plan. */
   skipped: number[];
-  /** What was added to scores on boards. */
+  /** Changes to leaderboard scores. */
   scores: RecomputedScore[];
 }
 
-/** What of a user a job did, as it is kept: what takes it back. */
+/** A job's changes to a user, stored so that they can be reverted. */
 export interface AppliedChanges {
   completed: PackedCompletion[];
   revoked: PackedCompletion[];
   awards: Compensated[];
   skipped: number[];
-  /** Missing where boards were not computed again. */
+  /** Absent if leaderboards were not recomputed. */
   scores?: RecomputedScore[];
 }
 
@@ -60,8 +60,8 @@ const NOTE = `
      AND planned.user_id = step.user_id AND planned.tenant_no = step.tenant_no`;
 
 /**
- * Notes what recomputations did: completions that were revoked go, restored ones come back as they were, and the plan says what
- * of it was done. Each user may be named only once in a call.
+ * Stores the changes of recomputations: deletes revoked completions, restores others unchanged, and records in the plan what was done. Each
+ * user may occur only once per call.
  */
 export async function insertRecomputed(client: PoolClient, rows: readonly RecomputedRow[]): Promise<void> {
   if (rows.length === 0) return;
@@ -77,7 +77,7 @@ export async function insertRecomputed(client: PoolClient, rows: readonly Recomp
   ]);
 }
 
-/** Deletes the completions that were revoked; those of each user, with what had caused them. */
+/** Deletes revoked completions and returns them by user, with their causes. */
 async function revoke(client: PoolClient, rows: readonly RecomputedRow[]): Promise<Map<string, PackedCompletion[]>> {
   const each = rows.flatMap((row) => row.revoked.map((completion) => ({ ...row, completion })));
   const gone = new Map<string, PackedCompletion[]>();

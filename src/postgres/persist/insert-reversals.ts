@@ -12,7 +12,7 @@ export interface ReversalRow {
   /** 32 hex digits. */
   root: string;
   reversed: string;
-  /** False: a reversal was reversed, and the event at the root counts again. */
+  /** False if a reversal was reversed, so that the root event counts again. */
   voids: boolean;
   awards: Compensated[];
   revoked: PackedCompletion[];
@@ -33,8 +33,8 @@ const DELETE_COMPLETIONS = `
                              replace(caused_by::text, '-', '')) AS completion`;
 
 /**
- * Adds reversals, each with its opposite event, in their order: completions that were revoked go, restored ones come back as
- * they were. An ID that is there already is an error (23505): the cursor says that each is new.
+ * Adds reversals with their opposite events, in order. Deletes revoked completions and restores others unchanged. An existing ID is an error (23505),
+ * because the cursor guarantees that each is new.
  */
 export async function insertReversals(client: PoolClient, reversals: readonly ReversalRow[]): Promise<void> {
   for (const { event, root, reversed, voids, awards, revoked, restored } of reversals) {

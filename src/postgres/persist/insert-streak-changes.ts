@@ -4,7 +4,7 @@ import { BinaryRows } from './binary-rows.ts';
 import { copyRows } from './copy-rows.ts';
 import { storableText } from '../storable-json.ts';
 
-/** By their numbers, from 1. */
+/** Their stored numbers start at 1. */
 export const SETTLEMENT_KINDS = [
   'freeze',
   'pause',
@@ -15,7 +15,7 @@ export const SETTLEMENT_KINDS = [
   'reset',
 ] as const satisfies SettlementKind[];
 
-/** What became of a streak, as the outbox reports it. */
+/** A change of a streak, from the outbox. */
 export interface StreakChangeRow {
   tenantNo: number;
   userId: string;
@@ -25,7 +25,7 @@ export interface StreakChangeRow {
   toDay: number;
   length: number | null;
   atMs: number;
-  /** The correction that it comes from, 32 hex digits; null: it happened so. */
+  /** The correction that caused it (32 hex digits), or `null`. */
   correction: string | null;
 }
 
@@ -34,7 +34,7 @@ const COPY =
 const COLUMNS = 9;
 const BYTES_A_ROW = 100;
 
-/** Adds what became of streaks. Each is to be given once. */
+/** Adds changes of streaks. Call it exactly once for each. */
 export async function insertStreakChanges(client: PoolClient, changes: readonly StreakChangeRow[]): Promise<void> {
   if (changes.length === 0) return;
   const rows = new BinaryRows(changes.length * BYTES_A_ROW);
@@ -56,12 +56,11 @@ export async function insertStreakChanges(client: PoolClient, changes: readonly 
   await copyRows(client, COPY, rows.finish());
 }
 
-/** Stored changes of a user's streaks that no longer hold. */
 export interface SupersededChanges {
   tenantNo: number;
   userId: string;
   nos: readonly string[];
-  /** The correction that put others in their place, 32 hex digits. */
+  /** The correction that replaced them, 32 hex digits. */
   correction: string;
 }
 
@@ -69,7 +68,7 @@ const SUPERSEDE = `
   UPDATE streak_changes SET superseded_by = $4::uuid
    WHERE tenant_no = $1 AND user_id = $2 AND no = ANY ($3::bigint[]) AND superseded_by IS NULL`;
 
-/** Notes by what changes of streaks were superseded: they stay, and no longer count. Idempotent. */
+/** Marks streak changes as superseded: they are kept but no longer count. Idempotent. */
 export async function supersedeStreakChanges(client: PoolClient, changes: readonly SupersededChanges[]): Promise<void> {
   for (const { tenantNo, userId, nos, correction } of changes)
     await client.query(SUPERSEDE, [tenantNo, storableText(userId), nos, correction]);

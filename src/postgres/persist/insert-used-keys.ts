@@ -7,7 +7,7 @@ const COPY = 'COPY used_keys (id, tenant_no, user_id, metric_no, idempotency_key
 const COLUMNS = 5;
 const BYTES_A_ROW = 120;
 
-/** Adds the idempotency keys of events that have one. An ID that is there already is an error (23505), as with the events. */
+/** Adds the idempotency keys of events. As for events, an existing ID is an error (23505). */
 export async function insertUsedKeys(client: PoolClient, events: readonly EventRow[]): Promise<void> {
   const keyed = events.filter(({ idempotencyKey }) => idempotencyKey !== null);
   if (keyed.length === 0) return;

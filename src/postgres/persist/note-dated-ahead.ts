@@ -1,11 +1,10 @@
 import type { PoolClient } from 'pg';
 import { firstIdOf } from '../partitions/event-partitions.ts';
 
-/** An event or an award. */
 interface DatedRow {
   /** 32 hex digits. */
   id: string;
-  /** Epoch day for which it counts. */
+  /** The epoch day for which it counts. */
   localDay: number;
 }
 
@@ -16,9 +15,8 @@ const NOTE = `
    WHERE part.first_day = ahead.first_day`;
 
 /**
- * Notes by partition which of the rows count for a day later than the one after their ID's: reads of that day would not look
- * there (`readSinceDay`). To be called in the transaction that stores them. Without any, which is nearly always, it
- * costs a comparison of texts a row.
+ * Records, by partition, rows that count for a day later than the one after their ID's. Reads of that day would not look there (`readSinceDay`). Call
+ * it in the transaction that stores the rows. There are almost never any; then it costs a text comparison per row.
  */
 export async function noteDatedAhead(client: PoolClient, lists: readonly (readonly DatedRow[])[]): Promise<void> {
   const ahead = lists.flatMap(datedAhead);
@@ -26,9 +24,9 @@ export async function noteDatedAhead(client: PoolClient, lists: readonly (readon
   await client.query(NOTE, [ahead.map(({ id }) => id), ahead.map(({ localDay }) => localDay)]);
 }
 
-/** Those of some rows that count for a day later than the one after their ID's. */
+/** Rows that count for a day later than the one after their ID's. */
 function datedAhead(rows: readonly DatedRow[]): DatedRow[] {
-  // Users in different zones have two local days at a time, in turn.
+  // Users in different zones have two local days at a time, in alternation.
   const firstIds = new Map<number, string>();
   return rows.filter(({ id, localDay }) => {
     let firstId = firstIds.get(localDay);

@@ -1,10 +1,9 @@
 import type { PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 
-/** A zone that a tenant's user is in. */
 export interface UserZone {
   tenantNo: number;
-  /** IANA name; '' is UTC. */
+  /** IANA name; `''` for UTC. */
   zone: string;
   /** When the user was last changed, epoch ms. */
   atMs: number;
@@ -15,7 +14,7 @@ const NOTE = `
   SELECT * FROM unnest($1::int[], $2::text[], $3::int[])
   ON CONFLICT DO NOTHING`;
 
-/** Has the days of zones swept, if they are not yet, from the first of those on that users were changed. */
+/** Starts sweeping zones that are not swept yet, from the earliest day on which one of these users was changed. */
 export async function noteZones(client: PoolClient, zones: readonly UserZone[]): Promise<void> {
   const distinct = new Map<number, Map<string, UserZone>>();
   for (const each of zones) {
@@ -30,7 +29,7 @@ export async function noteZones(client: PoolClient, zones: readonly UserZone[]):
     values: [
       rows.map((row) => row.tenantNo),
       rows.map((row) => row.zone),
-      // No zone is further behind UTC than a day.
+      // No zone is more than a day behind UTC.
       rows.map((row) => Math.floor(row.atMs / DAY_MS) - 1),
     ],
   });

@@ -3,18 +3,18 @@ import { binaryArray, JSONB } from './binary-array.ts';
 import { inOrder, packedUsers, upsertUsers, type PackedUser } from './upsert-users.ts';
 import { NOT_OWED } from './not-owed.ts';
 
-/** A user with the points that changed: system number → total, none of them 0. */
+/** A user and the changed points: system number → total, none of them 0. */
 export interface PaidUser extends PackedUser {
   points: Record<number, number>;
 }
 
-/** Looks every user up by the primary key and changes no indexed column, so that no index is touched (HOT). */
+/** Looks up each user by primary key and changes no indexed column, so no index is updated (HOT). */
 export const UPDATE_POINTS = `
   UPDATE users SET state = touched.state, points = users.points || touched.points
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[]) AS touched (tenant_no, id, state, points)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
-/** The points that changed, as a parameter. */
+/** The changed points as a parameter. */
 export const changedPoints = (users: readonly PaidUser[]): Buffer =>
   binaryArray(
     JSONB,
@@ -22,9 +22,8 @@ export const changedPoints = (users: readonly PaidUser[]): Buffer =>
   );
 
 /**
- * Writes the state of users of whom only points changed, and these: the state needs no unpacking for that. CPU a user, in
- * worker and Postgres: 15 µs, where all that is queried took 35. Users who are missing, or
- * whose last state could not be stored, are written whole.
+ * Writes the state of users of whom only points changed, without unpacking it. CPU per user, in worker and Postgres: 15 µs, compared with 35 for all
+ * derived columns. Missing users, and those whose last state could not be stored, are written completely.
  */
 export async function updatePoints(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;

@@ -15,9 +15,8 @@ const UPDATE = `
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
 /**
- * Writes the state of users whose streaks or zone changed, with what the sweep goes by and the points that changed: a
- * midnight changes as many as there are, and so do the first events of a day. Users who are missing, or
- * whose last state could not be stored, are written whole.
+ * Writes the state of users whose streaks or zone changed, the columns for the sweep, and changed points. A midnight changes all users, as do the first
+ * events of a day. Missing users, and those whose last state could not be stored, are written completely.
  */
 export async function updateStreaks(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;

@@ -14,7 +14,7 @@ import { UnstorableValue } from './unstorable-value.ts';
 export interface PackedUser {
   tenantNo: number;
   id: string;
-  /** As Redis holds it, see `src/packed/state.ts`. */
+  /** The packed state in Redis; see `src/packed/state.ts`. */
   packed: Buffer;
 }
 
@@ -37,13 +37,13 @@ const UPSERT = `
         owed_position = NULL`;
 
 /**
- * Users in the order of their keys: a statement that looks them up one by one finds its way in pages of the index that it just used. In pairs
- * 0.5 to 1.2 µs of Postgres's CPU a user less, and more where it adds to indexes, for 0.2 of the worker's.
+ * Sorts users by key, so that lookups one by one reuse recently read index pages. In pairs, saves 0.5 to 1.2 µs of Postgres's CPU per user, more when
+ * indexes grow, and costs 0.2 µs of the worker's.
  */
 export const inOrder = <User extends PackedUser>(users: readonly User[]): User[] =>
   users.toSorted((a, b) => a.tenantNo - b.tenantNo || (a.id < b.id ? -1 : 1));
 
-/** The parameters that say which users, and their states. */
+/** Parameters that identify the users, and their states. */
 export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
   binaryIntegers(users.map((user) => user.tenantNo)),
   binaryArray(
@@ -59,7 +59,7 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
   Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
 
-/** What the sweep of streaks, the count of years and the rankings of streaks find users by. */
+/** Columns by which the streak sweep, the count of years and the streak rankings find users. */
 export class SweptBy {
   private readonly dueDays: (number | null)[] = [];
   private readonly freezes: number[] = [];
@@ -90,7 +90,7 @@ export class SweptBy {
     });
   }
 
-  /** The columns of those added, in their order: zone, due_day, freezes, earned_day, anniversary_ms, origins by frequency. */
+  /** The columns of the added users, in order: zone, due_day, freezes, earned_day, anniversary_ms, origins by frequency. */
   parameters(): unknown[] {
     const zones = this.zones.map(({ zone }) => storableText(zone));
     return [
@@ -103,13 +103,13 @@ export class SweptBy {
     ];
   }
 
-  /** Has the days of their zones swept. */
+  /** Makes sure that the days of their zones are swept. */
   async note(client: PoolClient): Promise<void> {
     await noteZones(client, this.zones);
   }
 }
 
-/** A state, decoded. Throws UnstorableValue where it is none. */
+/** Decodes a state. Throws UnstorableValue if it is invalid. */
 export function stateOf(packed: Buffer): PackedState {
   try {
     return unpackState(packed);
@@ -118,7 +118,7 @@ export function stateOf(packed: Buffer): PackedState {
   }
 }
 
-/** Writes users whole: state and what is queried of it. Each may be named only once in a call. Idempotent. */
+/** Writes users completely: the state and all columns derived from it. Each user may occur only once per call. Idempotent. */
 export async function upsertUsers(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
   const created: number[] = [];
@@ -127,7 +127,7 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
   const keys: SearchKeys[] = [];
   const swept = new SweptBy();
   const sorted = inOrder(users);
-  // No state is kept beyond its turn: thousands that are at hand together cost more in collecting garbage than all else.
+  // Do not keep decoded states: with thousands at once, garbage collection costs more than all other work.
   for (const { tenantNo, packed } of sorted) {
     const state = stateOf(packed);
     created.push(state[USER.createdMs]);

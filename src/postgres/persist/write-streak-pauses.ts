@@ -1,14 +1,14 @@
 import type { PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** A pause as it stands after a change. */
+/** A pause after a change. */
 export interface StreakPauseRow {
   /** 32 hex digits. */
   id: string;
   tenantNo: number;
   userId: string;
   fromDay: number;
-  /** Before `fromDay`: it was taken back before it began. */
+  /** Before `fromDay` if it was cancelled before it began. */
   toDay: number;
   atMs: number;
 }
@@ -20,9 +20,9 @@ const UPSERT = `
     AS changed (id, tenant_no, user_id, from_day, to_day, at_ms)
   ON CONFLICT (id) DO UPDATE SET to_day = EXCLUDED.to_day, deleted = EXCLUDED.created`;
 
-/** Adds pauses; one that is there already is deleted, and lasted until the day given. */
+/** Adds pauses. For existing ones, marks them as deleted, with the given last day. */
 export async function writeStreakPauses(client: PoolClient, pauses: readonly StreakPauseRow[]): Promise<void> {
-  // One statement cannot touch a row twice: a pause made and deleted in one batch takes two.
+  // One statement cannot change a row twice, so a pause that is created and deleted in one batch takes two statements.
   for (let rest = [...pauses]; rest.length > 0;) {
     const seen = new Set<string>();
     const now = rest.filter(({ id }) => !seen.has(id) && seen.add(id));

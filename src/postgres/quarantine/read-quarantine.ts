@@ -3,7 +3,7 @@ import { QUARANTINE_STATUS } from '../persist/insert-quarantined.ts';
 import { storableText } from '../storable-json.ts';
 import type { TimelineRange } from '../timeline/range.ts';
 
-/** An event that a guard keeps or kept. */
+/** An event that a guard quarantined. */
 export interface QuarantineRow {
   /** 32 hex digits. */
   id: string;
@@ -26,14 +26,14 @@ export interface QuarantineQuery {
   /** QUARANTINE_STATUS. */
   status: number;
   limit: number;
-  /** Only those with smaller IDs (UUID). */
+  /** Only events with smaller IDs (UUID). */
   before: string | null;
   userId: string | null;
   metricNo: number | null;
   guard: number | null;
-  /** Sent from this time on (epoch ms). */
+  /** Sent at or after this time (epoch ms). */
   fromMs: number | null;
-  /** Sent before it. */
+  /** Sent before this time. */
   toMs: number | null;
 }
 
@@ -43,8 +43,8 @@ const COLUMNS = `
   (extract(epoch FROM settled) * 1000)::float8 AS "settledMs"`;
 
 /**
- * Some events of a tenant's quarantine, newest first. An index gives them in their order, or those of the user; for a metric,
- * guard or time it reads over the others in between, of which at most `QUARANTINED.most` wait.
+ * A page of a tenant's quarantine, newest first. An index provides the order, overall or per user. Filters on metric, guard or time skip
+ * the rows in between, of which at most `QUARANTINED.most` are waiting.
  */
 export async function listQuarantine(pool: Pool, query: QuarantineQuery): Promise<QuarantineRow[]> {
   const { tenantNo, status, limit, before, userId, metricNo, guard, fromMs, toMs } = query;
@@ -59,7 +59,7 @@ export async function listQuarantine(pool: Pool, query: QuarantineQuery): Promis
   return rows;
 }
 
-/** Those of some events (IDs of either form) that a tenant's quarantine holds or held. */
+/** Those of some events (IDs in either form) that are or were in a tenant's quarantine. */
 export async function readQuarantined(pool: Pool, tenantNo: number, ids: readonly string[]): Promise<QuarantineRow[]> {
   const { rows } = await pool.query<QuarantineRow>(
     `SELECT ${COLUMNS} FROM quarantine WHERE tenant_no = $1 AND id = ANY ($2::uuid[])`,
@@ -68,7 +68,7 @@ export async function readQuarantined(pool: Pool, tenantNo: number, ids: readonl
   return rows;
 }
 
-/** Those of a user that were not released, in a part of a timeline, by their IDs. */
+/** A user's quarantined events that were not released, in a part of a timeline, by ID. */
 export async function unreleasedOf(
   pool: Pool,
   { tenantNo, userId, above, below, newest, limit }: TimelineRange,
@@ -83,7 +83,6 @@ export async function unreleasedOf(
   return rows;
 }
 
-/** An event that waits in quarantine. */
 export interface WaitingEvent {
   userId: string;
   /** 32 hex digits. */
@@ -92,7 +91,7 @@ export interface WaitingEvent {
   guard: number;
 }
 
-/** The numbers of the tenants of whom events wait. */
+/** Numbers of the tenants with waiting events. */
 export async function waitingTenants(pool: Pool): Promise<number[]> {
   const { rows } = await pool.query<{ tenantNo: number }>(
     `SELECT no AS "tenantNo" FROM tenants
@@ -101,7 +100,7 @@ export async function waitingTenants(pool: Pool): Promise<number[]> {
   return rows.map(({ tenantNo }) => tenantNo);
 }
 
-/** All events of a tenant that wait; at most `QUARANTINED.most`. */
+/** All waiting events of a tenant; at most `QUARANTINED.most`. */
 export async function waitingEvents(pool: Pool, tenantNo: number): Promise<WaitingEvent[]> {
   const { rows } = await pool.query<WaitingEvent>(
     `SELECT user_id AS "userId", replace(id::text, '-', '') AS id, guard FROM quarantine
@@ -111,7 +110,7 @@ export async function waitingEvents(pool: Pool, tenantNo: number): Promise<Waiti
   return rows;
 }
 
-/** How often a guard stopped events of a user. */
+/** How often a guard stopped a user's events. */
 export interface GuardCount {
   metricNo: number;
   /** GUARD. */
@@ -122,7 +121,6 @@ export interface GuardCount {
   last: Date;
 }
 
-/** How often guards stopped events of a user, by metric and guard. */
 export async function guardCounts(pool: Pool, tenantNo: number, userId: string): Promise<GuardCount[]> {
   const { rows } = await pool.query<GuardCount>(
     `SELECT metric_no AS "metricNo", guard, refused::float8, clamped::float8, quarantined::float8, last FROM guard_counts

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { SHARD_NUMBERS, SHARDS } from '../../redis/keys.ts';
 import { OUTBOX_START } from '../../redis/outbox.ts';
 
-/** Up to where Postgres holds a shard's outbox, and of which Redis process. */
+/** Position up to which Postgres holds a shard's outbox, and the shard's storage epoch. */
 export interface StoredCursor {
   position: string;
   /** See `src/domain/storage-epoch.ts`. */
@@ -10,14 +10,14 @@ export interface StoredCursor {
   batchProgress: string;
 }
 
-/** The cursors of all shards, by their numbers. */
+/** The cursors of all shards, ordered by number. */
 export interface StoredCursors {
-  /** UUID of this Laurel. */
+  /** UUID of this installation. */
   installation: string;
   cursors: StoredCursor[];
 }
 
-/** Reads all cursors in one snapshot; creates those that are missing. */
+/** Reads all cursors in one snapshot. Creates missing ones. */
 export async function readCursors(client: Pool | PoolClient): Promise<StoredCursors> {
   const { rows } = await client.query<StoredCursor & { installation: string }>(
     `SELECT installation_id AS installation, stream_id AS position, storage_epoch AS "storageEpoch",
@@ -33,7 +33,7 @@ export async function readCursors(client: Pool | PoolClient): Promise<StoredCurs
   return readCursors(client);
 }
 
-/** The storage epoch of a shard; '' if it has none. */
+/** The storage epoch of a shard, or `''`. */
 export async function readStorageEpoch(client: Pool | PoolClient, shard: number): Promise<string> {
   const { rows } = await client.query<{ storageEpoch: string }>(
     'SELECT storage_epoch AS "storageEpoch" FROM outbox_cursors WHERE shard = $1',
@@ -43,14 +43,14 @@ export async function readStorageEpoch(client: Pool | PoolClient, shard: number)
 }
 
 /**
- * Locks the cursors of some shards, by default of all, until the transaction ends. Waits for the persisters that are at work; afterwards none stores
- * anything that it read under an older storage epoch.
+ * Locks the cursors of some shards (by default, all) until the transaction ends. Waits for active persisters; afterwards none can store what it read
+ * under an older storage epoch.
  */
 export async function lockCursors(client: PoolClient, shards: readonly number[] = SHARD_NUMBERS): Promise<void> {
   await client.query('SELECT FROM outbox_cursors WHERE shard = ANY ($1) ORDER BY shard FOR UPDATE', [shards]);
 }
 
-/** Sets the storage epoch of some shards; with `from` only where that is the present one. Whether all were set. */
+/** Sets the storage epoch of some shards; with `from`, only if it is the current one. Returns whether all were set. */
 export async function setStorageEpochs(
   client: Pool | PoolClient,
   shards: readonly number[],
@@ -63,7 +63,7 @@ export async function setStorageEpochs(
   return rowCount === shards.length;
 }
 
-/** Begins a new epoch, and returns its number. All shards share one sequence. */
+/** Starts a new epoch and returns its number. All shards share one sequence. */
 export async function nextEpoch(client: PoolClient): Promise<number> {
   const { rows } = await client.query<{ epoch: number }>('UPDATE redis_epoch SET epoch = epoch + 1 RETURNING epoch');
   return Number(rows[0]!.epoch);

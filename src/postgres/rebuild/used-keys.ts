@@ -6,12 +6,12 @@ export interface UsedKey {
   userId: string;
   metricNo: number;
   key: string;
-  /** ID of the event that used it: 32 hex digits. */
+  /** ID of the event that used it, 32 hex digits. */
   eventId: string;
 }
 
 interface UsedKeyRow extends Omit<UsedKey, 'eventId'> {
-  /** The usual text of the ID. */
+  /** The ID in UUID format. */
   id: string;
 }
 
@@ -19,12 +19,12 @@ const usedKeyOf = ({ id, ...row }: UsedKeyRow): UsedKey => ({ ...row, eventId: i
 
 const COLUMNS = 'tenant_no AS "tenantNo", user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key, id';
 
-/** Selects the used keys that meet a condition on `id` or `tenant_no`. */
+/** Selects used keys by a condition on `id` or `tenant_no`. */
 const usedKeysWhere = (where: string): string =>
   `SELECT ${COLUMNS} FROM used_keys WHERE ${where}
    UNION ALL SELECT ${COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL AND ${where}`;
 
-/** Passes the used idempotency keys of some tenants (null for all) to `take`, page by page, in no order, from one snapshot. */
+/** Passes the used idempotency keys of some tenants (`null` for all) to `take`, page by page, unordered, from one snapshot. */
 export async function readIdempotencyKeys(
   pool: Pool,
   { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },
@@ -49,7 +49,7 @@ const SELECT = `
   SELECT used.* FROM unnest($1::uuid[], $2::uuid[]) AS span (first, last)
    CROSS JOIN LATERAL (${usedKeysWhere('id BETWEEN span.first AND span.last')}) AS used`;
 
-/** The used keys of the events whose IDs have one of some times (epoch ms, each once). A key may be returned twice. */
+/** Used keys of events whose IDs contain one of some times (epoch ms, each once). A key may be returned twice. */
 export async function usedKeysAt(pool: Pool, idTimesMs: readonly number[]): Promise<UsedKey[]> {
   if (idTimesMs.length === 0) return [];
   const heads = idTimesMs.map((ms) => ms.toString(16).padStart(12, '0'));

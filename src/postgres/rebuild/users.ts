@@ -8,7 +8,7 @@ export interface StoredUser {
   state: Buffer;
 }
 
-/** Pages of the users of some tenants (null for all), by tenant and ID. Each page is a snapshot of its own. */
+/** Pages of the users of some tenants (`null` for all), ordered by tenant and ID. Each page is a separate snapshot. */
 export async function* readUsers(
   pool: Pool,
   { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },
@@ -46,7 +46,7 @@ const readOfTenant =
 async function* pages(pageSize: number, read: Read): AsyncGenerator<StoredUser[]> {
   let page = await read({ tenantNo: -1, id: '' });
   while (page.length > 0) {
-    // The next page is read while this one is processed.
+    // Read the next page while this one is processed.
     const next = page.length < pageSize ? Promise.resolve([]) : read(page.at(-1)!);
     next.catch(() => undefined);
     yield page;
@@ -54,7 +54,7 @@ async function* pages(pageSize: number, read: Read): AsyncGenerator<StoredUser[]
   }
 }
 
-/** An estimate of the rows of a table, to report progress. */
+/** Estimated number of rows in a table, for reporting progress. */
 export async function estimateRows(pool: Pool, table: 'users'): Promise<number> {
   const { rows } = await pool.query<{ estimate: number }>(
     'SELECT greatest(reltuples, 0)::float8 AS estimate FROM pg_class WHERE oid = $1::regclass',
@@ -68,7 +68,7 @@ interface NamedUser {
   id: string;
 }
 
-/** The users among some who are not stored. */
+/** Those users that are not stored. */
 export async function missingUsers(pool: Pool, users: readonly NamedUser[]): Promise<NamedUser[]> {
   if (users.length === 0) return [];
   const { rows } = await pool.query<NamedUser>(
@@ -79,7 +79,7 @@ export async function missingUsers(pool: Pool, users: readonly NamedUser[]): Pro
   return rows;
 }
 
-/** The numbers of the tenants on some shards, archived ones included. */
+/** Numbers of the tenants on some shards, including archived ones. */
 export async function tenantsOfShards(pool: Pool, shards: readonly number[]): Promise<number[]> {
   const { rows } = await pool.query<{ no: number }>('SELECT no FROM tenants WHERE no % $1 = ANY ($2) ORDER BY no', [
     SHARDS,
@@ -88,13 +88,12 @@ export async function tenantsOfShards(pool: Pool, shards: readonly number[]): Pr
   return rows.map(({ no }) => no);
 }
 
-/** How many users a tenant has. */
 export async function countUsers(pool: Pool, tenantNo: number): Promise<number> {
   const { rows } = await pool.query<{ n: number }>('SELECT count(*) AS n FROM users WHERE tenant_no = $1', [tenantNo]);
   return rows[0]?.n ?? 0;
 }
 
-/** How many users have completed an achievement. */
+/** Number of users who completed an achievement. */
 export async function countCompletions(pool: Pool, tenantNo: number, achievementNo: number): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
     'SELECT count(*) AS n FROM completions WHERE tenant_no = $1 AND achievement_no = $2',
@@ -103,7 +102,7 @@ export async function countCompletions(pool: Pool, tenantNo: number, achievement
   return rows[0]?.n ?? 0;
 }
 
-/** How many users of a tenant have which total (above 0) in a points system. Reads all of the tenant's users. */
+/** Number of a tenant's users per total (above 0) in a points system. Reads all of the tenant's users. */
 export async function pointsTotals(
   pool: Pool,
   { tenantNo, systemNo }: { tenantNo: number; systemNo: number },
@@ -118,7 +117,7 @@ export async function pointsTotals(
   return rows.map(({ total, users }) => ({ total: Number(total), users: Number(users) }));
 }
 
-/** The runs of a tenant's boards whose sorted sets were removed from Redis: board number → first days. */
+/** Runs of a tenant's leaderboards whose sorted sets were removed from Redis: leaderboard number → first days. */
 export async function clearedRuns(pool: Pool, tenantNo: number): Promise<Map<number, Set<number>>> {
   const { rows } = await pool.query<{ boardNo: number; runDays: number[] }>(
     `SELECT board_no AS "boardNo", array_agg(run_day) AS "runDays" FROM board_runs

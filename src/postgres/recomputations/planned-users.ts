@@ -3,25 +3,24 @@ import { storableJson, storableText } from '../storable-json.ts';
 import type { AppliedChanges } from '../persist/insert-recomputed.ts';
 import type { StoredRecomputation } from './recomputations.ts';
 
-/** The row of a user in a plan. `Plan`: what is to be done. */
+/** A user's row in a plan. */
 export interface PlannedRow<Plan> {
   userId: string;
-  /** When the user was first seen, epoch ms. */
+  /** When the user was created (epoch ms). */
   createdMs: number;
-  /** Null: it could not be planned, for the reason in `skipped`. */
+  /** `null` if the user could not be planned; `skipped` has the reason. */
   plan: Plan | null;
   gains: boolean;
   loses: boolean;
   skipped: string | null;
 }
 
-/** The same with what was done. */
+/** Includes what was done. */
 export interface RecomputedUserRow<Plan> extends PlannedRow<Plan> {
   applied: AppliedChanges | null;
   isReverted: boolean;
 }
 
-/** Adds to a plan. */
 export async function insertPlanned(
   client: PoolClient,
   { no, tenantNo }: Pick<StoredRecomputation, 'no' | 'tenantNo'>,
@@ -47,13 +46,13 @@ export async function insertPlanned(
 const COLUMNS = `user_id AS "userId", created_ms::float8 AS "createdMs", plan, gains, loses, skipped, applied,
   reverted_id IS NOT NULL AS "isReverted"`;
 
-/** What is still to be done: applied, or taken back. */
+/** SQL: rows with work left, when applying and when reverting. */
 const OPEN = {
   applying: 'plan IS NOT NULL AND applied_id IS NULL AND skipped IS NULL',
   reverting: 'applied_id IS NOT NULL AND reverted_id IS NULL AND skipped IS NULL',
 } as const;
 
-/** The users of a plan, in the order of their IDs after one, of whom a step is not known to be done. */
+/** The next users of a plan, in the order of IDs, for whom a step is not known to be done. */
 export async function openUsers<Plan>(
   pool: Pool,
   { no, lastUser }: Pick<StoredRecomputation, 'no' | 'lastUser'>,
@@ -67,7 +66,7 @@ export async function openUsers<Plan>(
   return rows;
 }
 
-/** Notes why nothing was done of some users. */
+/** Records why nothing was done for some users. */
 export async function noteSkipped(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -82,7 +81,7 @@ export async function noteSkipped(
   );
 }
 
-/** Notes why nothing is known to be done of all that are left. */
+/** Records why the remaining users are skipped. */
 export async function skipOpen(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -94,7 +93,7 @@ export async function skipOpen(
   ]);
 }
 
-/** How many users of a plan something was done of, was taken back of, and was not done. */
+/** Number of users whose changes were applied, reverted and skipped. */
 export async function outcomeOf(
   client: Pool | PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -109,8 +108,8 @@ export async function outcomeOf(
 }
 
 /**
- * Some users of a plan: those who gain, who lose, and of whom not all was done. While it is under way, only those of them of whom
- * nothing was done: what was left out of others takes a look at all users, and is read when it is at rest.
+ * Sample users of a plan: those who gain, who lose, and whose changes were not all made. While the step is running, the last group contains only
+ * users without any change made, because finding the others reads all users.
  */
 export async function samplesOf<Plan>(
   pool: Pool,

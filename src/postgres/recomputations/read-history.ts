@@ -2,18 +2,18 @@ import type { PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 
-/** Of whom history is read. */
+/** The users whose history to read. */
 export interface ReadUsers {
   tenantNo: number;
   ids: readonly string[];
 }
 
-/** Whose awards are read: of an imported user only those after the import (epoch ms, by user ID). */
+/** The users whose awards to read. For imported users: only awards after the import (epoch ms, by user ID). */
 export interface ReadAwards extends ReadUsers {
   importedMs: ReadonlyMap<string, number>;
 }
 
-/** An event as its triggers see it. */
+/** An event as triggers see it. */
 export interface HistoryEvent {
   userId: string;
   /** 32 hex digits. */
@@ -23,26 +23,26 @@ export interface HistoryEvent {
   value: string;
   /** When it was applied, epoch ms. */
   atMs: number;
-  /** Local day (epoch day) of when it happened. */
+  /** Local day (epoch day) on which it happened. */
   day: number;
-  /** Whether it says when it happened: it awards on the day on which it came. */
+  /** Whether the event has an `occurredAt`. Its awards count on the day of its arrival. */
   isDated: boolean;
   attributes: Record<string, string> | null;
-  /** To which length it extended the streak; null: it did not. */
+  /** Streak length that it caused; `null` if it did not extend the streak. */
   streak: number | null;
 }
 
-/** What a trigger awarded in a segment of time. */
+/** Sum that a trigger awarded in a segment of time. */
 export interface AwardSum {
   userId: string;
   systemNo: number;
   triggerNo: number;
-  /** At or after how many of the bounds. */
+  /** Number of bounds at or before this segment. */
   segment: number;
   awarded: number;
 }
 
-/** An award that no recomputation touches. */
+/** An award that recomputations do not change. */
 export interface FixedAward {
   userId: string;
   systemNo: number;
@@ -52,14 +52,14 @@ export interface FixedAward {
 
 const EVENTS_A_FETCH = 5_000;
 
-/** Whether an award is none that was imported; $4 and $5 are the users and times of `importedMs`. */
+/** SQL: whether an award was not imported. $4 and $5 are the users and times of `importedMs`. */
 const EARNED_HERE = `NOT EXISTS (
          SELECT FROM unnest($4::text[], $5::float8[]) AS imported (id, until_ms)
           WHERE imported.id = awards.user_id AND epoch_ms(awards.at) <= imported.until_ms)`;
 
 /**
- * Hands on the events of some users that count, user by user in the order of IDs, as they were applied: of some metrics,
- * and, with `streaks`, all that extended a streak. What is reversed, what reverses, and imported days are not among them.
+ * Streams the events that count, grouped by user in the order of IDs, as they were applied: those of some metrics and, with
+ * `streaks`, all that extended a streak. Excludes reversed events, reversals and imported days.
  */
 export async function eachEvent(
   client: PoolClient,
@@ -86,7 +86,7 @@ export async function eachEvent(
   await client.query('CLOSE history');
 }
 
-/** 32 hex digits of the events of some users that are reversed. */
+/** The reversed events of some users, as 32 hex digits each. */
 async function reversedEvents(client: PoolClient, { tenantNo, ids }: ReadUsers): Promise<Set<string>> {
   const { rows } = await client.query<{ id: string }>(
     `SELECT replace(root_id::text, '-', '') AS id FROM reversals
@@ -97,8 +97,8 @@ async function reversedEvents(client: PoolClient, { tenantNo, ids }: ReadUsers):
 }
 
 /**
- * What triggers awarded some users since a day (`YYYY-MM-DD`, null: ever), with what corrections took of it; in the segments of
- * time that some days (epoch days, ascending) are the bounds of.
+ * Sums of what triggers awarded some users since a day (`YYYY-MM-DD`; `null` for all time), after corrections. `days` (epoch days,
+ * ascending) divide the time into segments.
  */
 export async function awardSums(
   client: PoolClient,
@@ -115,7 +115,7 @@ export async function awardSums(
   return rows;
 }
 
-/** The awards since a day of other triggers than some, in their order. */
+/** Awards since a day from all but some triggers, in order. */
 export async function fixedAwards(
   client: PoolClient,
   { tenantNo, ids, since, importedMs, except }: ReadAwards & { since: string | null; except: readonly number[] },
@@ -131,7 +131,7 @@ export async function fixedAwards(
   return rows;
 }
 
-/** The achievements that some users completed, oldest first. */
+/** Achievements that some users completed, oldest first. */
 export async function completionsOf(
   client: PoolClient,
   { tenantNo, ids }: ReadUsers,
@@ -145,7 +145,7 @@ export async function completionsOf(
   return rows;
 }
 
-/** The longest streak of a frequency that each of some users has lost, been deprived of, or had replaced. */
+/** Each user's longest streak of a frequency that was lost, reset or replaced. */
 export async function longestEnded(
   client: PoolClient,
   { tenantNo, ids, frequencyNo, kinds }: ReadUsers & { frequencyNo: number; kinds: readonly number[] },
@@ -160,8 +160,8 @@ export async function longestEnded(
 }
 
 /**
- * Those of some users who have events that came later than they happened. By the users' own events: with EXISTS for each user
- * Postgres read the events of all users once a slice, 43 ms at 200,000 of them, with its parallel workers.
+ * Those users that have late events. Reads the users' own events: with an EXISTS per user, Postgres read all users' events once per
+ * slice, 43 ms for 200,000 of them, with its parallel workers.
  */
 export async function usersWithLateEvents(client: PoolClient, { tenantNo, ids }: ReadUsers): Promise<Set<string>> {
   const { rows } = await client.query<{ userId: string }>(
@@ -172,7 +172,7 @@ export async function usersWithLateEvents(client: PoolClient, { tenantNo, ids }:
   return new Set(rows.map(({ userId }) => userId));
 }
 
-/** The triggers, deleted ones too, that pay for events and for what events lead to. */
+/** Triggers, including deleted ones, that award points for events and their consequences. */
 export async function triggersOfEvents(
   client: PoolClient,
   tenantNo: number,
@@ -185,7 +185,7 @@ export async function triggersOfEvents(
   return rows;
 }
 
-/** Some users of a cohort in the order of their IDs, after one, with their packed states. */
+/** The next users of a cohort after an ID, in the order of IDs, with their packed states. */
 export async function cohortAfter(
   client: PoolClient,
   { tenantNo, cohort, after, limit }: { tenantNo: number; cohort: object; after: string; limit: number },

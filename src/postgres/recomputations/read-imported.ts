@@ -1,17 +1,17 @@
 import type { PoolClient } from 'pg';
 import type { ReadUsers } from './read-history.ts';
 
-/** What the events of an imported user say of a metric: decimal texts. */
+/** Sums of an imported user's events of a metric, as decimal text. */
 export interface ImportedSums {
   userId: string;
   metricNo: number;
-  /** The sum of the events since the import. */
+  /** Sum of the events since the import. */
   since: string;
-  /** By how much the highest total at the end of an imported day was above that at the end of the import. */
+  /** Difference between the highest total at the end of an imported day and the total at the end of the import. */
   above: string;
 }
 
-/** Sums of some imported users, by metric; none for a metric without rows. Reversed events and days are as if they had never been. */
+/** Sums of imported users, by metric; metrics without rows are missing. Reversed events and days do not count. */
 export async function importedSums(
   client: PoolClient,
   { tenantNo, ids, metricNos }: ReadUsers & { metricNos: readonly number[] },

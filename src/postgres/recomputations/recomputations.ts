@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { RecomputationAsked, RecomputationStatus } from '../../domain/recomputation.ts';
 import { addJob, cancelJob } from '../jobs.ts';
 
-/** A recomputation as it is stored. Each of its steps (planning, applying, reverting) is a job of its own. */
+/** A stored recomputation. Each step (planning, applying, reverting) is a job of its own. */
 export interface StoredRecomputation {
   no: number;
   /** A UUID. */
@@ -12,12 +12,11 @@ export interface StoredRecomputation {
   /** User attribute number → value. */
   cohort: Record<number, string>;
   status: RecomputationStatus;
-  /** Why it failed. */
   error: string | null;
   catalogVersion: number;
-  /** The number of the job of its last step: a later step, of any recomputation, has a higher one. */
+  /** Number of the last step's job. Later steps, of any recomputation, have higher numbers. */
   jobNo: number;
-  /** In its last step: all users with an ID up to this one were looked at; how many these are, and in total. */
+  /** Progress of the last step: the ID of the last user processed, the number processed, and the total. */
   lastUser: string;
   usersDone: number;
   usersTotal: number | null;
@@ -29,26 +28,26 @@ export interface StoredRecomputation {
   reverted: Date | null;
 }
 
-/** Counts of a plan: by number of the achievement or points system; and what became of it. */
+/** Figures of a plan and its outcome, by number of the achievement or points system. */
 export interface StoredFigures {
   users?: number;
   gaining?: number;
   losing?: number;
   failed?: number;
-  /** Of whom something is to be done. */
+  /** Users with changes. */
   changed?: number;
-  /** Gaining, losing. */
+  /** Users who gain and lose. */
   achievements?: Record<number, [number, number]>;
-  /** Gaining, losing, given, taken. */
+  /** Users who gain and lose; points given and taken. */
   points?: Record<number, [number, number, number, number]>;
-  /** By number of the leaderboard: gaining, losing, moving to another group. */
+  /** By leaderboard number: users whose score rises, falls, moves to another group. */
   boards?: Record<number, [number, number, number]>;
   applied?: number;
   reverted?: number;
   skipped?: number;
-  /** How often all users of the step were gone through. */
+  /** Number of passes over all users in this step. */
   passes?: number;
-  /** When planning and applying began, by the clock of Postgres, epoch ms: a board that is filled after that has other scores. */
+  /** When planning and applying began (epoch ms, clock of Postgres). A leaderboard filled after that has other scores. */
   plannedFromMs?: number;
   appliedFromMs?: number;
 }
@@ -62,7 +61,7 @@ const SELECT = `
 
 const MOST_LISTED = 100;
 
-/** Begins one: its plan is made by a job. Violates a unique index if the tenant has one under way. */
+/** Creates a recomputation, which a job then plans. Violates a unique index if the tenant has an active one. */
 export async function insertRecomputation(
   client: PoolClient,
   one: Pick<StoredRecomputation, 'id' | 'tenantNo' | 'request' | 'cohort' | 'catalogVersion' | 'requestedBy'> & {
@@ -87,7 +86,7 @@ export async function insertRecomputation(
   );
 }
 
-/** The ID of the tenant's recomputation that is being planned, applied or reverted; null: none is. */
+/** ID of the tenant's recomputation in progress (planning, applying or reverting), or `null`. */
 export async function activeRecomputation(client: Pool | PoolClient, tenantNo: number): Promise<string | null> {
   const { rows } = await client.query<{ id: string }>(
     `SELECT id::text FROM recomputations
@@ -97,7 +96,7 @@ export async function activeRecomputation(client: Pool | PoolClient, tenantNo: n
   return rows[0]?.id ?? null;
 }
 
-/** The ID of a recomputation of the tenant that was applied or reverted after another was planned; null: none was. */
+/** ID of a recomputation of the tenant that was applied or reverted after another one was planned, or `null`. */
 export async function laterStep(
   client: PoolClient,
   { tenantNo, no, jobNo }: Pick<StoredRecomputation, 'tenantNo' | 'no' | 'jobNo'>,
@@ -112,7 +111,7 @@ export async function laterStep(
   return rows[0]?.id ?? null;
 }
 
-/** A tenant's recomputations, newest first, a hundred at most. */
+/** A tenant's recomputations, at most a hundred, newest first. */
 export async function listRecomputations(pool: Pool, tenantNo: number): Promise<StoredRecomputation[]> {
   const { rows } = await pool.query<StoredRecomputation>(
     `${SELECT} WHERE recomputation.tenant_no = $1 ORDER BY recomputation.no DESC LIMIT ${MOST_LISTED}`,
@@ -121,7 +120,7 @@ export async function listRecomputations(pool: Pool, tenantNo: number): Promise<
   return rows;
 }
 
-/** One of a tenant; null: there is none of this ID. `lock`: its jobs and then itself, for the transaction, as its job does. */
+/** A tenant's recomputation by ID, or `null`. `lock`: locks its jobs and then the row for the transaction, in the same order as its job. */
 export async function readRecomputation(
   client: Pool | PoolClient,
   { tenantNo, id, lock = false }: { tenantNo: number; id: string; lock?: boolean },
@@ -134,7 +133,7 @@ export async function readRecomputation(
   return rows[0] ?? null;
 }
 
-/** Begins to apply or revert one: a job of its own, which comes after all before it. */
+/** Starts applying or reverting, with a new job that runs after all earlier ones. */
 export async function beginStep(
   client: PoolClient,
   { no, id, tenantNo }: Pick<StoredRecomputation, 'no' | 'id' | 'tenantNo'>,
@@ -163,7 +162,7 @@ export async function beginStep(
   );
 }
 
-/** Ends one that is planned, or is being planned or applied, with its job. */
+/** Cancels a recomputation that is planned, or that is being planned or applied, and its job. */
 export async function cancelRecomputation(
   client: PoolClient,
   { no, jobNo, status }: Pick<StoredRecomputation, 'no' | 'jobNo' | 'status'>,
@@ -172,9 +171,7 @@ export async function cancelRecomputation(
   if (status !== 'planned') await cancelJob(client, { no: jobNo });
 }
 
-/**
- * Has it planned from the beginning, by a version of the catalog. How many users of the cohort there are now.
- */
+/** Restarts planning from the beginning with a version of the catalog. Returns the current number of users in the cohort. */
 export async function beginPlanning(
   client: PoolClient,
   { no, tenantNo, cohort }: Pick<StoredRecomputation, 'no' | 'tenantNo' | 'cohort'>,
@@ -191,7 +188,7 @@ export async function beginPlanning(
   return rows[0]!.users;
 }
 
-/** Notes the figures after a slice. */
+/** Records the figures after a slice. */
 export async function noteFigures(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -200,14 +197,14 @@ export async function noteFigures(
   await client.query('UPDATE recomputations SET figures = $2 WHERE no = $1', [no, JSON.stringify(figures)]);
 }
 
-/** When a step ended, by its status then. */
+/** Column for the end time of a step, by status. */
 const ENDED: Partial<Record<RecomputationStatus, string>> = {
   planned: 'planned',
   applied: 'applied',
   reverted: 'reverted',
 };
 
-/** Sets the status: of a step that ended, or that begins again. */
+/** Sets the status when a step ends or restarts. */
 export async function setStatus(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,

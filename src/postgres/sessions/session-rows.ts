@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg';
 import type { KeyRecord } from '../find-key.ts';
 
 /**
- * The admin keys that sessions stand for, with the end of the session as their own, for the hashes of the sessions' tokens
- * (base64url); without sessions that do not exist, or whose key has another secret by now.
+ * Admin keys of sessions, by the hashes of the sessions' tokens (base64url), with the session's end as the key's expiry. Omits sessions that do not
+ * exist or whose key has another secret since.
  */
 export async function findSessions(pool: Pool, hashes: readonly string[]): Promise<KeyRecord[]> {
   const { rows } = await pool.query<KeyRecord>({
@@ -20,8 +20,7 @@ export async function findSessions(pool: Pool, hashes: readonly string[]): Promi
 }
 
 /**
- * When sessions end, epoch ms, by the hashes of their tokens; without those that there are not, or whose key has another secret
- * by now. Hashes are base64url here.
+ * When sessions end (epoch ms), by the hashes of their tokens (base64url). Omits sessions that do not exist or whose key has another secret since.
  */
 export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ hash: Buffer; expiresMs: number }>({
@@ -34,7 +33,7 @@ export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Pr
   return new Map(rows.map(({ hash, expiresMs }) => [hash.toString('base64url'), expiresMs]));
 }
 
-/** Stores a session of a key that is active, and has the secret of this hash still; the key's prefix, or null. */
+/** Stores a session if its key is active and still has the secret with this hash. Returns the key's prefix, or `null`. */
 export async function insertSession(
   client: PoolClient,
   session: { hash: Buffer; keyId: string; keyHash: Buffer; nowMs: number; expiresMs: number },
@@ -50,7 +49,7 @@ export async function insertSession(
   return rows[0]?.prefix ?? null;
 }
 
-/** Deletes a session; its key's prefix, or null where there was none. */
+/** Deletes a session. Returns its key's prefix, or `null` if it did not exist. */
 export async function deleteSession(client: PoolClient, hash: Buffer): Promise<string | null> {
   const { rows } = await client.query<{ prefix: string }>(
     'DELETE FROM sessions USING admin_keys AS key WHERE sessions.hash = $1 AND key.id = key_id RETURNING prefix',
@@ -59,13 +58,13 @@ export async function deleteSession(client: PoolClient, hash: Buffer): Promise<s
   return rows[0]?.prefix ?? null;
 }
 
-/** Ends every session of a key, and what could begin one without it: a key that is active again later does not bring them back. */
+/** Deletes all sessions and sign-in tokens of a key, so that they do not return if the key is activated again. */
 export async function deleteSessionsOf(client: PoolClient, keyId: string): Promise<void> {
   await client.query('DELETE FROM sessions WHERE key_id = $1', [keyId]);
   await client.query('DELETE FROM sign_in_tokens WHERE key_id = $1', [keyId]);
 }
 
-/** Deletes what is over. Rows that another process is deleting are left to it. */
+/** Deletes expired sessions and tokens, except rows that another process is deleting. */
 export async function deleteExpired(client: PoolClient, nowMs: number): Promise<void> {
   for (const table of ['sessions', 'sign_in_tokens'])
     await client.query(

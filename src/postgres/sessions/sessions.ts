@@ -13,43 +13,41 @@ import { csrfTokenOf } from './csrf-token.ts';
 import { deleteExpired, deleteSession, insertSession } from './session-rows.ts';
 import { findSignInTokens, useSignInToken } from './sign-in-tokens.ts';
 
-/** A session as it is handed out once. */
+/** A new session, as the client sees it once. */
 export interface NewSession {
-  /** The secret of the cookie; only its hash is stored. */
+  /** Secret in the cookie. Only its hash is stored. */
   token: string;
   csrfToken: string;
   expiresMs: number;
-  /** The readable part of the key that it stands for. */
+  /** Readable part of the session's key. */
   prefix: string;
 }
 
-/** What one signs in with: an admin key, or the token of a start's link. */
+/** Sign-in by admin key, or by the token in the link that the start prints. */
 export type Credential = { key: string } | { token: string };
 
-/** The key that a session stands for, as the console shows it. */
+/** A session's key, as the console shows it. */
 export interface SessionKey {
   prefix: string;
   name: string;
   access: 'full' | 'read';
-  /** The client's own ID of the one tenant that the key is for; null: all. */
+  /** The client's own ID of the only tenant that the key gives access to; `null` for all. */
   tenantId: string | null;
 }
 
-/** How long a session lasts, used or not. */
+/** Lifetime of a session, whether used or not. */
 const SESSION_MS = 12 * 3_600_000;
 const TOKEN_BYTES = 32;
-// Stands in for the hash of a key that does not exist, so that refusing it takes the same work.
+// Compared for unknown keys, so that refusing them takes the same time.
 const NO_HASH = Buffer.alloc(32);
 
-/**
- * The console's sessions. Their times are the machine's, as those of the browser's cookie are: a test clock ends no session.
- */
+/** The console's sessions. They use the machine's time, like the browser's cookie, so a test clock ends no session. */
 export class Sessions {
   private readonly pool: Pool;
   private readonly announce: Announce;
   private readonly clock: Clock;
   private readonly nowMs: () => number;
-  // Anybody may try to sign in: wrong keys and tokens must cost Postgres little.
+  // Anybody can try to sign in, so wrong keys and tokens must cost Postgres little.
   private readonly keys: GatheredLookup<KeyRecord>;
   private readonly tokens: GatheredLookup<Buffer>;
 
@@ -66,7 +64,7 @@ export class Sessions {
     );
   }
 
-  /** Begins a session. Null: the key is no active admin key, or the token was used or is too old. `by`: where it is asked from. */
+  /** Starts a session. `null` if the key is not an active admin key, or the token was used or has expired. `by`: origin of the request. */
   async begin(credential: Credential, by: Author): Promise<NewSession | null> {
     const ofKey = 'key' in credential ? await this.activeKey(credential.key) : null;
     if ('key' in credential && ofKey === null) return null;
@@ -87,7 +85,7 @@ export class Sessions {
     });
   }
 
-  /** Ends a session, on every process within a second. `hash`: of its token. Ending one that is over changes nothing. */
+  /** Ends a session; every process knows within a second. `hash`: hash of its token. No effect if it has already ended. */
   async end(hash: Buffer, by: Author): Promise<void> {
     const ended = await transaction(this.pool, async (client) => {
       const prefix = await deleteSession(client, hash);
@@ -99,7 +97,7 @@ export class Sessions {
     if (ended) await this.announce('*');
   }
 
-  /** The key with this prefix; null: it is gone. */
+  /** The key with this prefix, or `null` if it was deleted. */
   async keyOf(prefix: string): Promise<SessionKey | null> {
     const { rows } = await this.pool.query<SessionKey>(
       `SELECT prefix, name, access, (SELECT customer_id FROM tenants WHERE no = tenant_no) AS "tenantId"

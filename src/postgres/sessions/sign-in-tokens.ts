@@ -3,13 +3,13 @@ import type { Pool, PoolClient } from 'pg';
 import { SOVEREIGN } from '../admin-key-rows.ts';
 import { keyHash } from '../new-key.ts';
 
-/** How long a link may wait to be opened. */
+/** Validity of a sign-in link. */
 const TOKEN_MS = 15 * 60_000;
 const TOKEN_BYTES = 32;
 
 /**
- * Makes a token that begins one session of the oldest admin key of full access to the whole organisation, within a quarter of
- * an hour. Only its hash is stored. Null: there is no such key.
+ * Creates a token that starts one session, within a quarter of an hour, for the oldest admin key with full access to the whole organisation. Only its
+ * hash is stored. `null` if there is no such key.
  */
 export async function makeSignInToken(pool: Pool, nowMs: number): Promise<string | null> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
@@ -21,7 +21,7 @@ export async function makeSignInToken(pool: Pool, nowMs: number): Promise<string
   return rowCount === 0 ? null : token;
 }
 
-/** Of hashes (base64url), those of tokens that exist, used by nobody; they may be too old. */
+/** Those hashes (base64url) that belong to unused tokens, which may have expired. */
 export async function findSignInTokens(pool: Pool, hashes: readonly string[]): Promise<Buffer[]> {
   const { rows } = await pool.query<{ hash: Buffer }>({
     name: 'find-sign-in-tokens',
@@ -31,7 +31,7 @@ export async function findSignInTokens(pool: Pool, hashes: readonly string[]): P
   return rows.map(({ hash }) => hash);
 }
 
-/** Uses a token up: the key that it stands for; null: it was used, is too old, or never was one. */
+/** Uses up a token and returns its key; `null` if the token was used, has expired or never existed. */
 export async function useSignInToken(
   client: PoolClient,
   { token, nowMs }: { token: string; nowMs: number },

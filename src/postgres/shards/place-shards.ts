@@ -6,9 +6,9 @@ import { transaction } from '../transaction.ts';
 import { isOnlyAddress, readPlacement } from './placement.ts';
 
 /**
- * Which shards each of some Redis holds, by their names: as they were placed at first, when they were dealt out in turn. Where
- * all have always been on one, and one is given, that is it, whatever it is called: only its address changed. Throws StartError where a
- * shard is placed on one that is not given.
+ * The shards that each of some Redis servers holds, by name. Initially, shards are dealt out in turn. If all have always been on a single server and one
+ * name is given, that server is meant, whatever its name: only its address changed. Throws StartError if a shard is placed on a server that is
+ * not given.
  */
 export function placeShards(pool: Pool, names: readonly string[]): Promise<number[][]> {
   return transaction(pool, async (client) => {

@@ -2,20 +2,20 @@ import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 
 export interface UserPage {
-  /** Those who may have something to settle, by ID. */
+  /** Users who may have something to settle. */
   ids: string[];
-  /** How many were looked at. */
+  /** Number of users checked. */
   seen: number;
-  /** The last ID that was looked at; '' at the end. */
+  /** The last ID checked; `''` at the end. */
   lastUser: string;
-  /** The first day on which one of the others may have something to settle; null: none ever does. */
+  /** The first day on which one of the other users may have something to settle; `null` if none ever will. */
   nextDay: number | null;
 }
 
 /**
- * Looks at some users of a zone after one, in the order of their IDs: who may have something to settle when a local day
- * begins. `earning`: as `lua/lib/streaks.lua`, null where nothing is earned. Who has nothing is not read beyond the
- * row: a million users of whom none is due were scanned in 2.4 s (2 busy cores).
+ * Checks the next users of a zone after an ID: which of them may have something to settle when a local day begins. `earning`: as in
+ * `lua/lib/streaks.lua`, `null` if users earn no freezes. For users without due work, it reads only the row: checking a million of them took 2.4 s
+ * (2 busy cores).
  */
 export async function dueUsers(
   pool: Pool,
@@ -35,8 +35,8 @@ export async function dueUsers(
     limit: number;
   },
 ): Promise<UserPage> {
-  // Of a user who has not earned yet it counts from the local day, which may be the one before UTC's. One who earned before the
-  // settings changed may be looked at too early.
+  // For users who have not earned yet, earning counts from the local day, which may be the day before UTC's. Users who earned before the
+  // settings changed may be checked too early.
   const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
     `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*)::int AS seen,

@@ -1,22 +1,22 @@
 import type { Pool } from 'pg';
 import { transaction } from '../transaction.ts';
 
-/** A zone of a tenant, with how far its days are swept. */
+/** A tenant's time zone and the progress of its sweep. */
 export interface SweptZone {
   tenantNo: number;
-  /** '' is UTC. */
+  /** `''` means UTC. */
   zone: string;
-  /** Last local day (epoch day) whose beginning is swept. */
+  /** The last local day (epoch day) whose beginning has been swept. */
   sweptDay: number;
-  /** Users with an ID up to this one are done for the day after. */
+  /** Users up to this ID are done for the next day. */
   lastUser: string;
-  /** The tenant's catalog is at least at this version. */
+  /** Minimum version of the tenant's catalog. */
   version: number;
 }
 
 /**
- * The zones of active tenants that are least far, a row a zone: its name and the last day that is swept in all.
- * @param except zones of tenants to be left out: `<tenant no>:<zone>`
+ * The zones of active tenants whose sweep is furthest behind. One row per zone: its name and the last day swept for all of them.
+ * @param except tenants' zones to skip, as `<tenant no>:<zone>`
  */
 export async function leastSwept(pool: Pool, except: readonly string[]): Promise<{ zone: string; sweptDay: number }[]> {
   const { rows } = await pool.query<{ zone: string; sweptDay: number }>(
@@ -28,7 +28,7 @@ export async function leastSwept(pool: Pool, except: readonly string[]): Promise
   return rows;
 }
 
-/** How far the zones of some tenants are swept. */
+/** Sweep progress of some tenants' zones. */
 export async function zonesOf(
   pool: Pool,
   tenantNos: readonly number[],
@@ -40,7 +40,7 @@ export async function zonesOf(
   return rows;
 }
 
-/** The tenants' zones of a name that are swept up to a day and not further. */
+/** Tenants' zones of a name whose last swept day is exactly this one. */
 export async function zonesAt(pool: Pool, zone: string, sweptDay: number): Promise<SweptZone[]> {
   const { rows } = await pool.query<SweptZone>(
     `SELECT tenant_no AS "tenantNo", zone, swept_day AS "sweptDay", last_user AS "lastUser", catalog_version AS version
@@ -51,7 +51,7 @@ export async function zonesAt(pool: Pool, zone: string, sweptDay: number): Promi
   return rows;
 }
 
-/** Notes how far a zone is, if it is still where it was seen; false: another sweep was faster. */
+/** Records a zone's progress if it has not changed since it was read; false if another sweep was faster. */
 export async function noteSwept(
   pool: Pool,
   { tenantNo, zone, sweptDay, lastUser }: SweptZone,
@@ -66,10 +66,9 @@ export async function noteSwept(
 }
 
 /**
- * Removes a zone of a tenant that no user is in; false: a user is. The outbox cursor of the tenant's shard is
- * held meanwhile: every writer of users holds it too, and notes their zones before it lets go. So a user who comes with the
- * zone is either seen here, or finds it gone and brings it back. A persister that finds the cursor taken gives up: the
- * caller wakes another.
+ * Removes a tenant's zone if no user is in it; otherwise returns false. Holds the outbox cursor of the tenant's shard. Every writer of users
+ * holds it too and records their zones before releasing it, so a new user with the zone is either visible here, or finds the zone
+ * gone and adds it again. A persister that finds the cursor taken gives up; the caller wakes another one.
  */
 export function dropUnusedZone(
   pool: Pool,
@@ -77,7 +76,7 @@ export function dropUnusedZone(
 ): Promise<boolean> {
   return transaction(pool, async (client) => {
     await client.query('SELECT FROM outbox_cursors WHERE shard = $1 FOR UPDATE', [shard]);
-    // A statement of its own: it sees all that was committed before the cursor was ours.
+    // A separate statement, so that it sees everything committed before it got the cursor.
     const { rowCount } = await client.query(
       `DELETE FROM streak_zones WHERE tenant_no = $1 AND zone = $2
           AND NOT EXISTS (SELECT FROM users WHERE tenant_no = $1 AND zone = $2)`,

@@ -3,7 +3,7 @@ import type { Frequency } from '../../domain/periods.ts';
 import { FREQUENCIES, type Settlement } from '../../domain/settle-streaks.ts';
 import { SETTLEMENT_KINDS } from '../persist/insert-streak-changes.ts';
 
-/** What became of a user's streaks in a frequency, as far as it reaches beyond a local day, oldest first. */
+/** Changes of a user's streaks in a frequency that extend beyond a local day, oldest first. */
 export async function streakChangesSince(
   pool: Pool,
   { tenantNo, userId, frequency, fromDay }: { tenantNo: number; userId: string; frequency: Frequency; fromDay: number },

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** Those of some pauses that a tenant has and that are not deleted. Days are epoch days. */
+/** Those of some pauses that exist in a tenant and are not deleted. Days are epoch days. */
 export async function findPauses(
   pool: Pool,
   tenantNo: number,

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** Whether the change of a streak by a call (32 hex digits), made within the last hour, is stored. */
+/** Whether a streak change by a call (ID: 32 hex digits) within the last hour is stored. */
 export async function isStreakCallStored(pool: Pool, id: string): Promise<boolean> {
   const { rows } = await pool.query<{ stored: boolean }>(
     'SELECT EXISTS (SELECT FROM streak_calls WHERE id = $1) AS stored',

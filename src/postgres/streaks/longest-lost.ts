@@ -6,8 +6,8 @@ import { SETTLEMENT_KINDS } from '../persist/insert-streak-changes.ts';
 const ENDED = (['lost', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
 
 /**
- * The longest streak of a user that was alive on or after a local day and was lost or reset; the latest of equals; null:
- * none. Its first and last day.
+ * First and last day of the user's longest streak that was alive on or after a local day and was lost or reset; the latest of equals. `null` if there
+ * is none.
  */
 export async function longestLost(
   pool: Pool,

@@ -3,7 +3,7 @@ import type { Frequency } from '../../domain/periods.ts';
 import { FREQUENCIES, type SettlementKind } from '../../domain/settle-streaks.ts';
 import { SETTLEMENT_KINDS } from '../persist/insert-streak-changes.ts';
 
-/** The order of `streak_changes_by_length`, whose condition names these kinds by number. */
+/** Kinds in the order of the index `streak_changes_by_length`, whose condition contains their numbers. */
 const ENDED = (['lost', 'replaced', 'reset'] as const satisfies SettlementKind[])
   .map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1)
   .join(', ');
@@ -14,13 +14,13 @@ interface Page {
   limit: number;
 }
 
-/** A place in the order of running streaks. */
+/** A position in the order of current streaks. */
 export interface StreakOrigin {
   id: string;
   origin: number;
 }
 
-/** Users with a running streak in the order of its origin (`users.daily_origin`), lowest first, after one of them. */
+/** Users with a current streak by its origin (`users.daily_origin`), lowest first, after a given position. */
 export async function usersByStreakOrigin(
   pool: Pool,
   { tenantNo, frequency, limit, after }: Page & { after: StreakOrigin | null },
@@ -35,7 +35,7 @@ export async function usersByStreakOrigin(
   return rows;
 }
 
-/** Streaks that ended, longest first; a user may have several. */
+/** Ended streaks, longest first. A user may have several. */
 export async function endedStreaks(
   pool: Pool,
   { tenantNo, frequency, limit, offset }: Page & { offset: number },

@@ -3,10 +3,10 @@ import { dateOf } from '../../domain/periods.ts';
 import { eventsAndSums } from '../partitions/dropped-days.ts';
 import { isEarlier, readSinceDay } from '../partitions/since-day.ts';
 
-/** A row of `streak_changes`, with what superseded it and where it comes from. */
+/** A row of `streak_changes`, with its origin and what superseded it. */
 export interface StreakChangeFact {
   no: string;
-  /** 0: of no frequency. */
+  /** 0 if it concerns no frequency. */
   frequency: number;
   kind: number;
   from: number;
@@ -24,7 +24,7 @@ const CHANGES = `
     FROM streak_changes
    WHERE tenant_no = $1 AND user_id = $2 AND frequency BETWEEN 0 AND 3 AND to_day >= $3 ORDER BY no`;
 
-/** All changes of a user's streaks that reached a local day (epoch day) or later, superseded ones too; oldest first. */
+/** All changes of a user's streaks that extend to a local day (epoch day) or later, including superseded ones; oldest first. */
 export async function streakChangeFacts(
   client: PoolClient,
   { tenantNo, userId, fromDay }: { tenantNo: number; userId: string; fromDay: number },
@@ -36,7 +36,7 @@ const PAUSES = `
   SELECT from_day AS "from", to_day AS "to" FROM streak_pauses
    WHERE tenant_no = $1 AND user_id = $2 AND to_day >= greatest(from_day, $3) ORDER BY from_day`;
 
-/** The days that a user's streaks were or will be paused on, by first day: of deleted pauses those that were over. */
+/** Days of a user's past and future pauses, sorted by first day; for deleted pauses, the days already over. */
 export async function pausedDays(
   client: PoolClient,
   { tenantNo, userId, fromDay }: { tenantNo: number; userId: string; fromDay: number },
@@ -44,7 +44,7 @@ export async function pausedDays(
   return (await client.query<{ from: number; to: number }>(PAUSES, [tenantNo, userId, fromDay])).rows;
 }
 
-/** An event by which periods are met. */
+/** An event that may meet a period. */
 export interface EventFact {
   /** 32 hex digits. */
   id: string;
@@ -53,13 +53,13 @@ export interface EventFact {
   atMs: number;
   /** Decimal text. */
   value: string;
-  /** It stands for all of the day's events of the metric: the last one, with the sum of their values. */
+  /** Whether it stands for all of a day's events of the metric: the last event, with the sum of values. */
   isSum: boolean;
 }
 
 /**
- * A user with more events in the time is read by days: a replay takes each event into account several times, and the process serves
- * nobody meanwhile (200,000 events: 3.5 s, and 1.4 s of Postgres).
+ * Users with more events than this in the time read are read by day. A replay processes each event several times and blocks the process
+ * meanwhile (200,000 events: 3.5 s, and 1.4 s of Postgres).
  */
 const MOST_EVENTS = 2_000;
 
@@ -68,7 +68,7 @@ const fact = (value: string, isSum = false): string => `
   (extract(epoch FROM coalesce(occurred_at, at)) * 1000)::float8 AS "atMs", (${value})::text AS value, ${isSum} AS "isSum"`;
 const EVENT = fact('value');
 
-// Parameters: tenant number, user ID, first date, first ID (`readSinceDay`), events that are wanted whatever they are, metric numbers.
+// Parameters: tenant number, user ID, first date, first ID (`readSinceDay`), events to include in any case, metric numbers.
 const SINCE = 'local_date >= $3::date';
 const REVERSED = 'SELECT root_id FROM reversals WHERE tenant_no = $1 AND user_id = $2 AND in_force';
 const OF_USER = `events WHERE tenant_no = $1 AND user_id = $2 AND ${SINCE} AND id >= $4::uuid
@@ -80,10 +80,10 @@ const IS_BEYOND = `
   SELECT count(*) > $5 AS "isBeyond"
     FROM (SELECT FROM events WHERE tenant_no = $1 AND user_id = $2 AND ${SINCE} AND id >= $4::uuid LIMIT $5 + 1) AS first_ones`;
 
-/** By whether there are metrics that periods are met by; without, any event of positive value meets them. */
+/** Depends on whether metrics are configured. Without metrics, any event with a positive value meets a period. */
 const EVENTS = {
   ofMetrics: `${NAMED} AND metric_no = ANY ($6) UNION ALL SELECT ${EVENT} FROM ${OTHERS} AND metric_no = ANY ($6)`,
-  /** Of a day's events the first and the last say all: a period that they meet is met. */
+  /** A day's first and last events suffice, because one event is enough to meet a period. */
   ofAny: `
     ${NAMED}
     UNION ALL
@@ -94,12 +94,12 @@ const EVENTS = {
       ORDER BY local_date, coalesce(occurred_at, at) DESC, id DESC)`,
 } as const;
 
-/** One of the events of a user's day (of `days`) and a metric. */
+/** SQL: one event of a user's day (from `days`) and metric. */
 const ofDay = (where: string, order: 'ASC' | 'DESC'): string => `
   (SELECT events.* FROM ${OTHERS} AND metric_no = days.metric_no AND local_date = days.local_date AND ${where}
     ORDER BY id ${order} LIMIT 1)`;
 
-/** The same in as many rows as there are days and metrics, which the sums of days say. */
+/** The variant with one row per day and metric, found by the sums of days. */
 const DAYS = {
   ofMetrics: `
     WITH days AS MATERIALIZED (
@@ -132,17 +132,17 @@ interface EventsWanted {
   tenantNo: number;
   userId: string;
   fromDay: number;
-  /** Those that periods are met by; null: any event of positive value meets them. */
+  /** Metrics that meet periods; `null` if any event with a positive value does. */
   metricNos: readonly number[] | null;
-  /** Events (32 hex digits) that are wanted whatever they are. */
+  /** Events (32 hex digits) to include in any case. */
   named: readonly string[];
-  /** See `MOST_EVENTS`. */
+  /** Defaults to `MOST_EVENTS`. */
   mostEvents?: number | undefined;
 }
 
 /**
- * A user's events from a local day (epoch day) on, as far as periods are met by them, in any order; without those that are
- * reversed. Of a user with very many events those of a metric and day are one.
+ * A user's events since a local day (epoch day) that may meet periods, in any order and without reversed ones. For users with very many
+ * events, the events of a metric and day are merged.
  */
 export function eventFacts(client: PoolClient, wanted: EventsWanted): Promise<EventFact[]> {
   const { tenantNo, userId, fromDay, metricNos, named, mostEvents = MOST_EVENTS } = wanted;

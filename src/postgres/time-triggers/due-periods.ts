@@ -1,31 +1,28 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 
-/** Periods of a trigger that end in a span of time. */
+/** A trigger's periods that end within a span of time. */
 export interface PeriodsAsked {
   tenantNo: number;
   triggerNo: number;
-  /** Length of a period: a multiple of an hour, or of a day. */
+  /** Length of a period: a multiple of an hour or of a day. */
   periodMs: number;
-  /** Ends are wanted from this time on, epoch ms. */
+  /** The earliest end to return (epoch ms). */
   fromMs: number;
 }
 
-/** A period of a user that ended. */
+/** A user's period that ended. */
 export interface DuePeriod {
   tenantNo: number;
   triggerNo: number;
   userId: string;
-  /** Its end, epoch ms. */
+  /** The end of the period (epoch ms). */
   dueMs: number;
 }
 
 export const HOUR_MS = 3_600_000;
 
-/**
- * See `duePeriods`. OFFSET 0 keeps the planner from joining in another way than range by range: with a million users
- * it read all of them.
- */
+/** See `duePeriods`. OFFSET 0 forces the planner to join range by range; otherwise it read all of a million users. */
 export const DUE_PERIODS = `
   SELECT asked.tenant_no AS "tenantNo", asked.trigger_no AS "triggerNo", seen.id AS "userId", due_ms AS "dueMs"
     FROM unnest($2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::int[], $7::int[])
@@ -39,9 +36,9 @@ export const DUE_PERIODS = `
    LIMIT $8`;
 
 /**
- * The first of the periods asked for that ended up to `toMs`, in the order of their ends, then of users and
- * triggers. From `fromMs` to `toMs` may be a day at most. Reads, by an index, the users whose time of day of the first
- * sight is in that span: with hours, in any hour of the day, so that those of a span of an hour or more are all.
+ * The first of the requested periods that ended up to `toMs`, in order of end, user and trigger. `fromMs` to `toMs` may span at most a day. Uses
+ * an index to read only users whose creation time of day lies in that span. For periods in hours the time within the hour counts, so a span of
+ * an hour or more covers all users.
  */
 export async function duePeriods(
   pool: Pool,
@@ -62,7 +59,7 @@ export async function duePeriods(
   return rows;
 }
 
-/** The times of day (ms, both ends inside) at which those were first seen whose periods end in the span. */
+/** Ranges of the creation time of day (ms, inclusive) of users whose periods end in the span. */
 function timesOfDay(asked: PeriodsAsked, toMs: number): { asked: PeriodsAsked; low: number; high: number }[] {
   const stepMs = asked.periodMs % DAY_MS === 0 ? DAY_MS : HOUR_MS;
   const length = Math.min(toMs - asked.fromMs, stepMs - 1);

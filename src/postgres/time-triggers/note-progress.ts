@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** Notes of some triggers that all periods that ended before `nextMs` are paid. */
+/** Records that all periods of some triggers that ended before `nextMs` are paid. */
 export async function noteProgress(
   pool: Pool,
   triggers: readonly { tenantNo: number; no: number; nextMs: number }[],

@@ -1,20 +1,20 @@
 import type { Pool } from 'pg';
 
-/** An active `time` trigger, and how far its periods are paid. */
+/** An active `time` trigger, and up to when its periods are paid. */
 export interface OpenTrigger {
   tenantNo: number;
   no: number;
-  /** Version of the tenant's catalog that it was read at. */
+  /** Version of the tenant's catalog at the time of the read. */
   version: number;
   /** Epoch ms of its activation. */
   activatedMs: number;
   unit: 'hours' | 'days';
   interval: number;
-  /** All periods that ended before this (epoch ms) are paid; null: nothing is known yet. */
+  /** All periods that ended before this (epoch ms) are paid; `null` if unknown. */
   nextMs: number | null;
 }
 
-/** The active `time` triggers of all tenants whose data does not rest. An index holds just these. */
+/** Active `time` triggers of all active tenants. Reads an index that contains only these. */
 export async function openTriggers(pool: Pool): Promise<OpenTrigger[]> {
   const { rows } = await pool.query<OpenTrigger>(
     `SELECT resource.tenant_no AS "tenantNo", resource.no, tenants.catalog_version AS version,

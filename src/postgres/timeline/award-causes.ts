@@ -7,7 +7,7 @@ import { userSystems } from './user-numbers.ts';
 
 const IN_WINDOW = 'id >= $6::uuid AND id < $7::uuid';
 
-/** From the award found last to the next one that something else gave. */
+/** SQL: from the last award found to the next one with another cause. */
 const next = (newest: boolean, bound: string, other: string): string => `
   (SELECT id FROM awards
     WHERE tenant_no = $1 AND user_id = $2 AND system_no = system.no AND id ${newest ? '<' : '>'} ${bound} AND ${other} AND ${IN_WINDOW}
@@ -29,8 +29,8 @@ export function awardCausesStatement(newest: boolean): string {
 }
 
 /**
- * What gave the user awards: events and others, by the ID that the awards begin with. Cost: a step of the index each, in
- * each points system that the user has awards of.
+ * Causes of the user's awards (events and others), by the ID with which the awards begin. Costs one index step each, in each points system in which the
+ * user has awards.
  */
 export function awardCauses(pool: Pool, { tenantNo, userId, ...range }: TimelineRange): Promise<string[]> {
   const { above, below, newest } = range;

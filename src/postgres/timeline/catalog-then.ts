@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Kind } from '../../domain/kinds.ts';
 
-/** A resource of the catalog, which may have been deleted, as it is now or was last. */
+/** A catalog resource, current or deleted, in its latest form. */
 export interface StoredResource {
   id: string;
   no: number;
@@ -10,7 +10,7 @@ export interface StoredResource {
   updatedMs: number;
   deletedMs: number | null;
   doc: Record<string, unknown>;
-  /** Whether it was ever changed since such changes are kept. */
+  /** Whether a change of it has been recorded. */
   revised: boolean;
 }
 
@@ -19,7 +19,7 @@ const COLUMNS = `
   epoch_ms(deleted) AS "deletedMs", resource.doc,
   EXISTS (SELECT FROM catalog_versions AS kept WHERE kept.tenant_no = $1 AND kept.id = resource.id) AS revised`;
 
-/** Resources of a tenant by their numbers, and all of some kinds. */
+/** A tenant's resources by number, and all of some kinds. */
 export async function resourcesByNo(
   pool: Pool,
   tenantNo: number,
@@ -33,7 +33,6 @@ export async function resourcesByNo(
   return rows;
 }
 
-/** Resources of a tenant by their IDs. */
 export async function resourcesById(pool: Pool, tenantNo: number, ids: readonly string[]): Promise<StoredResource[]> {
   if (ids.length === 0) return [];
   const { rows } = await pool.query<StoredResource>(
@@ -43,7 +42,7 @@ export async function resourcesById(pool: Pool, tenantNo: number, ids: readonly 
   return rows;
 }
 
-/** Which resource had some numbers, of those that have another now. */
+/** Which resource formerly had a number that it no longer has. */
 export async function renumbered(pool: Pool, tenantNo: number, nos: readonly number[]): Promise<Map<number, string>> {
   if (nos.length === 0) return new Map();
   const { rows } = await pool.query<{ no: number; id: string }>(
@@ -53,20 +52,20 @@ export async function renumbered(pool: Pool, tenantNo: number, nos: readonly num
   return new Map(rows.map(({ no, id }) => [no, id]));
 }
 
-/** When something was applied: by a version of the catalog, or, where that was not recorded, at a time. */
+/** When a resource was applied: the catalog's version or, if that was not recorded, the time. */
 export interface Then {
   version: number | null;
   atMs: number;
 }
 
-/** What a resource was. */
+/** An earlier form of a resource. */
 export interface DocThen {
   doc: Record<string, unknown>;
-  /** From when on; null: not known. */
+  /** Since when; `null` if unknown. */
   sinceMs: number | null;
 }
 
-/** The first that ended after it was applied, by an index; `$2` to `$4`: versions, times, and of resources their IDs. */
+/** The first form that ended after its application, found by an index. `$2` to `$4`: versions, times and, for resources, IDs. */
 const thenStatement = (of: string): string => `
   SELECT kept.doc, epoch_ms(kept.since) AS "sinceMs"
     FROM unnest($2::bigint[], $3::float8[]${of === '' ? '' : ', $4::uuid[]'})
@@ -87,8 +86,8 @@ interface Row {
 const answers = (rows: readonly Row[]): (DocThen | null)[] => rows.map(({ doc, sinceMs }) => doc && { doc, sinceMs });
 
 /**
- * What resources were then, in the order of the questions; null: as they are now. Cost: a look-up in an index each, however
- * often they were changed.
+ * The forms of resources at given times, in the order of the requests; `null` if it is the current one. Cost: one index lookup each, regardless
+ * of the number of changes.
  */
 export async function docsThen(
   pool: Pool | PoolClient,
@@ -103,7 +102,7 @@ export async function docsThen(
   return answers(rows);
 }
 
-/** The same of the streak settings. */
+/** The streak settings at given times, likewise. */
 export async function streaksThen(pool: Pool, tenantNo: number, asked: readonly Then[]): Promise<(DocThen | null)[]> {
   if (asked.length === 0) return [];
   const { rows } = await pool.query<Row>(thenStatement(''), parametersOf(tenantNo, asked));

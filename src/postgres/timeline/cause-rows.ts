@@ -3,7 +3,7 @@ import { storableText } from '../storable-json.ts';
 import { windowAround } from '../partitions/id-windows.ts';
 import { userSystems } from './user-numbers.ts';
 
-/** An event as it is stored. */
+/** A stored event. */
 export interface TimelineEventRow {
   id: string;
   metricNo: number;
@@ -12,21 +12,21 @@ export interface TimelineEventRow {
   at: Date;
   /** `YYYY-MM-DD`. */
   localDate: string;
-  /** When it happened, of one that came later. */
+  /** When a late event happened. */
   occurredAt: Date | null;
   attributes: Record<string, string> | null;
   idempotencyKey: string | null;
-  /** To which length it extended the streak. */
+  /** Streak length that it caused. */
   streak: number | null;
   catalogVersion: number | null;
-  /** Of a reversal: what it is the opposite of, who asked for it, numbers of the achievements that it took or gave back. */
+  /** For a reversal: the event it reverses, who requested it, and numbers of the achievements it took or gave back. */
   reverses: string | null;
   reversedBy: string | null;
   who: string | null;
   achievementNos: number[];
 }
 
-/** An award as it is stored; `cause`: the ID that it begins with. */
+/** A stored award. `cause`: the ID with which its own begins. */
 export interface TimelineAwardRow {
   id: string;
   cause: string;
@@ -41,11 +41,11 @@ export interface TimelineAwardRow {
   catalogVersion: number | null;
 }
 
-/** A completion as it is stored. */
+/** A stored completion. */
 export interface TimelineCompletionRow {
   achievementNo: number;
   at: Date;
-  /** Null: from before causes were recorded. */
+  /** `null` if older than the recording of causes. */
   causedBy: string | null;
   catalogVersion: number | null;
   backdated: boolean;
@@ -81,7 +81,7 @@ export async function eventsOf(
   return rows;
 }
 
-/** Parameters: tenant, user, causes, a window of whole partitions that holds them (`windowAround`). */
+/** Parameters: tenant, user, causes, and a window of whole partitions that contains them (`windowAround`). */
 export const AWARDS_OF_CAUSES = `
   WITH RECURSIVE ${userSystems({ from: '$4', to: '$5' })}
   SELECT award.id::text, cause.id::text AS cause, system_no AS "systemNo", trigger_no AS "triggerNo", awarded::float8,
@@ -93,7 +93,7 @@ export const AWARDS_OF_CAUSES = `
          AND id >= $4::uuid AND id < $5::uuid AND id > cause.id AND id <= (left(cause.id::text, 32) || 'ffff')::uuid) AS award
    ORDER BY award.id`;
 
-/** The awards that some causes gave the user, in their order. */
+/** The user's awards from some causes, in order. */
 export async function awardsOf(
   pool: Pool,
   { tenantNo, userId }: OfUser,
@@ -106,7 +106,7 @@ export async function awardsOf(
   return rows;
 }
 
-/** All completions of the user: at most as many as there are achievements. */
+/** All completions of the user; at most one per achievement. */
 export async function completionsOf(pool: Pool, { tenantNo, userId }: OfUser): Promise<TimelineCompletionRow[]> {
   const { rows } = await pool.query<TimelineCompletionRow>(
     `SELECT achievement_no AS "achievementNo", at, caused_by::text AS "causedBy",

@@ -7,16 +7,15 @@ import { idsByWindows, type IdWindow } from '../partitions/id-windows.ts';
 import { QUARANTINE_STATUS } from '../persist/insert-quarantined.ts';
 import { userMetrics } from './user-numbers.ts';
 
-/** How many local days are looked at together, at first and at most: each costs a probe of the index for each metric. */
+/** Number of local days per query, at first and at most. Each costs an index probe per metric. */
 const FIRST_DAYS = 4;
 const MOST_DAYS = 64;
 
 /**
- * IDs of a user's events in their order, which is that of time. One index has a user's events by metric, local day and ID
- * (`events_of_user`), so some days at a time are merged. The local day differs by one at most from the UTC day in the ID, but
- * for late events, which have an index of their own, and those released from quarantine: what
- * the first or last two of the days looked at may lack is left to the next turn. Cost: O(metrics × days looked at × limit), however
- * many events there are; days without events are skipped. Partitions are looked into a few at a time.
+ * IDs of a user's events in order of time. The index `events_of_user` is ordered by metric, local day and ID, so each query merges a few
+ * days. The local day differs by at most one from the UTC day in the ID, except for late events, which have their own index, and
+ * events released from quarantine. The outermost days of a query may be incomplete and are left to the next one. Cost: O(metrics ×
+ * days read × limit), regardless of the number of events. Skips days without events. Reads a few partitions at a time.
  */
 export function eventIds(pool: Pool, query: TimelineRange): Promise<string[]> {
   return idsByWindows(pool, query, async ({ fromId, toId }, limit) => {
@@ -32,10 +31,10 @@ export function eventIds(pool: Pool, query: TimelineRange): Promise<string[]> {
   });
 }
 
-/** A part of a timeline in a window of IDs, of whole partitions. */
+/** A part of a timeline within a window of IDs that covers whole partitions. */
 type WindowRange = TimelineRange & IdWindow;
 
-/** The IDs of those that came on their day. */
+/** IDs of the events that arrived on their own day. */
 async function idsByDays(pool: Pool, query: WindowRange): Promise<string[]> {
   const { newest, limit } = query;
   const found: string[] = [];
@@ -54,9 +53,9 @@ async function idsByDays(pool: Pool, query: WindowRange): Promise<string[]> {
 const IN_WINDOW = 'id >= $8::uuid AND id < $9::uuid';
 
 /**
- * What the user has on the nearest day with events (`edge`) and those behind it. Parameters: tenant, user, day to begin on, number
- * of days, the IDs above and below, limit, the window of whole partitions. Days and IDs are compared and ordered together: by the ID alone, the planner might
- * take the primary key, and read the events of all users for a few of this one.
+ * The user's events on the nearest day that has some (`edge`) and on the days behind it. Parameters: tenant, user, first day, number of days,
+ * the IDs above and below, limit, the window of whole partitions. It compares and orders by day and ID together; by ID alone, the
+ * planner might use the primary key and read all users' events.
  */
 export const eventIdsStatement = (newest: boolean): string => `
   WITH RECURSIVE ${userMetrics({ from: '$8', to: '$9' })}, edge AS (
@@ -80,7 +79,7 @@ export const eventIdsStatement = (newest: boolean): string => `
          ARRAY(SELECT id::text FROM ids ORDER BY id ${newest ? 'DESC' : ''} LIMIT $7) AS ids
     FROM edge WHERE edge.day IS NOT NULL`;
 
-/** The IDs of a turn, and where the next one begins (excluded); null: there are none any more. */
+/** The IDs of one query and where the next one begins (exclusive); `null` if none are left. */
 async function idsOfDays(
   pool: Pool,
   { tenantNo, userId, above, below, newest, limit, fromId, toId }: WindowRange,
@@ -99,7 +98,7 @@ async function idsOfDays(
   ]);
   const [row] = rows;
   if (row === undefined) return null;
-  // The UTC days that have no other local days than those that were read.
+  // The UTC days that contain only local days read by this query.
   const end = firstIdAt((newest ? row.day - days + 2 : row.day + days - 1) * DAY_MS);
   return { ids: row.ids.filter((id) => (newest ? id >= end : id < end)), end };
 }
@@ -107,7 +106,7 @@ async function idsOfDays(
 /** The UTC day (epoch day) in an ID. */
 const utcDayOf = (id: string): number => Math.floor(msOf(id) / DAY_MS);
 
-/** As the index `events_late` has it. Parameters: tenant, user, the IDs above and below, limit, the window of whole partitions. */
+/** Uses the index `events_late`. Parameters: tenant, user, the IDs above and below, limit, the window of whole partitions. */
 export const lateIdsStatement = (newest: boolean): string => `
   SELECT id::text FROM events
    WHERE tenant_no = $1 AND (user_id, id) > ($2, $3::uuid) AND (user_id, id) < ($2, $4::uuid)
@@ -115,14 +114,14 @@ export const lateIdsStatement = (newest: boolean): string => `
      AND at - TIMESTAMPTZ '2000-01-01 00:00:00+00' >= (local_date - DATE '2000-01-01' + 2) * INTERVAL '1 day'
    ORDER BY ${newest ? 'user_id DESC, events.id DESC' : 'user_id, events.id'} LIMIT $5`;
 
-/** Those that were released from quarantine, of which few wait for days. The same parameters. */
+/** Events released from quarantine; few wait for days. Same parameters. */
 const releasedIdsStatement = (newest: boolean): string => `
   SELECT events.id::text FROM quarantine JOIN events ON events.id = quarantine.id
    WHERE quarantine.tenant_no = $1 AND quarantine.user_id = $2 AND status = ${QUARANTINE_STATUS.released}
      AND quarantine.id > $3::uuid AND quarantine.id < $4::uuid AND events.id >= $6::uuid AND events.id < $7::uuid
    ORDER BY quarantine.id ${newest ? 'DESC' : ''} LIMIT $5`;
 
-/** The IDs of those of which one of the two statements is. */
+/** Runs one of these two statements. */
 async function idsOf(
   pool: Pool,
   { tenantNo, userId, above, below, limit, fromId, toId }: WindowRange,
@@ -140,7 +139,7 @@ async function idsOf(
   return rows.map(({ id }) => id);
 }
 
-/** The IDs of reversals of the user's events. Cost: O(the user's reversals). */
+/** IDs of the reversals of a user's events. Cost: O(the user's reversals). */
 export async function reversalIds(
   pool: Pool,
   { tenantNo, userId, above, below, newest, limit }: TimelineRange,

@@ -3,7 +3,7 @@ import type { TimelineBounds } from '../../domain/timeline-position.ts';
 import { storableText } from '../storable-json.ts';
 import type { TimelineRange } from './range.ts';
 
-/** Rows of one kind between two times with numbers. */
+/** Rows of one kind between two pairs of time and number. */
 export interface RowsQuery extends Pick<TimelineRange, 'tenantNo' | 'userId' | 'newest' | 'limit'> {
   bounds: TimelineBounds;
 }
@@ -16,21 +16,21 @@ export interface TimelineStreakRow {
   toDay: number;
   length: number | null;
   atMs: number;
-  /** The administrator's key that asked for it. */
+  /** The administrator's key. */
   who: string | null;
   correction: string | null;
   supersededBy: string | null;
 }
 
 export interface TimelineFinalRow {
-  /** Of the group of the run. */
+  /** Number of the run's group. */
   no: number;
   boardNo: number;
   runDay: number;
   lastDay: number;
   rank: number;
   score: number;
-  /** Whether the rank was within the board's maximum. */
+  /** Whether the rank was within the leaderboard's maximum of participants. */
   participates: boolean;
   atMs: number;
 }
@@ -59,12 +59,12 @@ const parametersOf = ({ tenantNo, userId, bounds: { above, below }, limit }: Row
   limit,
 ];
 
-/** Kinds of changes that administrators make: restored, replaced, reset. */
+/** Kinds of changes by administrators: restored, replaced, reset. */
 const BY_ADMINISTRATORS = '4, 5, 7';
 
 /**
- * What the clock and administrators made of the user's streaks. Cost: O(the user's changes), which are a few for each period of a
- * frequency at most.
+ * Changes to the user's streaks by the clock and by administrators. Cost: O(the user's changes), at most a few per period of each
+ * frequency.
  */
 export async function streakRows(pool: Pool, query: RowsQuery): Promise<TimelineStreakRow[]> {
   const { rows } = await pool.query<TimelineStreakRow>(
@@ -81,7 +81,7 @@ export async function streakRows(pool: Pool, query: RowsQuery): Promise<Timeline
   return rows;
 }
 
-/** How the user ended final runs of boards. Cost: O(runs that the user is in). */
+/** The user's results in final leaderboard runs. Cost: O(runs with the user). */
 export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineFinalRow[]> {
   const { rows } = await pool.query<TimelineFinalRow>(
     `SELECT member.group_id AS no, run.board_no AS "boardNo", run.run_day AS "runDay", run.last_day AS "lastDay", member.rank,
@@ -97,8 +97,8 @@ export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineF
 }
 
 /**
- * What administrators did about the user, but for what their changes of streaks and reversals say themselves, and for what was done about
- * an earlier user of the same ID. Cost: O(what was done about the user).
+ * Administrators' actions on the user, except streak changes and reversals, which have their own entries, and actions on an earlier user with
+ * the same ID. Cost: O(actions on the user).
  */
 export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
   const { rows } = await pool.query<TimelineAuditRow>(

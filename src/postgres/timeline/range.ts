@@ -2,10 +2,10 @@
 export interface TimelineRange {
   tenantNo: number;
   userId: string;
-  /** Positions, both excluded (`src/domain/timeline-position.ts`). */
+  /** Positions, both exclusive (`src/domain/timeline-position.ts`). */
   above: string;
   below: string;
-  /** Newest first, or oldest. */
+  /** Newest first; otherwise oldest first. */
   newest: boolean;
   limit: number;
 }

@@ -3,22 +3,22 @@ import { msOf } from '../../domain/timeline-position.ts';
 import { storableText } from '../storable-json.ts';
 import type { TimelineRange } from './range.ts';
 
-/** What a recomputation did of a user, or took back. */
+/** A recomputation's changes to a user, or their reversal. */
 export interface TimelineRecomputationRow {
-  /** What awards and completions name as their cause. */
+  /** The cause in awards and completions. */
   cause: string;
   recomputationId: string;
   reverts: boolean;
-  /** The readable part of the administrator's key that asked for it. */
+  /** Readable part of the administrator's key. */
   who: string;
   at: Date;
   catalogVersion: null;
-  /** Numbers of the achievements. */
+  /** Numbers of achievements. */
   gained: number[];
   lost: number[];
 }
 
-/** Both steps of each recomputation of a user. Parameters: tenant, user. */
+/** Both steps of a user's recomputations. Parameters: tenant, user. */
 const STEPS = `
   SELECT step.cause::text, job.id::text AS "recomputationId", step.reverts, job.requested_by AS who,
          ARRAY(SELECT (one ->> 0)::int FROM jsonb_array_elements(
@@ -29,7 +29,7 @@ const STEPS = `
     CROSS JOIN LATERAL (VALUES (applied_id, false), (reverted_id, true)) AS step (cause, reverts)
    WHERE planned.tenant_no = $1 AND planned.user_id = $2 AND step.cause IS NOT NULL`;
 
-/** The IDs of what recomputations did of a user. Cost: O(recomputations of the user). */
+/** IDs of recomputations' changes to a user. Cost: O(recomputations of the user). */
 export async function recomputationIds(
   pool: Pool,
   { tenantNo, userId, above, below, newest, limit }: TimelineRange,
@@ -42,7 +42,7 @@ export async function recomputationIds(
   return rows.map(({ cause }) => cause);
 }
 
-/** Those of some IDs that recomputations made. */
+/** Those of some IDs that belong to recomputations. */
 export async function recomputationsOf(
   pool: Pool,
   { tenantNo, userId }: { tenantNo: number; userId: string },

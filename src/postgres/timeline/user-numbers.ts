@@ -1,7 +1,7 @@
 /**
- * CTEs (of WITH RECURSIVE) with the numbers that a user's rows have in a table whose index begins with tenant (`$1`), user (`$2`) and
- * that number: a step of the index each, however many rows there are. `from`, `to`: parameters with a window of IDs, of whole partitions
- * (`idWindows`), as rows outside of it in one partition would be read one by one.
+ * CTEs (of WITH RECURSIVE) with the distinct numbers in a user's rows, for a table whose index begins with tenant (`$1`), user (`$2`) and that number. Each
+ * number costs one index step, regardless of the number of rows. `from`, `to`: parameters with a window of IDs of whole partitions (`idWindows`),
+ * because rows of a partition outside the window would be read one by one.
  */
 const numbersOf = (
   { table, column, name }: { table: string; column: string; name: string },
@@ -17,10 +17,10 @@ const numbersOf = (
       FROM ${name}_steps WHERE ${name}_steps.no IS NOT NULL
   ), ${name} (no) AS (SELECT no FROM ${name}_steps WHERE no IS NOT NULL)`;
 
-/** `system (no)`: the points systems in which the user has awards. */
+/** `system (no)`: points systems in which the user has awards. */
 export const userSystems = (window: { from: string; to: string }): string =>
   numbersOf({ table: 'awards', column: 'system_no', name: 'system' }, window);
 
-/** `metric (no)`: the metrics of which the user has events. */
+/** `metric (no)`: metrics with events of the user. */
 export const userMetrics = (window: { from: string; to: string }): string =>
   numbersOf({ table: 'events', column: 'metric_no', name: 'metric' }, window);

@@ -4,22 +4,22 @@ import { searchText } from './search-keys.ts';
 
 export type UserOrder = 'asc' | 'desc';
 
-/** Where a user stands in a search: the key it is found by, in the order of `KEYS`, and that key's text. */
+/** A user's position in a search: the index in `KEYS` of the key that matched, and the key's text. */
 export interface FoundUser {
   id: string;
   place: number;
   key: string;
 }
 
-/** What a search looks at, in this order. One index answers each, without looking at other users. */
+/** What a search matches, in this order. Each has its own index, which finds matches without reading other users. */
 const KEYS = ['id COLLATE "C"', 'name_key', 'last_name_key', 'email_key'] as const;
 
-/** Above every text that begins with the same characters. */
+/** Sorts after every text with the same prefix. */
 const LAST = '\u{10FFFF}';
 
 /**
- * The query of a page of a tenant's users in the order of their IDs (by bytes). `after`: an ID, of a user or not; null: from
- * the beginning. Cost: O(limit) of an index at any depth; what `skip` passes over is read as well.
+ * Query for a page of a tenant's users in the byte order of IDs. `after`: an ID, whether it exists or not; `null` for the beginning. Cost:
+ * O(limit) in an index at any depth, plus the users that `skip` passes over.
  */
 export function listQuery({
   tenantNo,
@@ -42,13 +42,13 @@ export function listQuery({
   };
 }
 
-/** The IDs of a page, see `listQuery`. */
+/** The IDs of a page; see `listQuery`. */
 export async function listUsers(pool: Pool, page: Parameters<typeof listQuery>[0]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(listQuery(page));
   return rows.map(({ id }) => id);
 }
 
-/** The ranges of keys that begin with a text: parameters $2 and $3 of IDs, as they are written, $4 and $5 of the others, in any case. */
+/** Key ranges that begin with a text. Parameters: $2 and $3 for IDs, case-sensitive; $4 and $5 for the other keys, in any case. */
 function rangesOf(search: string): string[] {
   const written = storableText(search);
   const text = searchText(search);
@@ -59,8 +59,8 @@ const inRange = (place: number): string =>
   place === 0 ? `${KEYS[0]} >= $2 AND ${KEYS[0]} < $3` : `${KEYS[place]} >= $4 AND ${KEYS[place]} < $5`;
 
 /**
- * The query of users who are found by one key after another user who was. Who is found by an earlier key is left out: those
- * were all listed before, so that what is passed over, all pages together, is no more than what was listed.
+ * Query for the users that one key finds, after a given user. Leaves out users that an earlier key finds: they were all listed before, so over
+ * all pages the query skips no more users than it has listed.
  */
 export function searchQuery({
   tenantNo,
@@ -77,12 +77,12 @@ export function searchQuery({
 }): QueryConfig {
   const key = KEYS[place]!;
   const earlier = KEYS.slice(0, place).map((_, before) => `AND (${inRange(before)}) IS NOT TRUE`);
-  // The users of the same ID are one; of the same name there may be any number.
+  // IDs are unique; any number of users may share a name.
   const position = place === 0 ? key : `(${key}, id)`;
   const from = after === null ? [] : place === 0 ? [after.key] : [after.key, after.id];
   const beyond = from.length === 0 ? '' : `AND ${position} > (${from.map((_, index) => `$${index + 7}`).join(', ')})`;
   return {
-    // Every range has a condition, so that every parameter has a type.
+    // Each range has a condition, so that each parameter has a type.
     text: `SELECT id, ${key} AS key FROM users
       WHERE tenant_no = $1 AND ${inRange(place)} ${earlier.join(' ')} ${beyond}
         AND $2::text IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL AND $5::text IS NOT NULL
@@ -92,8 +92,8 @@ export function searchQuery({
 }
 
 /**
- * Users whose ID begins with a text (as it is written), then those whose name, last word of the name, or e-mail
- * address does (in any case); of each, in its order; nobody twice. `after`: the last one of the page before.
+ * Users whose ID begins with a text (case-sensitive), then those whose name, last word of the name, or email address does (in any case). Each
+ * group has its own order, and no user occurs twice. `after`: the last user of the previous page.
  */
 export async function searchUsers(
   pool: Pool,
@@ -113,7 +113,7 @@ export async function searchUsers(
   return found;
 }
 
-/** Where a user stands in a search; null: it is not found by it. */
+/** A user's position in a search; `null` if the search does not find the user. */
 export async function placeInSearch(
   pool: Pool,
   { tenantNo, search, id }: { tenantNo: number; search: string; id: string },

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
 
 /**
- * The IDs of about `percent` of a tenant's users, from pages of the table that are chosen at random: users who came one
- * after the other are chosen together. What is read is that share of all tenants' users.
+ * IDs of about `percent` of a tenant's users, from randomly chosen pages of the table, so users created one after another are chosen together. Reads
+ * that share of all tenants' users.
  */
 export async function sampleUsers(
   client: PoolClient,

@@ -1,17 +1,17 @@
-/** What a user is searched by besides the ID, in lower case; null: nothing. */
+/** Lower-case keys by which a user is found, besides the ID; `null` for none. */
 export interface SearchKeys {
   name: string | null;
-  /** The last word of a name that has several. */
+  /** The last word of a name with several words. */
   lastName: string | null;
   email: string | null;
 }
 
-/** Index entries have a limit; nobody types more than this. */
+/** Index entries have a limited size, and nobody types more than this. */
 const LONGEST = 255;
 
 const UNSTORABLE = /[\0\uD800-\uDFFF]/gu;
 
-/** A text as it is compared: lower case, without space at its ends. */
+/** The form of a text for comparison: lower case, without surrounding whitespace. */
 export const searchText = (text: string): string =>
   text.normalize('NFC').toLowerCase().trim().slice(0, LONGEST).replaceAll(UNSTORABLE, '\uFFFD');
 
@@ -19,7 +19,6 @@ const NOTHING: SearchKeys = { name: null, lastName: null, email: null };
 
 const orNull = (text: string): string | null => (text === '' ? null : text);
 
-/** The keys of a user. */
 export function searchKeys({ name, email }: { name?: string | undefined; email?: string | undefined }): SearchKeys {
   if (name === undefined && email === undefined) return NOTHING;
   const text = searchText(name ?? '');

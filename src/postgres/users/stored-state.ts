@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 
-/** A user's packed state as Postgres holds it; null for one whom it does not know. One index look-up. */
+/** A user's packed state in Postgres; `null` if the user is not stored. One index lookup. */
 export async function storedState(
   pool: Pool | PoolClient,
   { tenantNo, userId }: { tenantNo: number; userId: string },

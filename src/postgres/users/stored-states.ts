@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** The packed states of some users of a tenant as Postgres holds them, by ID; without those it does not know. */
+/** Packed states of some users of a tenant in Postgres, by ID. Omits users who are not stored. */
 export async function storedStates(
   pool: Pool | PoolClient,
   tenantNo: number,

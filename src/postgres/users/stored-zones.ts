@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** The zones of some users of a tenant, by ID: an IANA name, '' for UTC; without those Postgres does not know. */
+/** Time zones of some users of a tenant, by ID: an IANA name, `''` for UTC. Omits users who are not stored. */
 export async function storedZones(
   pool: Pool,
   tenantNo: number,

@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { storableText } from '../storable-json.ts';
 import type { UserTable } from './user-tables.ts';
 
-/** Rows read at once. */
+/** Rows per read. */
 const PAGE = 1000;
 
-/** What a table holds of a user, page by page: never more than a page is in memory, and no connection is held between. */
+/** A user's rows in a table, page by page. Keeps at most one page in memory, and no connection between pages. */
 export async function* userRows(
   pool: Pool,
   { table, user, order }: UserTable,
@@ -27,7 +27,7 @@ export async function* userRows(
   }
 }
 
-/** What the resources of a tenant are called, by number: key, name or type; deleted ones too. */
+/** Names of a tenant's resources by number: key, name or type. Includes deleted ones. */
 export async function resourceNames(pool: Pool, tenantNo: number): Promise<Map<number, string>> {
   const { rows } = await pool.query<{ no: number; name: string | null }>(
     `SELECT no, coalesce(doc ->> 'key', doc ->> 'name', doc ->> 'type') AS name FROM catalog_resources WHERE tenant_no = $1`,

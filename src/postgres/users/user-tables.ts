@@ -2,41 +2,40 @@ import { GUARD } from '../../packed/guard-fields.ts';
 
 const GUARD_WORDS = Object.fromEntries(Object.entries(GUARD).map(([name, no]) => [no, name]));
 
-/** A table that holds rows about single users. */
+/** A table with rows about individual users. */
 export interface UserTable {
   table: string;
-  /** The column that names the user; the tenant is in `tenant_no`. */
+  /** The column with the user's ID; `tenant_no` has the tenant. */
   user: 'user_id' | 'id' | 'about_user';
-  /** Which part of a user's export its rows are; null: exported otherwise (see there). */
+  /** The section of a user's export; `null` if the rows are exported in another form (see there). */
   section: string | null;
-  /** What orders a user's rows: distinct for each, best the rest of an index that begins with tenant and user. */
+  /** Order of a user's rows. Must be unique; preferably the rest of an index on tenant and user. */
   order: readonly string[];
-  /** Columns that the export leaves out besides tenant and user. */
+  /** Columns omitted from the export, besides tenant and user. */
   hidden?: readonly string[];
   /** Columns whose numbers stand for words. */
   words?: Readonly<Record<string, Readonly<Record<number, string>>>>;
-  /** True: a deleted user's rows stay, under a made-up ID that nobody has. */
+  /** After the user's deletion, rows stay under a made-up ID that nobody has. */
   anonymised?: true;
-  /** True: a deleted user's rows stay as they are. */
+  /** After the user's deletion, rows stay unchanged. */
   kept?: true;
-  /** False: deleted with the user at once, not by the persister after what came before. */
+  /** False: deleted immediately with the user, instead of by the persister after earlier entries. */
   persisted?: false;
-  /** True: deleted with the user's events, by their IDs (`deleteEvents`). */
+  /** Deleted together with the user's events, by their IDs (`deleteEvents`). */
   withEvents?: true;
 }
 
-/** Says nothing by itself: a timeline shows the rule. */
+/** Meaningless in an export; a timeline shows the rule itself. */
 const VERSION = ['catalog_version'];
 
 /**
- * Every table with rows about users, in one place: what is not listed here is neither deleted with a user nor
- * exported. A test compares it with the database. Packed with those of others, users are in
- * `board_snapshot_parts` besides.
+ * Every table with rows about users. Deletion and export cover only the tables listed here; a test compares the list with the
+ * database. `board_snapshot_parts` also contains users, packed together with others.
  */
 export const USER_TABLES: readonly UserTable[] = [
   { table: 'users', user: 'id', section: null, order: ['id'] },
   { table: 'events', user: 'user_id', section: 'events', order: ['metric_no', 'local_date', 'id'], hidden: VERSION },
-  // What is left of events and awards that were dropped; of users with many, the sums of all.
+  // Remains of dropped events and awards; for users with many, the sums of all.
   {
     table: 'event_days',
     user: 'user_id',
@@ -46,7 +45,7 @@ export const USER_TABLES: readonly UserTable[] = [
   },
   { table: 'award_days', user: 'user_id', section: 'awardDays', order: ['system_no', 'local_date'] },
   { table: 'summed_users', user: 'user_id', section: null, order: [] },
-  // The export shows the keys with their events.
+  // The export shows the keys together with their events.
   { table: 'used_keys', user: 'user_id', section: null, order: ['id'], withEvents: true },
   {
     table: 'quarantine',
@@ -69,7 +68,7 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['no'],
     hidden: ['no', 'awards'],
   },
-  // What recomputations planned for the user, and did.
+  // Plans and effects of recomputations.
   {
     table: 'recomputed_users',
     user: 'user_id',
@@ -79,11 +78,11 @@ export const USER_TABLES: readonly UserTable[] = [
   },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'], hidden: VERSION },
   { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'], hidden: VERSION },
-  // The last completions of the tenant once more, and, only while the past is counted, who was active on a day.
+  // Copies of the tenant's latest completions and, only while history is being counted, each day's active users.
   { table: 'newest_completions', user: 'user_id', section: null, order: ['no'] },
-  // Only while a board is being filled.
+  // Only while a leaderboard is being filled.
   { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
-  // Places in ended runs: those of the others stay as they were.
+  // Final ranks of ended runs. Other users keep theirs.
   { table: 'board_finals', user: 'user_id', section: null, order: ['group_id'], anonymised: true },
   {
     table: 'streak_changes',
@@ -108,7 +107,7 @@ export const USER_TABLES: readonly UserTable[] = [
     },
   },
   { table: 'streak_pauses', user: 'user_id', section: 'streakPauses', order: ['id'] },
-  // What of a user is to be reported yet, and was: the user's state in other words.
+  // Pending and last notifications, which derive from the user's state.
   { table: 'notification_windows', user: 'user_id', section: null, order: ['subject'] },
   { table: 'notification_places', user: 'user_id', section: null, order: ['board_id'] },
   { table: 'notification_completions', user: 'user_id', section: null, order: ['achievement_no'] },
@@ -123,7 +122,7 @@ export const USER_TABLES: readonly UserTable[] = [
     hidden: ['hash'],
     persisted: false,
   },
-  // Those about boards name users, too: they leave with the log.
+  // Messages about leaderboards also name users; they are deleted with the log.
   {
     table: 'webhook_messages',
     user: 'user_id',
@@ -131,7 +130,7 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['sequence', 'webhook_id', 'day'],
     hidden: ['day', 'failed'],
   },
-  // Who deleted whom is what it is asked about; AUDIT_RETENTION_DAYS ends it.
+  // Kept because it answers who deleted whom; AUDIT_RETENTION_DAYS limits it.
   {
     table: 'audit_log',
     user: 'about_user',

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 
-/** Some users of a tenant in the order of their IDs, after one, with their packed state as it is stored. */
+/** The next users of a tenant after an ID, in the order of IDs, with their stored packed states. */
 export async function usersAfter(
   client: Pool | PoolClient,
   { tenantNo, after, limit }: { tenantNo: number; after: string; limit: number },
@@ -12,7 +12,6 @@ export async function usersAfter(
   return rows;
 }
 
-/** How many users a tenant has. */
 export async function countUsers(client: Pool | PoolClient, tenantNo: number): Promise<number> {
   const { rows } = await client.query<{ users: number }>(
     'SELECT count(*)::float8 AS users FROM users WHERE tenant_no = $1',

@@ -4,10 +4,10 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
 import { LANE } from './lane.ts';
 
-/** What the log says of messages for which there was no room in the queue. */
+/** Reason in the log for messages that did not fit into the queue. */
 export const TOO_MANY_WAIT = 'too many messages waited for this webhook';
 
-/** Rows of one statement: what makes its text from them holds the event loop. */
+/** Rows per statement. Serialising them blocks the event loop. */
 const ROWS_AT_ONCE = 1_000;
 
 const KNOW_WEBHOOKS = `
@@ -16,8 +16,8 @@ const KNOW_WEBHOOKS = `
   ON CONFLICT DO NOTHING`;
 
 /**
- * The primary key keeps a message from being stored twice on a day. One that is made again on another day is found by a look at the
- * other days, a probe of an index for each: as a subquery of its own, which no planner turns into a scan of the whole log.
+ * The primary key prevents a message from being stored twice on the same day. For other days, the statement probes an index per day, in a
+ * subquery that no planner can turn into a scan of the whole log.
  */
 const INSERT = `
   WITH new AS MATERIALIZED (
@@ -43,12 +43,12 @@ const INSERT = `
     FROM made WHERE status = 'pending'`;
 
 /**
- * Puts messages into the log and the queue of their webhooks, in the caller's transaction, with sequences that grow in
- * the order of the array. A message whose ID is in the log already is left out. One to a webhook with `PENDING_LIMIT`
- * messages waiting goes into the log as failed, with the reason, and is not queued.
+ * Adds messages to the log and to their webhooks' queues, in the caller's transaction, with sequences ascending in array order. Skips messages
+ * whose ID is already in the log. If a webhook has `PENDING_LIMIT` waiting messages, its messages are logged as failed, with the
+ * reason, and not queued.
  *
- * Messages about one user must get their sequences in the order of commits: the caller holds the row of the user's shard in
- * `outbox_cursors`. After the commit it wakes the delivery.
+ * Sequences of messages about one user must follow the order of commits, so the caller holds the row of the user's shard in
+ * `outbox_cursors`. After the commit, it wakes the delivery.
  * @param nowMs the time of Laurel's clock
  */
 export async function insertMessages(

@@ -1,2 +1,2 @@
-/** Of a message's columns: its lane of the queue, in which messages go one after another. 0: about no single user. */
+/** SQL: a message's lane, within which messages are sent one after another. 0 if it is not about a single user. */
 export const LANE = 'coalesce(hashtext(user_id), 0)';

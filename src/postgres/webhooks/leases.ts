@@ -1,16 +1,16 @@
 import type { Pool } from 'pg';
 
-/** A webhook as it is handed to the process that sends to it. */
+/** A webhook leased by the process that sends to it. */
 export interface LeasedWebhook {
   webhookId: string;
   tenantNo: number;
-  /** Failed tries since the last one that succeeded. */
+  /** Failed tries since the last successful one. */
   failures: number;
-  /** When the first of them was, epoch ms of Laurel's clock; null: there are none. */
+  /** Time of the first of them (epoch ms, Laurel's clock); `null` if there are none. */
   failingSinceMs: number | null;
 }
 
-/** The webhooks that may be sent to: living, enabled, of a tenant that is in use. */
+/** Webhooks to which Laurel may send: existing and enabled, of an active tenant. */
 export const SENDABLE = `
   webhook_state AS state
   JOIN catalog_resources AS resource ON resource.id = state.webhook_id
@@ -18,8 +18,8 @@ export const SENDABLE = `
   JOIN organisation ON multi_tenancy = (state.tenant_no > 0)`;
 
 /**
- * Takes leases of webhooks that may be sent to, have something due, and that nobody holds: `most` of them at most. One process at a
- * time holds a webhook. A lease ends by itself after `leaseMs` of the server's time, should its holder die.
+ * Leases up to `most` webhooks that have due messages and no holder. A webhook has one holder at a time. If the holder dies, its lease ends after
+ * `leaseMs` of the server's time.
  * @param nowMs the time of Laurel's clock
  */
 export async function leaseWebhooks(
@@ -42,7 +42,7 @@ export async function leaseWebhooks(
   return rows;
 }
 
-/** Has the leases of a process last `leaseMs` from now; the webhooks that it still holds. */
+/** Extends a process's leases to `leaseMs` from now. Returns the webhooks that it still holds. */
 export async function renewLeases(pool: Pool, holder: string, leaseMs: number): Promise<Set<string>> {
   const { rows } = await pool.query<{ id: string }>(
     `UPDATE webhook_state SET held_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
@@ -52,7 +52,7 @@ export async function renewLeases(pool: Pool, holder: string, leaseMs: number): 
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Gives leases back. */
+/** Releases leases. */
 export async function releaseLeases(pool: Pool, holder: string, webhookIds: readonly string[]): Promise<void> {
   await pool.query(
     'UPDATE webhook_state SET holder = NULL, held_until = NULL WHERE holder = $1 AND webhook_id = ANY ($2::uuid[])',

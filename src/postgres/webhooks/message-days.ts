@@ -2,14 +2,14 @@ import type { Pool, PoolClient } from 'pg';
 import { transaction } from '../transaction.ts';
 
 /**
- * How long a change of the partitions waits for those who use the log. Whoever comes after it waits as long, the persister
- * among them, so it gives up soon, and is tried again.
+ * How long a change of partitions waits for its locks. All later users of the log, including the persister, wait behind it, so it gives up
+ * early and is retried.
  */
 const LOCK_WAIT_MS = 1_000;
 
 const NAME = /^webhook_messages_d(\d+)$/;
 
-/** The days (epoch days) that have a partition of their own. */
+/** Days (epoch days) that have a partition. */
 export async function messageDays(client: Pool | PoolClient): Promise<number[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
@@ -19,9 +19,9 @@ export async function messageDays(client: Pool | PoolClient): Promise<number[]> 
 }
 
 /**
- * Makes the partition of a day. A day of which messages are in the default partition already has none: they stay there.
- * Attached, not created as a partition, so that only the default one is locked against all others. Rejects if it does not
- * get its lock in a second, and where another process makes it at the same time; then nothing is done.
+ * Creates the partition of a day, unless the default partition already holds messages of that day, which stay there. Creates a table and
+ * attaches it, which locks only the default partition exclusively. Rejects without a change if it does not get its lock within a second,
+ * or if another process creates the partition at the same time.
  */
 export function makeMessageDay(pool: Pool, day: number): Promise<void> {
   const name = `webhook_messages_d${whole(day)}`;
@@ -36,12 +36,10 @@ export function makeMessageDay(pool: Pool, day: number): Promise<void> {
   });
 }
 
-/** Messages deleted from the default partition by one step. */
+/** Messages deleted from the default partition per step. */
 const STEP = 5_000;
 
-/**
- * Whether the log holds anything of days before one, apart from their partitions: in the default partition or the queue.
- */
+/** Whether the default partition or the queue holds messages from before a day. */
 export async function hasMessagesBefore(pool: Pool, day: number): Promise<boolean> {
   const { rows } = await pool.query<{ some: boolean }>(
     `SELECT EXISTS (SELECT FROM webhook_messages_default WHERE day < $1)
@@ -52,8 +50,8 @@ export async function hasMessagesBefore(pool: Pool, day: number): Promise<boolea
 }
 
 /**
- * Drops the partition of a day, at once and whatever its size. Rejects if it does not get its lock in a second; then
- * nothing is done. What waits of that day is left to `deleteMessagesBefore`.
+ * Drops the partition of a day, immediately and regardless of its size. Rejects without a change if it does not get its lock within a second.
+ * `deleteMessagesBefore` deletes the day's messages that are still queued.
  */
 export function dropMessageDay(pool: Pool, day: number): Promise<void> {
   return transaction(pool, async (client) => {
@@ -62,7 +60,7 @@ export function dropMessageDay(pool: Pool, day: number): Promise<void> {
   });
 }
 
-/** Forgets how webhooks fare that are deleted and for which nothing waits. */
+/** Deletes the health records of deleted webhooks without queued messages. */
 export async function forgetDeletedWebhooks(pool: Pool): Promise<void> {
   await pool.query(
     `DELETE FROM webhook_state AS state USING catalog_resources AS resource
@@ -71,7 +69,7 @@ export async function forgetDeletedWebhooks(pool: Pool): Promise<void> {
   );
 }
 
-/** Deletes messages of days before one from the default partition and from the queue, some thousand at most. */
+/** Deletes messages from before a day from the default partition and the queue, a few thousand at most. */
 export async function deleteMessagesBefore(pool: Pool, day: number): Promise<void> {
   for (const table of ['webhook_messages_default', 'webhook_queue']) {
     await pool.query(
@@ -81,7 +79,7 @@ export async function deleteMessagesBefore(pool: Pool, day: number): Promise<voi
   }
 }
 
-/** For the text of a statement. */
+/** Checks a day before it becomes part of a statement's text. */
 function whole(day: number): number {
   if (!Number.isInteger(day) || day < 0) throw new RangeError(`${day} is no epoch day`);
   return day;

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 
-/** Notes that Laurel disabled a webhook, and why. Once it is enabled it begins with no failures. */
+/** Records that Laurel disabled a webhook, and why. Resets its failures for when it is enabled again. */
 export async function noteDisabled(
   client: PoolClient,
   { webhookId, reason, nowMs }: { webhookId: string; reason: string; nowMs: number },

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A message of a webhook's log. */
+/** A message in a webhook's log. */
 export interface DeliveryRow {
   id: string;
   type: string;
@@ -15,12 +15,12 @@ export interface DeliveryRow {
   reason: string | null;
   at: Date;
   created: Date;
-  /** When it is tried next, epoch ms; null: it does not wait. */
+  /** Next try (epoch ms); `null` if it is not waiting. */
   nextTryMs: number | null;
   finished: Date | null;
 }
 
-/** The same with its payload (JSON text) and its tries, oldest first; `at` of a try in epoch ms. */
+/** Includes the payload (JSON text) and the tries, oldest first; `at` of a try in epoch ms. */
 export interface WholeDeliveryRow extends DeliveryRow {
   payload: string;
   attempts: { at: number; durationMs: number; status: number | null; error: string | null; answer: string | null }[];
@@ -30,18 +30,18 @@ export interface DeliveriesQuery {
   tenantNo: number;
   webhookId: string;
   limit: number;
-  /** Only those of smaller sequences. */
+  /** Only messages with smaller sequences. */
   before: string | null;
   status: DeliveryRow['status'] | null;
   type: string | null;
   userId: string | null;
-  /** Made from this time on (epoch ms). */
+  /** Created at or after this time (epoch ms). */
   fromMs: number | null;
-  /** Made before it. */
+  /** Created before this time. */
   toMs: number | null;
 }
 
-// The queue is looked into for the rows that are answered only.
+// Joined only for the returned rows.
 const COLUMNS = `
   message.id, type, user_id AS "userId", message.sequence::float8, status, test, jsonb_array_length(message.tries) AS tries,
   (message.tries -> -1 ->> 'status')::int AS "lastStatus", reason, at, message.created, finished,
@@ -51,15 +51,15 @@ const WHOLE = `${COLUMNS}, payload, message.tries AS attempts`;
 
 const LOGGED = 'FROM webhook_messages AS message';
 
-/** What waits: few of many, which the log would have to be searched for. */
+/** Waiting messages are few, so the queue is read instead of searching the log for them. */
 const QUEUED = 'FROM webhook_queue JOIN webhook_messages AS message USING (webhook_id, sequence, day, id)';
 
 /** Later than any day. */
 const NO_DAY = 2 ** 31 - 1;
 
 /**
- * Some messages of a webhook's log, newest first. Cost: an index gives them in their order, or those that wait, failed or are about
- * the user; for a type, or the state `delivered`, it reads over the others in between.
+ * A page of a webhook's log, newest first. An index provides the order, overall and for waiting or failed messages and those about a user. With
+ * a filter on the type or on `delivered`, it skips the rows in between.
  */
 export async function listDeliveries(pool: Pool, query: DeliveriesQuery): Promise<DeliveryRow[]> {
   const { tenantNo, webhookId, limit, before, status, type, userId, fromMs, toMs } = query;
@@ -88,7 +88,7 @@ export async function listDeliveries(pool: Pool, query: DeliveriesQuery): Promis
   return rows;
 }
 
-/** One message of a webhook's log; null: there is none, or none any more. */
+/** A message of a webhook's log; `null` if it does not exist, or no longer does. */
 export async function readDelivery(
   client: Pool | PoolClient,
   { webhookId, id }: { webhookId: string; id: string },

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import type { Revisions } from '../revisions.ts';
 
-/** Which tenants have an enabled webhook, as of some revisions of the catalogs and the organisation. */
+/** Tenants with an enabled webhook, as of certain revisions of the catalogs and the organisation. */
 export interface Listening {
   revisions: Revisions;
-  /** Share of the users, 0 to 1, who are in the control group. */
+  /** Share of users in the control group, 0 to 1. */
   controlShare: number;
-  /** Tenant number → version of the tenant's catalog. Archived tenants have none. */
+  /** Tenant number → version of the tenant's catalog. Excludes archived tenants. */
   tenants: ReadonlyMap<number, number>;
 }
 
@@ -15,7 +15,7 @@ interface Row extends Revisions {
   tenants: [no: number, version: number][];
 }
 
-/** In one snapshot. */
+/** Reads everything in one snapshot. */
 export async function readListening(pool: Pool): Promise<Listening> {
   const { rows } = await pool.query<Row>(
     `SELECT revision AS organisation, catalogs_revision AS catalogs, control_share AS "controlShare",

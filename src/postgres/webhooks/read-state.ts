@@ -1,22 +1,22 @@
 import type { Pool } from 'pg';
 
-/** How a webhook fares. */
+/** A webhook's status. */
 export interface WebhookStateRow {
   waiting: number;
   oldest: Date | null;
-  /** As much waits as may. */
+  /** Whether the queue is full. */
   full: boolean;
-  /** Failed tries since the last one that succeeded, and since when. */
+  /** Failed tries since the last successful one, and the time of the first. */
   failures: number;
   failingSince: Date | null;
-  /** Real time until which the breaker is open; null: it is not. */
+  /** When the circuit breaker closes (real time); `null` if it is closed. */
   pausedUntil: Date | null;
-  /** Why Laurel disabled it, and when; null: it is enabled, or an administrator disabled it. */
+  /** Why and when Laurel disabled it; `null` if it is enabled, or an administrator disabled it. */
   disabledReason: string | null;
   disabledAt: Date | null;
 }
 
-/** How a webhook fares. One that never had a message fares well. Reads the index of what waits for it. */
+/** A webhook's status. A webhook without any message is healthy. Reads the index of its queue. */
 export async function readWebhookState(
   pool: Pool,
   { webhookId, enabled }: { webhookId: string; enabled: boolean },

@@ -2,42 +2,42 @@ import type { Pool } from 'pg';
 import { storableJson } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
 
-/** A try as the log keeps it. */
+/** A try in the log. */
 export interface LoggedTry {
-  /** When it began, epoch ms of real time. */
+  /** When it began (epoch ms, real time). */
   at: number;
   durationMs: number;
-  /** Null: no answer came. */
+  /** `null` if no answer arrived. */
   status: number | null;
   error: string | null;
   answer: string | null;
 }
 
-/** What became of a message. */
+/** The outcome of a message's try. */
 export interface RecordedTry {
   webhookId: string;
   sequence: number;
   day: number;
   id: string;
-  /** Null: there was nothing to be sent, for the message has left the log. */
+  /** `null` if the message has left the log, so that nothing was sent. */
   logged: LoggedTry | null;
   delivered: boolean;
-  /** When it is to be sent again, epoch ms of Laurel's clock; null: it is not. */
+  /** When to send it again (epoch ms, Laurel's clock); `null` if not. */
   dueMs: number | null;
 }
 
-/** How a webhook fares after its last tries. */
+/** A webhook's health after its last tries. */
 export interface WebhookHealth {
   webhookId: string;
   failures: number;
   failingSinceMs: number | null;
-  /** For how long the breaker is open from now on; 0: it is closed. */
+  /** How long the circuit breaker stays open; 0 if it is closed. */
   openMs: number;
 }
 
 /**
- * What a crash of Postgres loses of these is sent once more, so nobody waits for the disk. The rows are looked up by their
- * keys, whatever the planner thinks of it.
+ * Losing these rows in a crash of Postgres only causes another try, so the commit does not wait for the disk. Forces lookups by key,
+ * regardless of the planner's estimates.
  */
 const SETTINGS =
   'SET LOCAL synchronous_commit = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off';
@@ -74,8 +74,8 @@ const NOTE_HEALTH = `
    WHERE state.webhook_id = health.webhook_id`;
 
 /**
- * Records tries in the log, takes from the queue what is settled and has the rest come back at its time; and how the webhooks
- * fare. As one, or not at all. A message that left the queue meanwhile, because another process sent it too, keeps its status.
+ * Records tries in the log, removes finished messages from the queue, reschedules the others, and updates the webhooks' health. Atomic. A
+ * message that left the queue meanwhile, because another process also sent it, keeps its status.
  * @param nowMs the time of Laurel's clock
  */
 export function recordTries(

@@ -2,9 +2,9 @@ import type { PoolClient } from 'pg';
 import { LANE } from './lane.ts';
 
 /**
- * Queues what a query `chosen` names (day, id, webhook_id, sequence, tenant_no, user_id, created), with the tries of a
- * message that is new. What waits already is due at once. A message keeps its ID and its sequence, so that a receiver
- * knows what it had and what is older than what it had. `now`: the parameter with Laurel's time, epoch ms.
+ * SQL: queues the messages of a query `chosen` (day, id, webhook_id, sequence, tenant_no, user_id, created) with the tries of a new message. Messages
+ * already in the queue become due immediately. A message keeps its ID and sequence, so that a receiver recognises duplicates and outdated messages.
+ * `now`: the parameter with Laurel's time, epoch ms.
  */
 const queueChosen = (now: string): string => `
   queued AS (
@@ -19,12 +19,12 @@ const queueChosen = (now: string): string => `
 
 const COLUMNS = 'day, id, webhook_id, sequence, tenant_no, user_id, created';
 
-/** Puts a message of a webhook's log into the queue again, if it is still there. Idempotent while it waits. */
+/** Returns a message of a webhook's log to the queue if it still exists. Idempotent while it waits. */
 export async function requeueMessage(
   client: PoolClient,
   { webhookId, id, sequence, nowMs }: { webhookId: string; id: string; sequence: number; nowMs: number },
 ): Promise<void> {
-  // A try of it may end just now: what becomes of the message is known when its row of the queue is free.
+  // A try may just be ending. The lock waits until its outcome is known.
   await client.query('SELECT FROM webhook_queue WHERE webhook_id = $1 AND sequence = $2 FOR UPDATE', [
     webhookId,
     sequence,
@@ -38,11 +38,11 @@ export async function requeueMessage(
   );
 }
 
-/** Which messages of a webhook's log: those made from `fromMs` on and before `toMs` (epoch ms; null: no bound). */
+/** Selects messages of a webhook's log: created from `fromMs` (inclusive) to `toMs` (exclusive), epoch ms; `null` for no bound. */
 export interface MessageSelection {
   webhookId: string;
   status: 'failed' | 'delivered';
-  /** Null: of all. */
+  /** `null` for all types. */
   types: string[] | null;
   fromMs: number | null;
   toMs: number | null;
@@ -54,7 +54,7 @@ const SELECTED = `
     AND ($6::float8 IS NULL OR created >= to_timestamp($6 / 1000))
     AND ($7::float8 IS NULL OR created < to_timestamp($7 / 1000))`;
 
-/** A stretch of the log, by sequences: after one, up to another. */
+/** A range of sequences in the log: first exclusive, last inclusive. */
 export interface Stretch {
   after: string;
   upTo: string;
@@ -65,7 +65,7 @@ const valuesOf = (
   { after, upTo }: Stretch,
 ): unknown[] => [webhookId, after, upTo, status, types, fromMs, toMs];
 
-/** Queues the first messages of a stretch that are selected, `most` of them; how many, and the sequence of the last. */
+/** Queues the first `most` selected messages of a range. Returns their number and the last sequence. */
 export async function requeueSome(
   client: PoolClient,
   { selection, stretch, nowMs, most }: { selection: MessageSelection; stretch: Stretch; nowMs: number; most: number },
@@ -80,7 +80,7 @@ export async function requeueSome(
   return rows[0]!;
 }
 
-/** How many messages of a stretch are selected. */
+/** Number of selected messages in a range. */
 export async function countSelected(
   client: PoolClient,
   { selection, stretch }: { selection: MessageSelection; stretch: Stretch },

@@ -2,13 +2,13 @@ import type { Pool, PoolClient } from 'pg';
 import { addJob, deleteOldJobs, latestJobs, type Job } from '../jobs.ts';
 import type { MessageSelection } from './requeue.ts';
 
-/** A job to resend messages of a webhook, its subject. Its cursor is the sequence of the last message that it queued. */
+/** A job that resends messages of its subject, a webhook. Its cursor is the sequence of the last message queued. */
 export type Resend = Job<Omit<MessageSelection, 'webhookId'> & { lastSequence: string }> & { subjectId: string };
 
-/** Days for which a finished resend is shown. */
+/** How long finished resends are shown. */
 const SHOWN_DAYS = 30;
 
-/** Adds a job that resends messages which are in the log now. `nowMs`: Laurel's time. */
+/** Adds a job that resends messages now in the log. `nowMs`: Laurel's time. */
 export async function addResend(
   client: PoolClient,
   {
@@ -27,11 +27,10 @@ export async function addResend(
   return (await addJob(client, job)) as Resend;
 }
 
-/** The latest resends of a webhook, newest first. */
+/** A webhook's latest resends, newest first. */
 export const listResends = (pool: Pool, tenantNo: number, webhookId: string): Promise<Resend[]> =>
   latestJobs(pool, { kind: 'webhook_resend', tenantNo, subjectId: webhookId });
 
-/** Whether fewer than `room` messages wait for a webhook. */
 export async function hasRoom(pool: Pool, webhookId: string, room: number): Promise<boolean> {
   const { rows } = await pool.query<{ waiting: number }>(
     'SELECT count(*)::int AS waiting FROM (SELECT FROM webhook_queue WHERE webhook_id = $1 LIMIT $2) AS first',

@@ -1,27 +1,26 @@
 import type { Pool } from 'pg';
 
-/** What a holder of a webhook asks for. */
+/** A request for messages by the holder of a webhook's lease. */
 export interface Wanted {
   webhookId: string;
   most: number;
-  /** Of these it has messages already. */
+  /** Lanes from which it already has messages. */
   exceptLanes: readonly number[];
 }
 
-/** A message that is due. */
 export interface DueMessage {
   webhookId: string;
   sequence: number;
   day: number;
   id: string;
   lane: number;
-  /** Tries so far. */
+  /** Number of tries so far. */
   tries: number;
-  /** Null: the message has left the log. */
+  /** `null` if the message has left the log. */
   payload: string | null;
 }
 
-/** Of what is sent again a quarter as many are taken as of what was never tried, so that neither waits for the other. */
+/** Takes a quarter as many retries as first tries, so that neither blocks the other. */
 const TAKE = `
   SELECT wanted.webhook_id AS "webhookId", due.sequence, due.day, due.id, due.lane, due.tries, message.payload
     FROM json_to_recordset($1) AS wanted (webhook_id uuid, most integer, lanes integer[])
@@ -37,8 +36,8 @@ const TAKE = `
    ORDER BY due.sequence`;
 
 /**
- * Messages of webhooks that are due, ordered by sequence. They stay in the queue until a try is recorded: only the holder of a
- * webhook's lease may ask. Of a lane that is not named in `exceptLanes` the first ones come, and none is passed over.
+ * Due messages of webhooks, ordered by sequence. They stay in the queue until a try is recorded, so only the holder of a webhook's lease may call this.
+ * Skips lanes in `exceptLanes`; of other lanes, returns the first messages without gaps.
  * @param nowMs the time of Laurel's clock
  */
 export async function takeMessages(pool: Pool, wanted: readonly Wanted[], nowMs: number): Promise<DueMessage[]> {

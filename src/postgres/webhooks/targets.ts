@@ -2,17 +2,17 @@ import type { Pool } from 'pg';
 import { signingSecrets, type SigningSecrets } from '../webhook-secrets.ts';
 import { SENDABLE } from './leases.ts';
 
-/** Where the messages of a webhook go, and what signs them. */
+/** Where a webhook's messages are sent, and the secrets that sign them. */
 export interface WebhookTarget extends SigningSecrets {
   webhookId: string;
   name: string;
   url: string;
-  /** Name of the header with the signature of the whole secret; undefined: the usual one. */
+  /** Name of the signature header that uses the whole secret; `undefined` for the default. */
   header: string | undefined;
 }
 
 /**
- * Those of the webhooks that may be sent to, as they are now.
+ * The current targets of those webhooks to which Laurel may send.
  * @param nowMs the time of Laurel's clock
  */
 export async function webhookTargets(
@@ -29,7 +29,7 @@ export async function webhookTargets(
   const targets = new Map<string, WebhookTarget>();
   for (const { header, ...row } of rows) {
     const signing = secrets.get(row.webhookId);
-    // Nothing is sent without a signature.
+    // Nothing may be sent without a signature.
     if (signing !== undefined) targets.set(row.webhookId, { ...row, header: header ?? undefined, ...signing });
   }
   return targets;

@@ -1,16 +1,16 @@
 import type { Pool } from 'pg';
 import { SENDABLE } from './leases.ts';
 
-/** When something falls due that is not due now. */
+/** When the next work is due that is not due yet. */
 export interface Upcoming {
-  /** A message that is to be sent again: epoch ms of Laurel's clock; null: none. */
+  /** Next retry of a message (epoch ms, Laurel's clock), or `null`. */
   dueMs: number | null;
-  /** A webhook that has something due may be taken: its breaker lets a try through, and the lease of another has ended. ms from now; null: none. */
+  /** When a webhook with due messages becomes available because its breaker or another process's lease ends, in ms from now, or `null`. */
   freeInMs: number | null;
 }
 
 /**
- * What comes next, for a holder of leases, of all webhooks that may be sent to. One probe of an index for each webhook.
+ * The next work for a holder of leases, over all webhooks to which Laurel may send. One index probe per webhook.
  * @param now.nowMs the time of Laurel's clock
  */
 export async function upcoming(pool: Pool, { holder, nowMs }: { holder: string; nowMs: number }): Promise<Upcoming> {

@@ -1,10 +1,7 @@
 import type { Pool } from 'pg';
 import { SENDABLE } from './leases.ts';
 
-/**
- * Notes of every webhook whether `limit` messages wait for it, or more: then no more are queued (`insertMessages`). Reads
- * the index of what waits.
- */
+/** Records for every webhook whether at least `limit` messages wait for it; then no more are queued (`insertMessages`). Reads the index of the queue. */
 export async function noteFullQueues(pool: Pool, limit: number): Promise<void> {
   await pool.query(
     `UPDATE webhook_state AS state SET is_full = measured.is_full
@@ -17,14 +14,14 @@ export async function noteFullQueues(pool: Pool, limit: number): Promise<void> {
   );
 }
 
-/** What waits for webhooks that may be sent to. */
+/** Messages that wait for webhooks to which Laurel may send. */
 export interface WaitingMessages {
   count: number;
-  /** How long the oldest has waited since it was made, ms of Laurel's clock; 0: none waits. */
+  /** Age of the oldest message, ms by Laurel's clock; 0 if none waits. */
   oldestMs: number;
 }
 
-/** Counts what waits. Reads all of it. */
+/** Counts the waiting messages. Reads all of them. */
 export async function waitingMessages(pool: Pool, nowMs: number): Promise<WaitingMessages> {
   const { rows } = await pool.query<{ count: number; created: number | null }>(
     `SELECT count(*) AS count, (extract(epoch FROM min(queued.created)) * 1000)::float8 AS created
