@@ -2,23 +2,26 @@ import { AppError } from '../errors.ts';
 
 /** Why a key, or a session that stands for one, was not admitted (401) or not allowed (403). */
 export const REFUSAL_REASONS = {
-  missing: 'unauthorized',
-  malformed: 'unauthorized',
-  unknown: 'unauthorized',
-  wrong_secret: 'unauthorized',
-  inactive: 'unauthorized',
-  expired: 'unauthorized',
+  missing: 'missing_key',
+  malformed: 'invalid_key',
+  unknown: 'invalid_key',
+  wrong_secret: 'invalid_key',
+  inactive: 'invalid_key',
+  expired: 'invalid_key',
   session: 'unauthorized',
-  sign_in: 'unauthorized',
+  sign_in: 'invalid_key',
   csrf: 'forbidden',
-  scope: 'forbidden',
+  scope: 'insufficient_scope',
   tenant: 'forbidden',
   user: 'forbidden',
   surface: 'forbidden',
 } as const;
 export type RefusalReason = keyof typeof REFUSAL_REASONS;
 
-/** That a key was refused. A 401 does not say why: somebody who guesses keys would learn from it. */
+/**
+ * That a key was refused. A 401 says whether a key was sent, but not what is wrong with it: somebody who guesses keys would
+ * learn from it.
+ */
 export class KeyRefusal extends AppError {
   readonly reason: RefusalReason;
   /** The key's readable part; null where there was none to read. */
@@ -26,9 +29,10 @@ export class KeyRefusal extends AppError {
 
   constructor(
     reason: RefusalReason,
-    { prefix, message }: { prefix: string | null; message?: string } = { prefix: null },
+    { prefix, message, hint }: { prefix: string | null; message?: string; hint?: string } = { prefix: null },
   ) {
-    super(REFUSAL_REASONS[reason], message ?? 'The API key is missing or not valid');
+    const code = REFUSAL_REASONS[reason];
+    super(code, message ?? (code === 'missing_key' ? 'The API key is missing' : 'The API key is not valid'), { hint });
     this.reason = reason;
     this.prefix = prefix;
   }

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { Configuration } from '../../src/domain/configuration.ts';
 import { bulkItems } from '../../src/operations/bulk.ts';
-import { editDistance, unknownFieldsText } from '../../src/operations/unknown-fields.ts';
+import { editDistance } from '../../src/domain/nearest.ts';
+import { unknownFieldsText } from '../../src/operations/unknown-fields.ts';
 import { says } from './issue.ts';
 
 describe('unknown fields', () => {
