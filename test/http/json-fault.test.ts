@@ -27,7 +27,9 @@ const broken = fc
 describe('the fault of a body that is not JSON', () => {
   test('is found if, and only if, JSON.parse finds one', () => {
     fc.assert(
-      fc.property(broken, (text) => expect(jsonFaultAt(text) === null).toBe(parses(text))),
+      fc.property(broken, (text) => {
+        expect(jsonFaultAt(text) === null).toBe(parses(text));
+      }),
       { numRuns: 10_000 },
     );
   });
