@@ -12,7 +12,7 @@ const fits = (declared: string, step: string | undefined): boolean =>
   declared.startsWith('{') ? step !== '' && step !== undefined : declared === step;
 
 /**
- * What tells a caller that a request would have been right on the other port; `undefined` if it is not an operation there
+ * The hint for a request that would have been right on the other port; `undefined` if it is not an operation there
  * either. It says nothing that the OpenAPI documents do not say, but for the port.
  */
 export function otherPortHint(
