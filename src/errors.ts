@@ -54,7 +54,7 @@ export const ERRORS = {
   },
   not_found: {
     status: 404,
-    title: 'The path names something that does not exist',
+    title: 'What the request names does not exist',
     remedy: 'Check the key or ID; `hint` may name a similar one.',
   },
   unknown_path: {
