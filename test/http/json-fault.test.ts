@@ -18,7 +18,7 @@ const json = fc
   .tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(0, 1, '\t'))
   .map(([value, indent]) => JSON.stringify(value, null, indent));
 const broken = fc
-  .tuple(json, fc.nat(), fc.constantFrom('', ...'[]{},:"\\ \n\u{a0}01-.ea\u{1}'), fc.boolean())
+  .tuple(json, fc.nat(), fc.constantFrom('', ...'[]{},:"\\ \n\u{a0}01-.ea\u{1}'.split('')), fc.boolean())
   .map(([text, at, other, instead]) => {
     const place = at % (text.length + 1);
     return text.slice(0, place) + other + text.slice(place + (instead ? 1 : 0));
