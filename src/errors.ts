@@ -1,28 +1,146 @@
-/** Every error that Laurel answers with, by code: its HTTP status. The text is written where it is thrown. */
-const STATUS = {
-  malformed: 400,
-  invalid: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  unprocessable: 422,
-  too_much_work: 422,
-  too_many_requests: 429,
-  headers_too_large: 431,
-  internal: 500,
-  unavailable: 503,
-} as const;
+interface ErrorKind {
+  status: number;
+  /** What happened, in a few words. */
+  title: string;
+  /** What the caller can do about it. */
+  remedy: string;
+}
 
-export type ErrorCode = keyof typeof STATUS;
+/**
+ * Every error that Laurel answers with, by the code in its body. Codes are stable: clients may branch on them. The text is
+ * written where the error is thrown. `docs/errors.md` is made from this table.
+ */
+export const ERRORS = {
+  malformed: {
+    status: 400,
+    title: 'The request cannot be read',
+    remedy: 'Correct the path, header or text that `error` names.',
+  },
+  invalid_json: {
+    status: 400,
+    title: 'The body is not valid JSON',
+    remedy: 'Correct the body at the line and column that `hint` names.',
+  },
+  invalid: {
+    status: 400,
+    title: 'A field or header does not fit its schema',
+    remedy: 'Correct the field that `error` names.',
+  },
+  missing_key: {
+    status: 401,
+    title: 'No API key was sent',
+    remedy: 'Send the key in the header `X-API-KEY`.',
+  },
+  invalid_key: {
+    status: 401,
+    title: 'The API key is not valid',
+    remedy:
+      'Check that the whole key was sent, and that it is of this installation, active and not expired. The answer does not say which, because somebody who guesses keys would learn from it.',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'The session is over, or the ticket of a live stream is not valid',
+    remedy: 'Sign in again, or ask for another ticket.',
+  },
+  forbidden: {
+    status: 403,
+    title: 'The key or session does not allow this',
+    remedy: 'Use a key for this user, tenant or port; in a session, send its CSRF token.',
+  },
+  insufficient_scope: {
+    status: 403,
+    title: 'The scope of the key does not hold the operation',
+    remedy: 'Use a key with a larger scope.',
+  },
+  not_found: {
+    status: 404,
+    title: 'What the request names does not exist',
+    remedy: 'Check the key or ID; `hint` may name a similar one.',
+  },
+  unknown_path: {
+    status: 404,
+    title: 'There is no such path on this port',
+    remedy: 'Check the path; `hint` says if the operation is on the other port.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'The path does not have this method',
+    remedy: 'Use one of the methods in the header `Allow`; `hint` says if the operation is on the other port.',
+  },
+  conflict: {
+    status: 409,
+    title: 'Not possible in the present state',
+    remedy: 'Do what `error` says first, or wait.',
+  },
+  payload_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    remedy: 'Send less at once.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The body is not declared as plain JSON',
+    remedy: 'Send `Content-Type: application/json`, in UTF-8 and without compression.',
+  },
+  unprocessable: {
+    status: 422,
+    title: 'Well-formed, but cannot be used',
+    remedy: 'Correct what `error` names; `hint` may name a similar key.',
+  },
+  tenant_required: {
+    status: 422,
+    title: 'The header `Tenant-ID` is missing or names no tenant',
+    remedy: 'Send the customer ID of a tenant in the header `Tenant-ID`.',
+  },
+  out_of_points: {
+    status: 422,
+    title: "The user's balance does not cover the event",
+    remedy: 'Wait until the user has enough points. Nothing of the event was applied.',
+  },
+  refused_by_guard: {
+    status: 422,
+    title: 'A guard of the metric refused the event',
+    remedy: 'Check the value and rate of events, or change the guard. Nothing of the event was applied.',
+  },
+  too_much_work: {
+    status: 422,
+    title: 'An event of the metric would reach too much of the configuration',
+    remedy: 'Archive or divide what counts the metric.',
+  },
+  too_many_requests: {
+    status: 429,
+    title: 'A limit is used up',
+    remedy: 'Send the request again after the seconds in the header `Retry-After`.',
+  },
+  too_many_wrong_keys: {
+    status: 429,
+    title: 'Too many wrong API keys came from this address',
+    remedy: 'Correct the key, and wait for the seconds in the header `Retry-After`. Valid keys still work.',
+  },
+  headers_too_large: {
+    status: 431,
+    title: 'Request line and headers are too long',
+    remedy: 'Send fewer or shorter headers and query parameters.',
+  },
+  internal: {
+    status: 500,
+    title: 'Laurel has a fault',
+    remedy: 'Look for the `X-Request-Id` of the answer in the log, and report the fault.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'Laurel cannot do this at the moment',
+    remedy:
+      'Send the request again after the seconds in the header `Retry-After`; events with the same idempotency key, because the first request may have been processed.',
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
 
 /** Every status that an error can have. */
-export type ErrorStatus = (typeof STATUS)[ErrorCode];
+export type ErrorStatus = (typeof ERRORS)[ErrorCode]['status'];
 
-export const errorCodes = Object.keys(STATUS) as ErrorCode[];
+export const errorCodes = Object.keys(ERRORS) as ErrorCode[];
 
 /** Most characters of an error's text: what was sent may be part of it. */
 const TEXT_LENGTH = 4_096;
@@ -42,14 +160,21 @@ export function shortened(text: string, most: number): string {
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly status: ErrorStatus;
+  /** What may help the caller, for `hint` of the body. Never contains a secret or data of another tenant. */
+  readonly hint: string | undefined;
   /** Extra response headers, e.g. `Allow` of a 405. */
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { headers = {}, hint }: { headers?: Readonly<Record<string, string>>; hint?: string | undefined } = {},
+  ) {
     super(shortened(message, TEXT_LENGTH));
     this.name = 'AppError';
     this.code = code;
-    this.status = STATUS[code];
+    this.status = ERRORS[code].status;
+    this.hint = hint;
     this.headers = code === 'unavailable' ? { 'Retry-After': '1', ...headers } : headers;
   }
 }

@@ -128,13 +128,14 @@ function refusal({
   status: number;
   answer: unknown;
 }): string {
-  const error = (answer as { error?: unknown } | undefined)?.error;
+  const { error, hint } = Object(answer) as { error?: unknown; hint?: unknown };
   if (typeof error !== 'string') return `${url} does not answer as Laurel's Admin API does (${path}: ${status}).`;
   if (status === 401) return `${error}. --key or ADMIN_API_KEY must be an active admin key.`;
   if (status === 403) return `${error}. It takes an admin key.`;
   // One line for each thing that is wrong.
   return `Refused (${status}):\n${error
     .split(/; (?=[A-Za-z][\w.[\]]*: |and \d+ more$)/)
+    .concat(typeof hint === 'string' ? [hint] : [])
     .map((line) => `  ${line}`)
     .join('\n')}`;
 }

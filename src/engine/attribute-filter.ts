@@ -1,5 +1,6 @@
 import type { AttributeFilter } from '../domain/attribute-filter.ts';
 import type { Attribute } from '../domain/catalog.ts';
+import { didYouMean } from '../domain/nearest.ts';
 import { AppError } from '../errors.ts';
 
 /**
@@ -25,7 +26,10 @@ export function parseAttributeFilter(
       );
     }
     const attribute = known.get(key);
-    if (attribute === undefined) throw new AppError('unprocessable', `userAttributes: unknown attribute '${key}'.`);
+    if (attribute === undefined)
+      throw new AppError('unprocessable', `userAttributes: unknown attribute '${key}'.`, {
+        hint: didYouMean(key, known.keys()),
+      });
     if (seen.has(key)) throw new AppError('unprocessable', `userAttributes: '${key}' is given twice.`);
     seen.add(key);
     return { attribute, value };

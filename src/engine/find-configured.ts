@@ -1,11 +1,16 @@
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { Metric, PointsSystem } from '../domain/catalog.ts';
+import { didYouMean } from '../domain/nearest.ts';
+import { boardStatus } from '../domain/runs.ts';
 import { AppError } from '../errors.ts';
 
 /** The metric of a key. 404 for an unknown one. */
 export function findMetric(compiled: CompiledCatalog, key: string): Metric {
   const metric = compiled.metrics.get(key);
-  if (metric === undefined) throw new AppError('not_found', `Unknown metric: there is none with the key '${key}'.`);
+  if (metric === undefined)
+    throw new AppError('not_found', `Unknown metric: there is none with the key '${key}'.`, {
+      hint: didYouMean(key, compiled.metrics.keys()),
+    });
   return metric;
 }
 
@@ -13,6 +18,12 @@ export function findMetric(compiled: CompiledCatalog, key: string): Metric {
 export function findSystem(compiled: CompiledCatalog, key: string): PointsSystem {
   const system = compiled.pointsSystems.get(key);
   if (system === undefined)
-    throw new AppError('not_found', `Unknown points system: there is none with the key '${key}'.`);
+    throw new AppError('not_found', `Unknown points system: there is none with the key '${key}'.`, {
+      hint: didYouMean(key, compiled.pointsSystems.keys()),
+    });
   return system;
 }
+
+/** The keys of the leaderboards that users can see on a day: those that an error may suggest. */
+export const visibleBoards = ({ leaderboards }: CompiledCatalog, utcDay: number): string[] =>
+  [...leaderboards].flatMap(([key, board]) => (boardStatus(board, utcDay) === null ? [] : [key]));

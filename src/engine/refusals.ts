@@ -31,13 +31,13 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
   if (reply[kindField] === REFUSAL.outOfPoints) {
     const trigger = compiled.triggersByNo.get(reply[BLOCKED.trigger]);
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
-    return new AppError('unprocessable', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
+    return new AppError('out_of_points', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
   }
   if (reply[kindField] === REFUSAL.tooManyKeys)
     return new AppError(
       'too_many_requests',
       'The user has used as many idempotency keys today (UTC) as there may be: try again tomorrow.',
-      { 'Retry-After': String(Math.ceil(reply[TOO_MANY_KEYS.waitMs] / 1000)) },
+      { headers: { 'Retry-After': String(Math.ceil(reply[TOO_MANY_KEYS.waitMs] / 1000)) } },
     );
   if (reply[kindField] === REFUSAL.tooLarge) return new AppError('unprocessable', STATE_IS_FULL);
   if (reply[kindField] === REFUSAL.profileTooLarge) return new AppError('unprocessable', PROFILE_IS_FULL);

@@ -46,9 +46,7 @@ export class FailedKeys {
 
 const tooMany = (waitMs: number): AppError =>
   new AppError(
-    'too_many_requests',
+    'too_many_wrong_keys',
     'Too many wrong API keys came from this address; try again after the time in Retry-After',
-    {
-      'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))),
-    },
+    { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } },
   );

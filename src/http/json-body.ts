@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
 import { fieldWith } from './field-with.ts';
+import { invalidJson, jsonFaultAt } from './json-fault.ts';
 import { parseLarge } from './large-json.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
@@ -41,7 +42,7 @@ export function parseJson(text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new AppError('malformed', 'The body is not valid JSON');
+    throw invalidJson(text, jsonFaultAt(text) ?? 0);
   }
   if (text.includes('\\u')) refuseUnstorable(text, value);
   return value;

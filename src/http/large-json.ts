@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
+import { invalidJson, jsonFaultAt } from './json-fault.ts';
 
 /** Text parsed at once: 1 to 3 ms, whatever it contains. */
 const PIECE = 65_536;
@@ -31,8 +32,6 @@ interface Open {
   /** Whether its current member is already parsed. */
   memberDone: boolean;
 }
-
-const malformed = (): AppError => new AppError('malformed', 'The body is not valid JSON');
 
 /**
  * Parses JSON like `JSON.parse`, but in slices: arrays and objects are split between members into pieces of 64 KiB. Throws 400 for malformed
@@ -67,8 +66,8 @@ class LargeJson {
       asked = at;
       if (slices.over) await slices.turn();
     }
-    if (this.open.length > 0) throw malformed();
-    return this.ended ? this.root : parsed(text);
+    if (this.open.length > 0) throw invalidJson(text, text.length);
+    return this.ended ? this.root : this.parsed(0, text.length);
   }
 
   /** End of the string that begins here. */
@@ -79,12 +78,11 @@ class LargeJson {
       while (text.charCodeAt(escapes) === BACKSLASH) escapes -= 1;
       if ((end - escapes) % 2 === 1) return end;
     }
-    throw malformed();
+    throw invalidJson(text, text.length);
   }
 
   private enter(at: number, isArray: boolean): void {
-    if (this.ended) throw malformed();
-    if (this.open.at(-1)?.memberDone === true) throw malformed();
+    if (this.ended || this.open.at(-1)?.memberDone === true) throw invalidJson(this.text, at);
     if (this.open.length === 0) this.onlySpace(0, at);
     if (this.open.length === MOST_DEPTH) throw new AppError('malformed', 'The body is nested too deeply');
     const inside = { from: at + 1, member: at + 1 };
@@ -93,7 +91,7 @@ class LargeJson {
 
   private comma(at: number): void {
     const top = this.open.at(-1);
-    if (top === undefined) throw malformed();
+    if (top === undefined) throw invalidJson(this.text, at);
     if (top.memberDone) {
       this.onlySpace(top.from, at);
       [top.from, top.memberDone] = [at + 1, false];
@@ -107,7 +105,7 @@ class LargeJson {
 
   private leave(at: number, isArray: boolean): void {
     const top = this.open.at(-1);
-    if (top === undefined || top.isArray !== isArray) throw malformed();
+    if (top === undefined || top.isArray !== isArray) throw invalidJson(this.text, at);
     if (top.value !== null) {
       if (top.memberDone) this.onlySpace(top.from, at);
       else this.add(top, at);
@@ -115,7 +113,7 @@ class LargeJson {
     this.open.pop();
     const parent = this.open.at(-1);
     if (parent === undefined) {
-      this.root = top.value ?? parsed(this.text.slice(top.start, at + 1));
+      this.root = top.value ?? this.parsed(top.start, at + 1);
       this.ended = true;
       this.onlySpace(at + 1, this.text.length);
     } else if (top.value !== null) {
@@ -138,16 +136,15 @@ class LargeJson {
 
   /** Parses the members up to here (at least one) and adds them. */
   private add(to: Open, end: number): void {
-    const piece = this.text.slice(to.from, end);
     const { value } = to;
     if (Array.isArray(value)) {
-      const items = parsed(`[${piece}]`) as unknown[];
-      if (items.length === 0) throw malformed();
+      const items = this.parsed(to.from, end, ['[', ']']) as unknown[];
+      if (items.length === 0) throw invalidJson(this.text, end);
       for (const item of items) value.push(item);
       return;
     }
-    const fields = Object.entries(parsed(`{${piece}}`) as object);
-    if (fields.length === 0) throw malformed();
+    const fields = Object.entries(this.parsed(to.from, end, ['{', '}']) as object);
+    if (fields.length === 0) throw invalidJson(this.text, end);
     for (const [name, field] of fields) setField(to, name, field);
   }
 
@@ -158,14 +155,26 @@ class LargeJson {
       return;
     }
     // Parsed with an empty object as the child's value, because a number could continue one that precedes the child.
-    const [name, ...others] = Object.keys(parsed(`{${this.text.slice(to.member, child.start)}{}}`) as object);
-    if (name === undefined || others.length > 0) throw malformed();
+    const [name, ...others] = Object.keys(this.parsed(to.member, child.start, ['{', '{}}']) as object);
+    if (name === undefined || others.length > 0) throw invalidJson(this.text, child.start);
     setField(to, name, child.value);
   }
 
   /** Rejects everything except JSON whitespace, which `trim` does not match exactly. */
   private onlySpace(from: number, to: number): void {
-    if (/[^ \t\r\n]/.test(this.text.slice(from, to))) throw malformed();
+    const found = this.text.slice(from, to).search(/[^ \t\r\n]/);
+    if (found >= 0) throw invalidJson(this.text, from + found);
+  }
+
+  /** What a piece of the text stands for, with what makes it a whole value around it. */
+  private parsed(from: number, to: number, [before, after] = ['', '']): unknown {
+    const piece = before + this.text.slice(from, to) + after;
+    try {
+      return JSON.parse(piece);
+    } catch {
+      const at = from - before.length + (jsonFaultAt(piece) ?? piece.length);
+      throw invalidJson(this.text, Math.min(at, to));
+    }
   }
 }
 
@@ -177,12 +186,4 @@ function setField(to: Open, name: string, field: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(to.value, name, { value: field, enumerable: true, configurable: true, writable: true });
   else (to.value as Record<string, unknown>)[name] = field;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw malformed();
-  }
 }

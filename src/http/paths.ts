@@ -50,7 +50,7 @@ export class Paths {
     for (const [pattern, verbs] of this.paths) {
       const allow = [...verbs.keys()].sort().join(', ');
       const error = new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, {
-        Allow: allow,
+        headers: { Allow: allow },
       });
       const notAllowed = refuse(error);
       app.options(pattern, unlessClosing(preflight(allow, error)));
@@ -58,7 +58,7 @@ export class Paths {
         app[name](pattern, unlessClosing(verbs.get(verb as Verb) ?? notAllowed));
       app.any(pattern, unlessClosing(notAllowed));
     }
-    app.any('/*', unlessClosing(refuse(new AppError('not_found', 'There is no such path'))));
+    app.any('/*', unlessClosing(refuse(new AppError('unknown_path', 'There is no such path'))));
   }
 }
 

@@ -66,8 +66,7 @@ class Buckets {
 
 const tooMany = (waitMs: number, headers: Headers = {}): AppError =>
   new AppError('too_many_requests', 'Too many requests; try again after the time in Retry-After', {
-    ...headers,
-    'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))),
+    headers: { ...headers, 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
   });
 
 /**

@@ -7,6 +7,8 @@ import type { HttpRequest } from './uws.ts';
  */
 export interface RequestHead {
   apiKey: string | null;
+  /** Whether there is an `Authorization: Bearer`, which Laurel does not take. */
+  hasBearer: boolean;
   tenantId: string | null;
   idempotencyKey: string | null;
   requestId: string | null;
@@ -31,6 +33,8 @@ const MAX_HEAD_BYTES = 16_384;
 /** Colon and space between a header's name and value, and the line break. */
 const AROUND_HEADER = 4;
 
+const BEARER = /^bearer /i;
+
 let head: RequestHead;
 
 function collect(name: string, value: string): void {
@@ -39,6 +43,9 @@ function collect(name: string, value: string): void {
     case 'x-api-key':
       if (head.apiKey !== null) head.repeated = 'X-API-KEY';
       head.apiKey = value;
+      break;
+    case 'authorization':
+      head.hasBearer = BEARER.test(value);
       break;
     case 'tenant-id':
       if (head.tenantId !== null) head.repeated = 'Tenant-ID';
@@ -91,6 +98,7 @@ function collect(name: string, value: string): void {
 export function readHead(request: HttpRequest): RequestHead {
   head = {
     apiKey: null,
+    hasBearer: false,
     tenantId: null,
     idempotencyKey: null,
     requestId: null,

@@ -94,11 +94,10 @@ export function write(res: HttpResponse, response: Response, how: How): void {
   });
 }
 
-const errorJson = (error: string): string => JSON.stringify({ error });
-
-export const errorResponse = (error: AppError): Response => ({
+/** The response for an expected failure. A hint that is not the error's own may be given. */
+export const errorResponse = (error: AppError, hint = error.hint): Response => ({
   status: error.status,
-  json: errorJson(error.message),
+  json: JSON.stringify({ error: error.message, code: error.code, hint }),
   headers: error.headers,
 });
 
@@ -120,5 +119,5 @@ export function failureResponse(
     return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
   }
   log.error({ ...request, err: error }, 'unexpected fault');
-  return { status: 500, json: errorJson('Internal error') };
+  return errorResponse(new AppError('internal', 'Internal error'));
 }

@@ -12,6 +12,8 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 /** The author of calls that are not recorded in the audit log. */
 export const UNRECORDED: Author = Object.freeze({ who: '' });
 
+const NOT_BEARER = 'Send the key in the header X-API-KEY, without Bearer before it, instead of in Authorization.';
+
 /** The sender of a request: its key or session, and its address. */
 export class Sender {
   private readonly context: ExchangeContext;
@@ -51,6 +53,7 @@ export class Sender {
     const { context, session, head } = this;
     if (this.operation.scope === 'public') return NOBODY;
     if (session !== null) return context.sessions!.authenticate(session);
+    if (head.apiKey === null && head.hasBearer) throw new KeyRefusal('missing', { prefix: null, hint: NOT_BEARER });
     return context.authenticate(head.apiKey);
   }
 
@@ -70,7 +73,7 @@ export class Sender {
     if (refusal === null) return error;
     const { onRefused, failedKeys } = this.context;
     onRefused?.(refusal, this.client());
-    if (refusal.code !== 'unauthorized' || refusal.reason === 'missing') return refusal;
+    if (refusal.status !== 401 || refusal.reason === 'missing') return refusal;
     return failedKeys?.failed(this.network()) ?? refusal;
   }
 
@@ -83,7 +86,7 @@ export class Sender {
   /** In a sign-in operation, a 401 means that the body contained a wrong key. */
   private asRefusal(error: unknown): KeyRefusal | null {
     if (error instanceof KeyRefusal) return error;
-    const isSignIn = this.operation.signsIn && error instanceof AppError && error.code === 'unauthorized';
+    const isSignIn = this.operation.signsIn && error instanceof AppError && error.status === 401;
     return isSignIn ? new KeyRefusal('sign_in', { prefix: null, message: error.message }) : null;
   }
 

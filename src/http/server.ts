@@ -13,6 +13,7 @@ import type { Page } from './pages.ts';
 import { InFlight } from './in-flight.ts';
 import type { Log } from '../log/log.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live/web-socket.ts';
+import { otherPortHint, type OtherPort } from './other-port.ts';
 import { Paths, type Handler } from './paths.ts';
 import type { FileLimit, RateLimit } from './rate-limit.ts';
 import { RequestMetrics } from './request-metrics.ts';
@@ -35,6 +36,8 @@ export interface ServerOptions {
   surface: Operation['surface'];
   /** The operations of the surface, in any order. */
   operations: readonly Operation[];
+  /** The other surface, which a request may have been meant for; undefined: there is none. */
+  otherPort?: OtherPort;
   services: Services;
   authenticate: ExchangeContext['authenticate'];
   /** Sessions accepted in place of keys; none by default. */
@@ -143,8 +146,8 @@ export function createServer(options: ServerOptions): Server {
   };
   for (const [path, handler] of Object.entries(health))
     paths.add(path, 'get', (headOnly) => sized(context, handler(headOnly)));
-  const refuse = refusal(context);
-  const notFound = refuse(new AppError('not_found', 'There is no such path'));
+  const refuse = refusal(context, options.otherPort && otherPortHint(surface, options.otherPort));
+  const notFound = refuse(new AppError('unknown_path', 'There is no such path'));
   for (const page of options.pages ?? [])
     addPage(paths, { page, context, wrap: (handler) => sized(context, handler), notFound });
   const app = uws().App();
@@ -176,11 +179,11 @@ const SHARED = 0;
 const EXCLUSIVE = 1;
 
 const refusal =
-  (context: ExchangeContext) =>
+  (context: ExchangeContext, hintOf: ReturnType<typeof otherPortHint> = () => undefined) =>
   (error: AppError): Handler =>
     sized(context, (res, req) => {
       context.requests.refused(error);
-      write(res, errorResponse(error), {
+      write(res, errorResponse(error, hintOf(req.getMethod(), req.getUrl())), {
         head: req.getMethod() === 'head',
         close: context.draining,
         requestId: requestIdOf(req.getHeader('x-request-id')),

@@ -54,10 +54,10 @@ function named(tenants: TenantLookup, { tenantId }: TenantCall): Tenant | undefi
 function confirmed(tenants: TenantLookup, call: TenantCall): Tenant {
   const { tenantNo, prefix } = call.caller;
   if (tenants.multiTenancy() && call.tenantId === null)
-    throw new AppError('unprocessable', 'The Tenant-ID header is required');
+    throw new AppError('tenant_required', 'The Tenant-ID header is required');
   const tenant = named(tenants, call);
   if (tenantNo !== null && tenantNo !== tenant?.no)
     throw new KeyRefusal('tenant', { prefix, message: 'The API key belongs to another tenant' });
-  if (tenant === undefined) throw new AppError('unprocessable', 'The Tenant-ID header names no tenant');
+  if (tenant === undefined) throw new AppError('tenant_required', 'The Tenant-ID header names no tenant');
   return tenant;
 }

@@ -1,4 +1,5 @@
 import type { TObject, TSchema } from 'typebox';
+import { errorCodes } from '../errors.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
 import { plainSchema } from './descriptions/plain-schema.ts';
 import type { Exchange } from './examples/exchange.ts';
@@ -160,7 +161,19 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
         ]),
       ),
       schemas: {
-        ErrorBody: { type: 'object', required: ['error'], properties: { error: { type: 'string' } } },
+        ErrorBody: {
+          type: 'object',
+          required: ['error', 'code'],
+          properties: {
+            error: { type: 'string', description: 'What is wrong, for a person. The text may change.' },
+            code: {
+              type: 'string',
+              description: `A stable identifier, to branch on. There may be more of them later than ${errorCodes.map((code) => `\`${code}\``).join(', ')}.`,
+              examples: ['not_found'],
+            },
+            hint: { type: 'string', description: 'What may help, for a person, e.g. a similar key that exists.' },
+          },
+        },
       },
     },
   };

@@ -1,11 +1,12 @@
 import type { TSchema } from 'typebox';
+import { nearest } from '../domain/nearest.ts';
 
 /** Most unknown fields that one text names. */
 const MOST_NAMED = 10;
-/** Longer names are cut: nothing known is nearly as long. */
+/** Longer names are cut. */
 const NAME_LENGTH = 64;
 /** A suggestion may differ in this share of its characters: `repetitionUnit` still finds `runUnit`. */
-const SHARE = 0.6;
+const FIELD_SHARE = 0.6;
 
 interface Shape {
   type?: string;
@@ -52,37 +53,11 @@ function collect(schema: Shape, value: unknown, at: { path: string; found: Unkno
     const { properties } = schema;
     for (const name in value) {
       const inside = path === '' ? name.slice(0, NAME_LENGTH) : `${path}.${name.slice(0, NAME_LENGTH)}`;
-      if (!Object.hasOwn(properties, name)) found.push({ path: inside, nearest: nearestOf(name, properties, value) });
-      else collect(properties[name]!, (value as Record<string, unknown>)[name], { path: inside, found });
+      if (!Object.hasOwn(properties, name)) {
+        const notGiven = Object.keys(properties).filter((known) => !Object.hasOwn(value, known));
+        found.push({ path: inside, nearest: nearest(name, notGiven, FIELD_SHARE) });
+      } else collect(properties[name]!, (value as Record<string, unknown>)[name], { path: inside, found });
       if (found.length > MOST_NAMED) return;
     }
   }
-}
-
-/** The known field, not given yet, that is fewest edits away; null: none is near. */
-function nearestOf(name: string, known: Record<string, unknown>, given: object): string | null {
-  if (name.length > NAME_LENGTH) return null;
-  let nearest: string | null = null;
-  let fewest = Infinity;
-  for (const candidate in known) {
-    if (Object.hasOwn(given, candidate)) continue;
-    const edits = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (edits >= fewest || edits > SHARE * Math.max(name.length, candidate.length)) continue;
-    [nearest, fewest] = [candidate, edits];
-  }
-  return nearest;
-}
-
-/** Characters to insert, remove or replace until one text is the other (Levenshtein). O(lengths multiplied). */
-export function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= to.length; column += 1) {
-      const replaced = previous[column - 1]! + (from[row - 1] === to[column - 1] ? 0 : 1);
-      current.push(Math.min(previous[column]! + 1, current[column - 1]! + 1, replaced));
-    }
-    previous = current;
-  }
-  return previous[to.length]!;
 }

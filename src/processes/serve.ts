@@ -141,14 +141,23 @@ export async function serve(
   };
   const reference = referencePage();
   const pages = reference === null ? [] : [reference];
-  const app = createServer({ ...shared, surface: 'application', corsOrigin, operations: applicationOperations, pages });
+  const ofAdmin = existing(adminOperations, services);
+  const app = createServer({
+    ...shared,
+    surface: 'application',
+    corsOrigin,
+    operations: applicationOperations,
+    otherPort: { operations: ofAdmin, port: options.adminPort },
+    pages,
+  });
   const ofConsole = consolePage();
   const installation = createInstallationMetrics({ redis, pool, clock: services.clock });
   const admin = createServer({
     ...shared,
     surface: 'admin',
     sessions,
-    operations: [...existing(adminOperations, services), ...onAdminPort(applicationOperations)],
+    operations: [...ofAdmin, ...onAdminPort(applicationOperations)],
+    otherPort: { operations: applicationOperations, port: options.appPort },
     pages: ofConsole === null ? pages : [...pages, ofConsole],
     // They name servers, which is not everybody's business.
     notices: () => laurel.notices(),

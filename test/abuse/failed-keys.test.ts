@@ -28,7 +28,10 @@ test('an address that sent many wrong keys is answered 429 for a while; others a
   const refused = await ask('guess.wrong', '198.51.100.7');
   expect([refused.status, await refused.json()]).toEqual([
     429,
-    { error: 'Too many wrong API keys came from this address; try again after the time in Retry-After' },
+    {
+      error: 'Too many wrong API keys came from this address; try again after the time in Retry-After',
+      code: 'too_many_wrong_keys',
+    },
   ]);
   expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0);
   expect((await ask('guess.wrong', '198.51.100.8')).status).toBe(401);

@@ -219,6 +219,11 @@ describe('what cannot be done ends with 2 and a sentence', () => {
     );
   });
 
+  test('the address of the application port: it says so', async () => {
+    const { code, err } = await config(['pull'], { ADMIN_URL: laurel.appUrl });
+    expect([code, err]).toEqual([2, expect.stringContaining('This is the application port; admin operations are on')]);
+  });
+
   test('a command or option that there is not', async () => {
     expect(await config(['pusch'])).toMatchObject({ code: 2, out: '' });
     expect(await config(['push'])).toMatchObject({ code: 2, out: '' });

@@ -14,8 +14,10 @@ const tenant = {
 describe('errors', () => {
   const path = { surface: 'admin', method: 'get', path: '/v1/ours' } as const;
 
-  test('must be {error: text}, and of a status of ours', () => {
-    checkAnswer({ ...path, status: 404, body: { error: 'Not found' } });
+  test('must be {error: text, code}, and of a status of ours', () => {
+    checkAnswer({ ...path, status: 404, body: { error: 'Not found', code: 'not_found' } });
+    expect(() => checkAnswer({ ...path, status: 404, body: { error: 'Not found' } })).toThrow('with the code');
+    expect(() => checkAnswer({ ...path, status: 404, body: { error: 'x', code: 'invalid' } })).toThrow('with the code');
     expect(() => checkAnswer({ ...path, status: 404, body: {} })).toThrow('without {"error": text}');
     expect(() => checkAnswer({ ...path, status: 404, body: null })).toThrow('without {"error": text}');
     expect(() => checkAnswer({ ...path, status: 418, body: { error: 'Tea' } })).toThrow('no status of ours');

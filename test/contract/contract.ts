@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { ERRORS, type ErrorCode } from '../../src/errors.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 
 /**
@@ -127,7 +128,7 @@ export interface SeenAnswer {
 
 /**
  * Throws where an answer is not what the contract says. A status of success that the contract does not list
- * (202 of a replay) must have the body of one that it lists; an error must be `{error}`. Operations that the
+ * (202 of a replay) must have the body of one that it lists; an error must be `{error, code, hint?}`, with the status of its code. Operations that the
  * contract does not know are checked for the latter only.
  */
 export function checkAnswer(answer: SeenAnswer): void {
@@ -137,6 +138,8 @@ export function checkAnswer(answer: SeenAnswer): void {
     if (!ERROR_STATUSES.has(status)) throw new Error(`${place}, which is no status of ours`);
     if (typeof (body as { error?: unknown } | null)?.error !== 'string')
       throw new Error(`${place} without {"error": text}: ${JSON.stringify(body)}`);
+    const { code } = body as { code?: ErrorCode };
+    if (ERRORS[code!]?.status !== status) throw new Error(`${place} with the code ${code}`);
   }
   const operation = contractOperation(surface, method, path);
   if (!operation) return;

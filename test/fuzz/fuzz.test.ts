@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ERRORS, type ErrorCode } from '../../src/errors.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { TestClient } from '../http/client.ts';
 import { requestsTo, type HostileRequest } from './hostile-request.ts';
@@ -62,7 +63,11 @@ async function bombard(request: HostileRequest): Promise<void> {
   if (text === '') return;
   expect(contentType).toMatch(/^application\/json/);
   const body = JSON.parse(text, wholeBoardValues) as unknown;
-  if (status >= 400) expect(body).toEqual({ error: expect.stringMatching(/\S/) });
+  if (status >= 400) {
+    const { error, code, hint = 'none', ...others } = body as Record<string, unknown>;
+    expect([error, hint]).toEqual([expect.stringMatching(/\S/), expect.stringMatching(/\S/)]);
+    expect([ERRORS[code as ErrorCode].status, others]).toEqual([status, {}]);
+  }
   checker.check(request.method, path, { status, body });
 }
 

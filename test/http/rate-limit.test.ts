@@ -163,7 +163,10 @@ test('over HTTP: 429 with its headers for the one who floods, and nothing change
   const refused = answers.filter(({ status }) => status === 429);
   expect(refused.length).toBeGreaterThan(20);
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(40 - refused.length);
-  expect(refused[0]!.body).toEqual({ error: 'Too many requests; try again after the time in Retry-After' });
+  expect(refused[0]!.body).toEqual({
+    error: 'Too many requests; try again after the time in Retry-After',
+    code: 'too_many_requests',
+  });
   expect(refused[0]!.headers.get('retry-after')).toBe('1');
   expect(refused[0]!.headers.get('x-ratelimit-limit')).toBe('4');
   const first = answers.find(({ status }) => status === 200)!;

@@ -122,7 +122,7 @@ describe('server', () => {
   test('every expected error answers its status, its text and its headers', async () => {
     for (const code of errorCodes) {
       const { status, body, headers } = await fixture.client.post(`/v1/throw/${code}`, {});
-      expect([status, body]).toEqual([new AppError(code, '').status, { error: `text of ${code}` }]);
+      expect([status, body]).toEqual([new AppError(code, '').status, { error: `text of ${code}`, code }]);
       expect(headers.get('retry-after')).toBe(code === 'unavailable' ? '1' : null);
     }
   });
@@ -153,7 +153,7 @@ describe('server', () => {
     );
     const others = [fixture.client.post('/v1/throw-at-once', {}), fixture.client.get('/v1/unserializable')];
     for (const { status, body, headers } of await Promise.all([...attempts, ...others])) {
-      expect([status, body]).toEqual([500, { error: 'Internal error' }]);
+      expect([status, body]).toEqual([500, { error: 'Internal error', code: 'internal' }]);
       const id = headers.get('x-request-id');
       expect(id).toMatch(/^[\w-]{1,64}$/);
       expect(fixture.errors.filter(({ fields }) => fields['requestId'] === id)).toHaveLength(1);
@@ -186,12 +186,16 @@ describe('server', () => {
     fixture.missing.degraded = [];
     fixture.missing.checks = ['Redis'];
     const { status, body, headers } = await fixture.client.get('/readyz', { key: null });
-    expect([status, body, headers.get('retry-after')]).toEqual([503, { error: 'Not ready: Redis' }, '1']);
+    expect([status, body, headers.get('retry-after')]).toEqual([
+      503,
+      { error: 'Not ready: Redis', code: 'unavailable' },
+      '1',
+    ]);
     expect((await fixture.client.send('HEAD', '/readyz')).status).toBe(503);
     expect((await fixture.client.get('/healthz')).status).toBe(200);
     fixture.missing.notices = ['Shard 3 is elsewhere'];
     const noticed = await fixture.client.get('/readyz', { key: null });
-    expect(noticed.body).toEqual({ error: 'Not ready: Redis', notices: ['Shard 3 is elsewhere'] });
+    expect(noticed.body).toEqual({ error: 'Not ready: Redis', code: 'unavailable', notices: ['Shard 3 is elsewhere'] });
     expect([noticed.status, noticed.headers.get('retry-after')]).toEqual([503, '1']);
     fixture.missing.checks = [];
     expect((await fixture.client.get('/readyz', { key: null })).body).toMatchObject({ status: 'ready' });

@@ -35,7 +35,7 @@ describe('a body that does not fit names the field', () => {
     [null, 'The body must be an object'],
   ])('%j: %s', async (body, error) => {
     const response = await fixture.client.post('/v1/things/words/event', body);
-    expect([response.status, response.body]).toEqual([400, { error }]);
+    expect([response.status, response.body]).toEqual([400, { error, code: 'invalid' }]);
   });
 
   test('numbers that JSON text holds but a double does not', async () => {
@@ -225,7 +225,7 @@ describe('query parameters', () => {
     ['q=%00', 'q contains a NUL character'],
   ])('%s is 422: %s', async (query, error) => {
     const response = await fixture.client.get(`/v1/things?${query}`);
-    expect([response.status, response.body]).toEqual([422, { error }]);
+    expect([response.status, response.body]).toEqual([422, { error, code: 'unprocessable' }]);
   });
 });
 

@@ -126,7 +126,7 @@ describe('size', () => {
     });
     expect([response.status, await response.json()]).toEqual([
       431,
-      { error: 'Request line and headers must have at most 16384 bytes' },
+      { error: 'Request line and headers must have at most 16384 bytes', code: 'headers_too_large' },
     ]);
   });
 
@@ -156,7 +156,7 @@ describe('size', () => {
       const response = await fetch(url, { method: 'POST', headers, body });
       expect([response.status, await response.json()]).toEqual([
         413,
-        { error: `The body must have at most ${BODY_BYTES} bytes` },
+        { error: `The body must have at most ${BODY_BYTES} bytes`, code: 'payload_too_large' },
       ]);
     }
   });

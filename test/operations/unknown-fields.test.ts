@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { Configuration } from '../../src/domain/configuration.ts';
 import { bulkItems } from '../../src/operations/bulk.ts';
-import { editDistance, unknownFieldsText } from '../../src/operations/unknown-fields.ts';
+import { unknownFieldsText } from '../../src/operations/unknown-fields.ts';
 import { says } from './issue.ts';
 
 describe('unknown fields', () => {
@@ -40,13 +40,6 @@ describe('unknown fields', () => {
     const many = Object.fromEntries(Array.from({ length: 300_000 }, (_, at) => [`field${at}`, at]));
     expect(unknownFieldsText(Configuration, many)?.length).toBeLessThan(1_000);
   });
-
-  test.each([
-    ['', '', 0],
-    ['kitten', 'sitting', 3],
-    ['abc', '', 3],
-    ['runUnit', 'repetitionUnit', 8],
-  ])('from %j to %j: %i edits', (from, to, edits) => expect(editDistance(from, to)).toBe(edits));
 });
 
 test('an item with one is an issue; one with a field of the answer is not', async () => {

@@ -15,14 +15,15 @@ interface Answered<T> {
   response: Response;
 }
 
-/** The body of an answer. Throws a `Problem` with the API's own text for any other, and for a server that does not answer. */
+/** The body of an answer. Throws a `Problem` with the API's own text and hint for any other, and for a server that does not answer. */
 export async function answer<T>(request: Promise<Answered<T>>): Promise<T> {
   const { data, error, response } = await request.catch((): never => {
     throw new Problem(0, 'The server does not answer.');
   });
   if (response.ok) return data as T;
-  const said = (error as { error?: unknown } | undefined)?.error;
-  throw new Problem(response.status, typeof said === 'string' ? said : `The server answered ${response.status}.`);
+  const { error: said, hint } = Object(error) as { error?: unknown; hint?: unknown };
+  const text = typeof said === 'string' ? said : `The server answered ${response.status}.`;
+  throw new Problem(response.status, typeof hint === 'string' ? `${text} ${hint}` : text);
 }
 
 /** Something that a bulk call says of an item. */

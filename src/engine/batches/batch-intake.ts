@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import { occurredMs, type EventWindow } from '../events/prepare-event.ts';
 import { Overload } from '../refusals.ts';
@@ -116,7 +117,9 @@ async function checkEvents(
   for (const [index, { key, user, attributes, occurredAt }] of events.entries()) {
     if (slices.over) await slices.turn();
     if (!compiled.metrics.has(key)) {
-      throw new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`);
+      throw new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`, {
+        hint: didYouMean(key, compiled.metrics.keys()),
+      });
     }
     try {
       rejectUnknownAttributes({ user, attributes }, compiled);
@@ -124,7 +127,7 @@ async function checkEvents(
       if (occurredAt !== undefined) occurredMs(occurredAt, window, nowMs);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      throw new AppError(error.code, `[${index}]: ${error.message}`);
+      throw new AppError(error.code, `[${index}]: ${error.message}`, { hint: error.hint });
     }
   }
 }

@@ -35,7 +35,10 @@ export function guardError(compiled: CompiledCatalog, record: GuardedRecord): Ap
     record[RECORD.guard][GUARDED.action] === GUARD_ACTION.full
       ? ' The event would be kept in quarantine, which holds as many as it may of this user or in all.'
       : '';
-  return new AppError('unprocessable', `Refused by the guard '${name}' of the metric '${metric?.key}'${rule}.${full}`);
+  return new AppError(
+    'refused_by_guard',
+    `Refused by the guard '${name}' of the metric '${metric?.key}'${rule}.${full}`,
+  );
 }
 
 /** What a guard did to an event that was applied all the same, as JSON text of a field behind others; '' for none. */

@@ -5,6 +5,7 @@ import type { EventSettings } from '../../domain/event-settings.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { MetricEvent } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import type { ReadyEvent } from './event-call.ts';
 import { eventId, idempotencyDigest } from '../ids/event-id.ts';
@@ -38,7 +39,10 @@ export function prepareEvent(
   }: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
 ): ReadyEvent {
   const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
-  if (plan === null) throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`);
+  if (plan === null)
+    throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`, {
+      hint: didYouMean(metricKey, compiled.metrics.keys()),
+    });
   if (plan.work > MOST_EVENT_WORK)
     throw new AppError('too_much_work', `An event of metric '${metricKey}' ${workText(plan.work)}.`);
   const { user, attributes } = event;
@@ -87,6 +91,9 @@ export function occurredMs(
   // Today may be sent, whatever the zone and however few days are set.
   const days = Math.max(1, byClient ? Math.min(CLIENT_DAYS, lateEventDays) : lateEventDays);
   if (atMs < nowMs - days * DAY_MS)
-    throw new AppError('unprocessable', `occurredAt must not be more than ${days * 24} hours ago.`);
+    throw new AppError(
+      'unprocessable',
+      `occurredAt must not be more than ${days === 1 ? '24 hours' : `${days} days`} ago.`,
+    );
   return atMs;
 }

@@ -101,5 +101,5 @@ function fairest(tenant: TenantReads): WaitingRead | null {
 
 const tooMany = (whose: string): AppError =>
   new AppError('too_many_requests', `Too many reads of history ${whose} at a time; try again in a moment.`, {
-    'Retry-After': RETRY_AFTER_S,
+    headers: { 'Retry-After': RETRY_AFTER_S },
   });

@@ -12,7 +12,9 @@ import type {
 import { DAY_MS, dateOf, dayOf, isDate } from '../../domain/periods.ts';
 import { boardStatus, playedRule, runFrom, runShownOn, type Run } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
+import { visibleBoards } from '../find-configured.ts';
 import { boardKey } from '../../redis/keys.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -171,7 +173,9 @@ export class LeaderboardReads {
     const board = compiled.leaderboards.get(key);
     const status = board === undefined ? null : this.status(board);
     if (board === undefined || status === null)
-      throw new AppError('not_found', `Unknown leaderboard: there is none with the key '${key}'.`);
+      throw new AppError('not_found', `Unknown leaderboard: there is none with the key '${key}'.`, {
+        hint: didYouMean(key, visibleBoards(compiled, this.utcDay())),
+      });
     return { board, status };
   }
 

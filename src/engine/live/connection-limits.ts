@@ -34,7 +34,7 @@ export class ConnectionLimits {
       throw new AppError('unavailable', 'This server carries as many live streams as it may; try again in a moment.');
     if (grant.kind === 'application' && ofHolder >= perUser)
       throw new AppError('too_many_requests', `The user has ${perUser} live streams already; close one of them.`, {
-        'Retry-After': RETRY_S,
+        headers: { 'Retry-After': RETRY_S },
       });
     this.all += 1;
     this.ofHolders.set(holder, ofHolder + 1);

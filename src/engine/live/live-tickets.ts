@@ -2,7 +2,9 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { LiveTicketRequest } from '../../domain/live.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import { DAY_MS } from '../../domain/periods.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
+import { visibleBoards } from '../find-configured.ts';
 import type { LiveGrant } from './grants.ts';
 
 /** Whoever asks for a ticket: what of a key decides what a stream may see. */
@@ -29,7 +31,9 @@ export function grantFor(
     const ofId = name.toLowerCase();
     const board = compiled.leaderboards.get(name) ?? compiled.catalog.leaderboards.find(({ id }) => id === ofId);
     if (board === undefined || boardStatus(board, utcDay) === null)
-      throw new AppError('unprocessable', `boards: there is no leaderboard '${name}'.`);
+      throw new AppError('unprocessable', `boards: there is no leaderboard '${name}'.`, {
+        hint: didYouMean(name, visibleBoards(compiled, utcDay)),
+      });
     return board.id;
   });
   const boardIds = [...new Set(named)];

@@ -8,6 +8,7 @@ import type {
   UpdateUserPreferencesRequest,
   UserPreferencesResponse,
 } from '../../domain/preferences.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import type { PackedThreshold, UserState } from '../../packed/state.ts';
 import { SENT } from '../../packed/call-fields.ts';
@@ -74,7 +75,10 @@ function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPrefe
   const seen = new Set<string>();
   return metrics.map(({ key, threshold }) => {
     const metric = compiled.metrics.get(key);
-    if (metric === undefined) throw new AppError('unprocessable', `streak.metrics: unknown metric '${key}'.`);
+    if (metric === undefined)
+      throw new AppError('unprocessable', `streak.metrics: unknown metric '${key}'.`, {
+        hint: didYouMean(key, compiled.metrics.keys()),
+      });
     if (seen.has(key)) throw new AppError('unprocessable', `streak.metrics: '${key}' is given twice.`);
     seen.add(key);
     const { whole, micros } = toDecimal(Math.min(threshold, MAX_VALUE));

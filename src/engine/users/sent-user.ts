@@ -2,6 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { lastDayAnywhere, signUpDay } from '../../domain/anniversary.ts';
 import { UpdatedUser, type UpsertedUser } from '../../domain/user.ts';
 import { zoneName, zoneOffset } from '../../domain/zone.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import { FUTURE_SIGN_UP } from '../refusals.ts';
 import { SENT } from '../../packed/call-fields.ts';
@@ -32,11 +33,12 @@ type Sent = Readonly<Record<string, string>> | undefined;
 const unknownKeys = (sent: Sent, known: ReadonlyMap<string, unknown>): string[] =>
   Object.keys(sent ?? {}).filter((key) => !known.has(key));
 
-/** 422 that names the keys. */
-const invalidKeys = (keys: readonly string[]): AppError =>
+/** 422 that names the keys; the hint is about the first. */
+const invalidKeys = (keys: readonly string[], known: ReadonlyMap<string, unknown>): AppError =>
   new AppError(
     'unprocessable',
     `Invalid attribute keys: ${keys.join(', ')}. Attribute keys must match those set up in the dashboard.`,
+    { hint: didYouMean(keys[0]!, known.keys()) },
   );
 
 /**
@@ -50,7 +52,10 @@ export function rejectUnknownAttributes(
   if (attributes === undefined) return;
   const unknown = unknownKeys(attributes, compiled.eventAttributes);
   if (unknown.length === 0) return;
-  throw invalidKeys([...new Set([...unknown, ...unknownKeys(user.attributes, compiled.userAttributes)])]);
+  throw invalidKeys(
+    [...new Set([...unknown, ...unknownKeys(user.attributes, compiled.userAttributes)])],
+    compiled.eventAttributes,
+  );
 }
 
 /**
@@ -88,7 +93,7 @@ export function sentUser(
   if (user.attributes !== undefined) {
     const keys = Object.keys(user.attributes);
     const unknown = unknownKeys(user.attributes, compiled.userAttributes);
-    if (unknown.length > 0) throw invalidKeys(unknown);
+    if (unknown.length > 0) throw invalidKeys(unknown, compiled.userAttributes);
     if (keys.length > 0) {
       const attributes: Record<number, string> = {};
       for (const key of keys) attributes[compiled.userAttributes.get(key)!.no] = user.attributes[key]!;

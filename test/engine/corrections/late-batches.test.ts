@@ -105,6 +105,6 @@ test('a batch with a time outside the window is refused as a whole', () =>
     const early = { ...event('u', 9), occurredAt: '2025-03-09T10:00:00Z' };
     await expect(take(reads, [event('u', 9), early])).rejects.toMatchObject({
       status: 422,
-      message: '[1]: occurredAt must not be more than 840 hours ago.',
+      message: '[1]: occurredAt must not be more than 35 days ago.',
     });
   }));

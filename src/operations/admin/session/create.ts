@@ -26,7 +26,7 @@ export const adminSessionCreate = operation({
     const of = session && (await sessions.keyOf(session.prefix));
     if (session === null || of === null)
       throw new AppError(
-        'unauthorized',
+        'invalid_key',
         key === undefined ? 'The link was used, or is too old' : 'This is no admin key that may be used',
       );
     return { status: 201, body: sessionAnswer(of, session), session };

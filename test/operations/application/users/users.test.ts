@@ -34,7 +34,7 @@ test.each(['.', '..'])("the ID '%s', which no URL can name, is refused wherever 
   const text = "must not be '.' or '..', which no URL can contain";
   const refused = async (sent: Promise<{ status: number; body: unknown }>, field: string) => {
     const { status, body } = await sent;
-    expect([status, body]).toEqual([422, { error: `${field} ${text}` }]);
+    expect([status, body]).toEqual([422, { error: `${field} ${text}`, code: 'unprocessable' }]);
   };
   const event = { user: { id }, value: 1 };
   await refused(laurel.app.post('/v1/users', { id }), 'id');

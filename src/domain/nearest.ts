@@ -1,0 +1,46 @@
+/** Longer names have no suggestion. */
+const MOST_LENGTH = 64;
+/** Most candidates that one name is compared with: a caller may send many unknown keys, and a catalog may have thousands. */
+const MOST_COMPARED = 500;
+/** A key differs less from the one that was meant than a field does. */
+const KEY_SHARE = 0.4;
+
+/**
+ * The candidate that is fewest edits away from a name, upper and lower case alike; null if none is near.
+ * @param share how much of its characters a candidate may differ in, 0 to 1
+ */
+export function nearest(name: string, candidates: Iterable<string>, share: number): string | null {
+  if (name.length > MOST_LENGTH) return null;
+  let found: string | null = null;
+  let fewest = Infinity;
+  let compared = 0;
+  for (const candidate of candidates) {
+    const most = share * Math.max(name.length, candidate.length);
+    if (Math.abs(name.length - candidate.length) > most || candidate.length > MOST_LENGTH) continue;
+    compared += 1;
+    if (compared > MOST_COMPARED) break;
+    const edits = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    if (edits < fewest && edits <= most) [found, fewest] = [candidate, edits];
+  }
+  return found;
+}
+
+/** The hint of an error about an unknown key; undefined if no known key is near. */
+export function didYouMean(key: string, known: Iterable<string>): string | undefined {
+  const similar = nearest(key, known, KEY_SHARE);
+  return similar === null ? undefined : `Did you mean '${similar}'?`;
+}
+
+/** Characters to insert, remove or replace until one text is the other (Levenshtein). O(lengths multiplied). */
+export function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const replaced = previous[column - 1]! + (from[row - 1] === to[column - 1] ? 0 : 1);
+      current.push(Math.min(previous[column]! + 1, current[column - 1]! + 1, replaced));
+    }
+    previous = current;
+  }
+  return previous[to.length]!;
+}

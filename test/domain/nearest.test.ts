@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { didYouMean, editDistance } from '../../src/domain/nearest.ts';
+
+test.each([
+  ['', '', 0],
+  ['kitten', 'sitting', 3],
+  ['abc', '', 3],
+  ['runUnit', 'repetitionUnit', 8],
+])('from %j to %j: %i edits', (from, to, edits) => expect(editDistance(from, to)).toBe(edits));
+
+test.each([
+  ['flip', "Did you mean 'flips'?"],
+  ['FLIPS', "Did you mean 'flips'?"],
+  ['minute-studied', "Did you mean 'minutes-studied'?"],
+  ['words', undefined],
+  ['', undefined],
+])('a similar key of %j: %s', (key, hint) => expect(didYouMean(key, ['minutes-studied', 'flips'])).toBe(hint));
+
+test('a long key is compared with none, and any key with a bounded number', () => {
+  expect(didYouMean('x'.repeat(65), ['x'.repeat(65)])).toBeUndefined();
+  const many = Array.from({ length: 10_000 }, (_, at) => `key-${at}-${'y'.repeat(20)}`);
+  let read = 0;
+  function* counted(): Generator<string> {
+    for (const key of many) {
+      read += 1;
+      yield key;
+    }
+  }
+  didYouMean('z'.repeat(27), counted());
+  expect(read).toBeLessThan(1_000);
+});

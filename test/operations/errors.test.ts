@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { otherPortHint } from '../../src/http/other-port.ts';
+import { adminOperations } from '../../src/operations/index.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+
+let laurel: TestLaurel;
+let userKey: string;
+beforeAll(async () => {
+  const [first, ...others] = STUDY_APP.leaderboards!;
+  const hidden = { ...first!, key: 'secret-board', name: 'Secret', status: 'inactive' as const };
+  laurel = await startLaurel({ configuration: { ...STUDY_APP, leaderboards: [first!, ...others, hidden] } });
+  userKey = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created[0].key;
+});
+afterAll(() => laurel.close());
+
+const EVENT = '/v1/metrics/flips/event';
+const event = { user: { id: 'ada' }, value: 1 };
+
+describe('the key', () => {
+  test('one that is missing is told from one that is not valid', async () => {
+    const missing = await laurel.app.post(EVENT, event, { key: null });
+    expect([missing.status, missing.body]).toEqual([401, { error: 'The API key is missing', code: 'missing_key' }]);
+    for (const key of ['nonsense', `${userKey.split('.')[0]}.${'x'.repeat(40)}`, 'app_x.unknown']) {
+      const { status, body } = await laurel.app.post(EVENT, event, { key });
+      expect([status, body]).toEqual([401, { error: 'The API key is not valid', code: 'invalid_key' }]);
+    }
+  });
+
+  test('one in Authorization: Bearer is explained, and never repeated', async () => {
+    const headers = { Authorization: `Bearer ${userKey}` };
+    const { status, body } = await laurel.app.post(EVENT, event, { key: null, headers });
+    expect([status, body.code, body.hint]).toEqual([401, 'missing_key', expect.stringContaining('X-API-KEY')]);
+    expect(JSON.stringify(body)).not.toContain(userKey.slice(0, 8));
+    const other = { Authorization: 'Basic YTpi' };
+    expect((await laurel.app.post(EVENT, event, { key: null, headers: other })).body).not.toHaveProperty('hint');
+    // A key in the right header counts, whatever else is sent.
+    expect((await laurel.app.post(EVENT, event, { headers })).status).toBe(201);
+  });
+});
+
+describe('the port', () => {
+  const admin = /^This is the application port; admin operations are on /;
+  const application = /^This is the admin port; application operations are on /;
+
+  test.each([
+    ['app', 'GET', '/v1/metrics', 404, 'unknown_path', admin],
+    ['app', 'POST', '/v1/metrics/events', 404, 'unknown_path', admin],
+    ['app', 'DELETE', '/v1/users/ada', 405, 'method_not_allowed', admin],
+    ['app', 'DELETE', '/v1/users/ada/wrapped', 405, 'method_not_allowed', null],
+    ['app', 'GET', '/v1/organisation', 404, 'unknown_path', admin],
+    ['admin', 'POST', '/v1/metrics/flips/event', 404, 'unknown_path', application],
+    ['admin', 'POST', '/api/metrics/flips/event', 404, 'unknown_path', application],
+    ['app', 'GET', '/v1/nothing', 404, 'unknown_path', null],
+    ['app', 'PATCH', '/v1/organisation/', 404, 'unknown_path', null],
+    ['admin', 'GET', '/v1/nothing', 404, 'unknown_path', null],
+  ] as const)('%s: %s %s', async (surface, method, path, status, code, hint) => {
+    const answer = await laurel[surface].send(method, path, { key: null });
+    const hinted = hint === null ? {} : { hint: expect.stringMatching(hint) };
+    expect([answer.status, answer.body]).toEqual([status, { error: expect.any(String), code, ...hinted }]);
+  });
+});
+
+test('the port is named where it is known', () => {
+  const hintOf = otherPortHint('application', { operations: adminOperations, port: 8081 });
+  expect(hintOf('get', '/v1/metrics')).toBe('This is the application port; admin operations are on port 8081.');
+  expect(hintOf('head', '/v1/metrics')).toBe(hintOf('get', '/v1/metrics'));
+  expect(hintOf('get', '/v1/metrics//')).toBeUndefined();
+});
+
+describe('a key that does not exist', () => {
+  const similar = (key: string) => ({ hint: `Did you mean '${key}'?` });
+
+  test('of a metric', async () => {
+    const one = await laurel.app.post('/v1/metrics/flip/event', event);
+    expect(one).toMatchObject({ status: 422, body: { code: 'unprocessable', ...similar('flips') } });
+    const batch = await laurel.admin.post('/v1/metrics/events', [{ key: 'minute', ...event }]);
+    expect(batch).toMatchObject({ status: 404, body: { code: 'not_found', ...similar('minutes') } });
+    const read = await laurel.app.get('/v1/users/ada/metrics/flps');
+    expect(read).toMatchObject({ status: 404, body: similar('flips') });
+    expect((await laurel.app.post('/v1/metrics/elsewhere/event', event)).body).not.toHaveProperty('hint');
+  });
+
+  test('of an attribute, of the user and of an event', async () => {
+    const ofUser = { ...event, user: { id: 'ada', attributes: { plann: 'pro' } } };
+    expect(await laurel.app.post(EVENT, ofUser)).toMatchObject({ status: 422, body: similar('plan') });
+    expect(await laurel.app.post(EVENT, { ...event, attributes: { decks: 'a' } })).toMatchObject({
+      status: 422,
+      body: similar('deck'),
+    });
+    const batch = await laurel.admin.post('/v1/metrics/events', [{ key: 'flips', ...ofUser }]);
+    expect(batch).toMatchObject({ status: 422, body: similar('plan') });
+  });
+
+  test('of a leaderboard; one that users cannot see is not suggested', async () => {
+    expect(await laurel.app.get('/v1/leaderboards/weekl')).toMatchObject({ status: 404, body: similar('weekly') });
+    const options = { key: userKey };
+    const hidden = await laurel.app.get('/v1/leaderboards/secret-bord', options);
+    expect([hidden.status, hidden.body.hint]).toEqual([404, undefined]);
+    const ticket = await laurel.app.post('/v1/live/tickets', { boards: ['weekli'] }, options);
+    expect(ticket).toMatchObject({ status: 422, body: similar('weekly') });
+  });
+});
+
+test('a body that is not JSON: where', async () => {
+  const { status, body } = await laurel.app.post(EVENT, undefined, { rawBody: '{"user":\n {"id": ada}}' });
+  expect([status, body]).toEqual([
+    400,
+    { error: 'The body is not valid JSON', code: 'invalid_json', hint: 'The fault is at line 2, column 9.' },
+  ]);
+});
