@@ -82,10 +82,8 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
       .getByText('25 points for every 5 Flashcards flipped if the event’s deck is languages')
       .first()
       .waitFor();
-    await main
-      .getByText('every 5 Flashcards flipped if the event’s deck is languages', { exact: true })
-      .first()
-      .waitFor();
+    const awards = page.getByRole('region', { name: 'Awards of XP' });
+    await awards.getByText('every 5 Flashcards flipped if the event’s deck is languages').waitFor();
     expect(errors).toEqual([]);
     await context.close();
   });

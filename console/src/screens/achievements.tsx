@@ -2,7 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { answer } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
-import { achievementsQuery, attributesQuery, metricsQuery, raritiesQuery, type Achievement } from '../api/queries.ts';
+import {
+  achievementsQuery,
+  attributesQuery,
+  metricsQuery,
+  openJobsQuery,
+  raritiesQuery,
+  type Achievement,
+} from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
 import { byId, named, type Field, type Values } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
@@ -109,6 +116,7 @@ async function previewed(sent: Values): Promise<string> {
 export function Achievements() {
   const rules = useNamed();
   const rarities = useQuery(raritiesQuery).data;
+  const jobs = useQuery(openJobsQuery).data;
   const fields = useFields();
   const held = (id: string) => rarities?.find((rarity) => rarity.id === id);
   const columns: Column<Achievement>[] = [
@@ -134,10 +142,20 @@ export function Achievements() {
       cell: ({ id }) => {
         const rarity = held(id);
         const users = rarity && `${number(rarity.completions)} (${percent(rarity.rarity / 100)})`;
-        return <OpenJob of={id}>{users ?? '–'}</OpenJob>;
+        // The job is still changing it.
+        return users === undefined || jobs?.some(({ subject }) => subject?.id === id) ? '–' : users;
       },
     },
-    { id: 'status', header: 'Status', value: ({ status }) => status, cell: ({ status }) => <Status of={status} /> },
+    {
+      id: 'status',
+      header: 'Status',
+      value: ({ status }) => status,
+      cell: ({ id, status }) => (
+        <>
+          <Status of={status} /> <OpenJob of={id} />
+        </>
+      ),
+    },
   ];
   return (
     <Screen title="Achievements" about="What users can complete once.">

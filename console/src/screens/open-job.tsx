@@ -1,16 +1,15 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, type ReactNode } from 'react';
+import { useEffect } from 'react';
 import { openJobsQuery } from '../api/queries.ts';
 import { number } from '../ui/format.ts';
 
 const TEXTS = { backdating: 'Backdating', leaderboard_filling: 'Filling' } as const;
 
 /**
- * The job that backdates an achievement or fills a leaderboard, with its progress and a link to all jobs. While there is none, the
- * children: figures that the job is still changing are not shown.
+ * The job that backdates an achievement or fills a leaderboard while it is open: its progress, with a link to all jobs.
  */
-export function OpenJob({ of, children }: { of: string; children?: ReactNode }) {
+export function OpenJob({ of }: { of: string }) {
   const queries = useQueryClient();
   const job = useQuery(openJobsQuery).data?.find(({ subject }) => subject?.id === of);
   const id = job?.id;
@@ -22,7 +21,7 @@ export function OpenJob({ of, children }: { of: string; children?: ReactNode }) 
       void queries.invalidateQueries({ queryKey: ['leaderboard'] });
     };
   }, [id, queries]);
-  if (job === undefined) return children;
+  if (job === undefined) return null;
   const { done, total } = job.progress;
   const text = job.kind === 'backdating' || job.kind === 'leaderboard_filling' ? TEXTS[job.kind] : 'Working';
   return (

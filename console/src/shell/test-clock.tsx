@@ -7,8 +7,8 @@ export function TestClock() {
   const clock = useQuery(clockQuery).data;
   if (clock?.testClock !== true) return null;
   return (
-    <p className="border-b border-line bg-warn-soft px-4 py-1.5 text-warn md:px-6">
+    <section aria-label="Test clock" className="border-b border-line bg-warn-soft px-4 py-1.5 text-warn md:px-6">
       The test clock is on. The server’s time is <strong>{moment(clock.now)}</strong>.
-    </p>
+    </section>
   );
 }
