@@ -167,7 +167,7 @@ interface Board {
 }
 
 /** What a leaderboard ranks users by: `Flashcards flipped`, `points of XP`, `length of the streak`. */
-export function rankingText({ rankBy, metricId, pointsSystemId }: Board, named: Named): string {
+function rankingText({ rankBy, metricId, pointsSystemId }: Board, named: Named): string {
   switch (rankBy) {
     case 'metric':
       return nameOf(named.metrics, metricId ?? '');
@@ -179,7 +179,7 @@ export function rankingText({ rankBy, metricId, pointsSystemId }: Board, named: 
 }
 
 /** `a new run every 7 days`; `one run` for a leaderboard that never starts again. */
-export const runsText = ({ runUnit, runInterval }: Board): string =>
+const runsText = ({ runUnit, runInterval }: Board): string =>
   runUnit ? `a new run ${every(runInterval ?? 1, runUnit)}` : 'one run';
 
 /** A whole leaderboard: `Ranked by Flashcards flipped, a new run every 7 days, a separate ranking for each country`. */

@@ -110,6 +110,8 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     expect(await page.getByLabel('Last day').inputValue()).toBe('2031-05-17');
     await page.keyboard.press('Escape');
     await keep(page, `${name}-rules-points`);
+    const rule = page.getByRole('cell', { name: /if the event’s Deck is languages$/ });
+    expect(await rule.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 'cut off').toBe(0);
     await at('/leaderboards');
     await page.getByText('Status').first().waitFor();
     await keep(page, `${name}-rules-leaderboards`);

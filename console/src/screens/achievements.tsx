@@ -131,7 +131,7 @@ export function Achievements() {
         </span>
       ),
     },
-    { id: 'condition', header: 'Completed by', cell: (item) => causeText(achievementRule(item, rules)), spare: true },
+    { id: 'condition', header: 'Completed by', cell: (item) => causeText(achievementRule(item, rules)), wraps: true },
     { id: 'key', header: 'Key', cell: ({ key }) => (key === undefined ? '' : <Code>{key}</Code>), spare: true },
     {
       id: 'completions',

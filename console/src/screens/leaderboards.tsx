@@ -7,7 +7,7 @@ import { attributesQuery, leaderboardsQuery, metricsQuery, pointsQuery, type Lea
 import { useNamed } from '../api/use-named.ts';
 import { byId, named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
-import { boardText, rankingText } from '../rule-text.ts';
+import { boardText } from '../rule-text.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { OpenJob } from './open-job.tsx';
@@ -95,8 +95,7 @@ export function Leaderboards() {
       ),
     },
     { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code>, spare: true },
-    { id: 'rankBy', header: 'Ranked by', cell: (board) => rankingText(board, rules) },
-    { id: 'about', header: 'Rule', spare: true, cell: (board) => boardText(board, rules) },
+    { id: 'rule', header: 'Rule', cell: (board) => boardText(board, rules), wraps: true },
     {
       id: 'status',
       header: 'Status',

@@ -58,7 +58,7 @@ function Triggers({ systemId }: { systemId: string }) {
   const ruleIn = (trigger: Trigger) => triggerRule(trigger, rules);
   const columns: Column<Trigger>[] = [
     { id: 'type', header: 'Type', value: ({ type }) => type, cell: ({ type }) => type.replace('_', ' '), spare: true },
-    { id: 'cause', header: 'For', cell: (trigger) => causeText(ruleIn(trigger)) },
+    { id: 'cause', header: 'For', cell: (trigger) => causeText(ruleIn(trigger)), wraps: true },
     {
       id: 'points',
       header: 'Points',
@@ -201,8 +201,8 @@ function Boosts({ systemId }: { systemId: string }) {
   const today = useToday();
   const columns: readonly Column<Boost>[] = [
     { id: 'name', header: 'Name', cell: ({ name }) => name },
-    { id: 'rule', header: 'Rule', cell: (boost) => boostText(boost, rules) },
-    { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
+    { id: 'rule', header: 'Rule', cell: (boost) => boostText(boost, rules), wraps: true },
+    { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
   ];
   const fields: readonly Field<New<'/v1/points/{systemId}/boosts'>>[] = [
     { name: 'name', label: 'Name', kind: 'text', required: true },
