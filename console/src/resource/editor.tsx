@@ -50,12 +50,12 @@ function Form<New>({ noun, fields, item, create, update, preview, onClose }: Edi
   const refusedAt = refusal === '' ? null : fieldOf(fields, refusal);
   const early = previewed.error?.message ?? '';
   const earlyAt = fieldOf(fields, early);
-  /** A field has no error before somebody was there, or tried to save. */
+  /** An empty field has no error before it was left, or somebody tried to save. */
   const problemAt = (field: Field<New>): string | undefined => {
     if (refusedAt === field.name) return refusal;
-    if (!touched.has(field.name)) return undefined;
     const value = values[field.name];
-    return problemOf(field, value) ?? (earlyAt === field.name && !isEmpty(value) ? early : undefined);
+    const problem = touched.has(field.name) ? problemOf(field, value) : null;
+    return problem ?? (earlyAt === field.name && !isEmpty(value) ? early : undefined);
   };
   const shown = fields.filter(({ when }) => when?.(values) !== false);
   return (
