@@ -40,10 +40,10 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
         { name: 'Pro week', start: '2031-05-09', end: '2031-05-15', multiplier: 3, ...pro },
       ]),
     ];
-    expect(made.map(({ body }) => body.issues)).toEqual([[], [], []]);
-    expect((await laurel.admin.put('/v1/clock', { now: `${DAY}T12:00:00Z` })).status).toBe(200);
+    for (const { body } of made) if (body.issues.length > 0) throw new Error(JSON.stringify(body.issues));
+    await laurel.admin.put('/v1/clock', { now: `${DAY}T12:00:00Z` });
     const event = { user: { id: 'ada', name: 'Ada' }, value: 60, attributes: { deck: 'languages' } };
-    expect((await laurel.app.post('/v1/metrics/flips/event', event)).status).toBe(201);
+    await laurel.app.post('/v1/metrics/flips/event', event);
     const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
     cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });

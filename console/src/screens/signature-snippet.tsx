@@ -1,3 +1,4 @@
+// oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
 import { signatureHeaderProblem } from '../../../src/domain/webhook-header.ts';
 import { Shell } from '../ui/parts.tsx';
 

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
 import { signatureHeaderProblem } from '../../../src/domain/webhook-header.ts';
 import { all } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
