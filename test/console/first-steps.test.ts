@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await page.getByRole('button', { name: 'New achievement' }).click();
     const editor = page.getByRole('dialog');
     // What is not chosen yet is no mistake.
-    await editor.getByText(/^metricId/).waitFor();
+    await editor.getByText('Fill in the rule to see how many').waitFor();
     expect(await editor.locator('[aria-invalid=true]').count()).toBe(0);
     await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Cards flipped' });
     await editor.getByLabel('Total that completes it').fill('13');

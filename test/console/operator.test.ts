@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
         return page.locator('#main').getByText('+10').count();
       })
       .toBeGreaterThan(0);
-    await expect.poll(() => figure(page, 'Users in all').textContent()).toContain('1');
+    await expect.poll(() => figure(page, 'Total users').textContent()).toContain('1');
     // The line that the screen says does what it says.
     const [, url, body] = /POST (\S+) [^]*-d '(.*)'/.exec(line)!;
     const headers = { 'X-API-KEY': laurel.adminKey, 'Content-Type': 'application/json' };

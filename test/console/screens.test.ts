@@ -16,7 +16,7 @@ const SCREENS: Record<string, [path: string, text: string]> = {
   achievements: ['/achievements', 'active'],
   points: ['/points', 'xp'],
   'points-system': ['/points/{points}', 'Triggers'],
-  leaderboards: ['/leaderboards', 'metric'],
+  leaderboards: ['/leaderboards', 'Ranked by'],
   leaderboard: ['/leaderboards/flips', 'Ada'],
   streaks: ['/streaks', 'Metrics that count'],
   webhooks: ['/webhooks', 'No webhook yet'],

@@ -56,6 +56,17 @@ export const organisationQuery = queryOptions({
   queryKey: ['organisation'],
   queryFn: () => answer(admin.GET('/v1/organisation')),
 });
+const OPEN_JOBS_MS = 1_000;
+/** Jobs that wait or run: read again until there is none. A change of anything reads them, too. */
+export const openJobsQuery = queryOptions({
+  queryKey: ['jobs', 'open'],
+  queryFn: async () => {
+    const of = (status: 'waiting' | 'running') =>
+      all((query) => admin.GET('/v1/jobs', { params: { query: { ...query, status } } }), 1_000);
+    return (await Promise.all([of('waiting'), of('running')])).flat();
+  },
+  refetchInterval: ({ state }) => ((state.data ?? []).length > 0 ? OPEN_JOBS_MS : false),
+});
 /** What administrators decide about a user. */
 export const managedUserQuery = (id: string) =>
   queryOptions({

@@ -1,5 +1,6 @@
 import { queryOptions, type QueryClient } from '@tanstack/react-query';
 import type { paths } from '../../generated/admin.ts';
+import { setServerTime } from '../ui/server-time.ts';
 import { answer, Problem } from './answer.ts';
 import { admin, sent } from './client.ts';
 
@@ -8,6 +9,7 @@ export type Session = paths['/v1/session']['get']['responses'][200]['content']['
 const TENANT = 'laurel.tenant';
 
 function begin(session: Session): Session {
+  setServerTime(session);
   sent.csrfToken = session.csrfToken;
   sent.tenantId = session.tenantId ?? sessionStorage.getItem(TENANT);
   return session;

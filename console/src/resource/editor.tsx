@@ -4,7 +4,7 @@ import { Button } from '../ui/button.tsx';
 import { Sheet } from '../ui/dialogs.tsx';
 import { Failed } from '../ui/parts.tsx';
 import { FieldInput } from './field-input.tsx';
-import { fieldOf, isEmpty, sentOf, type Field, type Values } from './field.ts';
+import { fieldOf, isEmpty, problemOf, sentOf, type Field, type Values } from './field.ts';
 import { Previewed, usePreview, type Preview } from './preview.tsx';
 
 interface EditorProps<New> {
@@ -35,6 +35,8 @@ const initialOf = <New,>(fields: readonly Field<New>[], item: Values | null): Va
 
 function Form<New>({ noun, fields, item, create, update, preview, onClose }: EditorProps<New>) {
   const [values, setValues] = useState(() => initialOf(fields, item));
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const touch = (names: readonly string[]): void => setTouched(new Set([...touched, ...names]));
   const save = useChange({
     run: () => {
       const sent = sentOf(fields, values, item);
@@ -44,34 +46,57 @@ function Form<New>({ noun, fields, item, create, update, preview, onClose }: Edi
     quiet: true,
   });
   const previewed = usePreview(preview, { ...sentOf(fields, values, item), ...(item !== null && { id: item.id }) });
-  const problem = save.error?.message ?? '';
-  const at = problem === '' ? null : fieldOf(fields, problem);
-  // What is not filled in yet is no mistake: that is said below.
+  const refusal = save.error?.message ?? '';
+  const refusedAt = refusal === '' ? null : fieldOf(fields, refusal);
   const early = previewed.error?.message ?? '';
   const earlyAt = fieldOf(fields, early);
-  const isMistake = earlyAt !== null && !isEmpty(values[earlyAt]);
+  /** An empty field has no error before it was left, or somebody tried to save. */
+  const problemAt = (field: Field<New>): string | undefined => {
+    if (refusedAt === field.name) return refusal;
+    const value = values[field.name];
+    const problem = touched.has(field.name) ? problemOf(field, value) : null;
+    return problem ?? (earlyAt === field.name && !isEmpty(value) ? early : undefined);
+  };
+  const shown = fields.filter(({ when }) => when?.(values) !== false);
   return (
     <form
       className="flex flex-col gap-3"
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate(undefined, { onSuccess: onClose });
+        touch(shown.map(({ name }) => name));
+        const wrong = shown.findIndex((field) => problemOf(field, values[field.name]) !== null);
+        if (wrong === -1) return save.mutate(undefined, { onSuccess: onClose });
+        const input = event.currentTarget.querySelector(`[data-field="${shown[wrong]!.name}"]`);
+        input?.querySelector<HTMLElement>('input, select, textarea')?.focus();
       }}
     >
-      {fields
-        .filter(({ when }) => when?.(values) !== false)
-        .map((field) => (
+      {shown.map((field) => (
+        <div
+          key={field.name}
+          data-field={field.name}
+          onBlur={({ relatedTarget }) => {
+            // A sentence that appears under the pointer would move the button that is being pressed.
+            if (!(relatedTarget instanceof HTMLButtonElement)) touch([field.name]);
+          }}
+        >
           <FieldInput
-            key={field.name}
             field={field}
             disabled={item !== null && field.fixed === true}
             value={values[field.name]}
             onChange={(value) => setValues({ ...values, [field.name]: value })}
-            problem={at === field.name ? problem : isMistake && earlyAt === field.name ? early : undefined}
+            problem={problemAt(field)}
           />
-        ))}
-      {preview !== undefined && <Previewed text={isMistake ? '' : early || previewed.data} />}
-      {save.isError && at === null && <Failed error={save.error} />}
+          {field.below?.(values[field.name])}
+        </div>
+      ))}
+      {preview !== undefined && (
+        <Previewed
+          text={earlyAt === null ? early || previewed.data : ''}
+          isOpen={earlyAt !== null && isEmpty(values[earlyAt])}
+        />
+      )}
+      {save.isError && refusedAt === null && <Failed error={save.error} />}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button type="submit" look="primary" disabled={save.isPending}>

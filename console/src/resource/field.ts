@@ -1,3 +1,5 @@
+import type { ReactNode } from 'react';
+
 export interface Option {
   value: string;
   text: string;
@@ -18,6 +20,10 @@ export interface Field<New> {
   required?: boolean;
   /** It cannot be changed later. */
   fixed?: boolean;
+  /** A sentence about what is wrong with a value that is filled in; `null` if nothing is. */
+  check?: (value: unknown) => string | null;
+  /** Shown below the input, for its present value. */
+  below?: (value: unknown) => ReactNode;
   /** Shown and sent only then. */
   when?: (values: Values) => boolean;
 }
@@ -49,6 +55,12 @@ export function sentOf<New>(fields: readonly Field<New>[], values: Values, befor
     sent[field.name] = value;
   }
   return sent;
+}
+
+/** What is wrong with a value before it is sent: `null` if nothing is known to be. */
+export function problemOf<New>({ required, check }: Field<New>, value: unknown): string | null {
+  if (isEmpty(value)) return required === true ? 'Fill in this field.' : null;
+  return check?.(value) ?? null;
 }
 
 /** The field that a message of the API is about: the one that it names first; null: none of them. */

@@ -25,8 +25,10 @@ export function usePreview(preview: Preview | undefined, sent: Values) {
 }
 
 /** The sentence, beside the fields that it is about. */
-export const Previewed = ({ text }: { text: string | undefined }) => (
+export const Previewed = ({ text, isOpen }: { text: string | undefined; isOpen: boolean }) => (
   <output className="rounded-md border border-line bg-hover px-3 py-2">
-    {text === undefined ? 'Counting …' : text || 'Correct what is marked to see how many users would hold it.'}
+    {text === undefined
+      ? 'Counting …'
+      : text || `${isOpen ? 'Fill in the rule' : 'Correct the rule'} to see how many users would hold it.`}
   </output>
 );

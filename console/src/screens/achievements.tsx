@@ -2,32 +2,23 @@ import { useQuery } from '@tanstack/react-query';
 import { answer } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
-import { achievementsQuery, attributesQuery, metricsQuery, raritiesQuery, type Achievement } from '../api/queries.ts';
+import {
+  achievementsQuery,
+  attributesQuery,
+  metricsQuery,
+  openJobsQuery,
+  raritiesQuery,
+  type Achievement,
+} from '../api/queries.ts';
+import { useNamed } from '../api/use-named.ts';
 import { byId, named, type Field, type Values } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { achievementRule, causeText } from '../rule-text.ts';
 import { Badge } from '../ui/badge.tsx';
-import { number } from '../ui/format.ts';
+import { number, percent } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
-
-type Named = readonly { id: string; name: string }[] | undefined;
-const nameIn = (items: Named, id: string | undefined): string => items?.find((item) => item.id === id)?.name ?? '';
-
-/** What completes it. */
-function condition(achievement: Achievement, metrics: Named): string {
-  switch (achievement.trigger) {
-    case 'metric':
-      return `${number(achievement.metricValue ?? 0)} ${nameIn(metrics, achievement.metricId)}`;
-    case 'streak':
-      return `Streak of ${achievement.streakLength ?? ''}`;
-    case 'api':
-      return 'Your own call';
-    case 'achievement':
-      return `${achievement.achievementIds?.length ?? 0} others`;
-    case 'anniversary':
-      return `${achievement.anniversaryYears ?? ''} years`;
-  }
-}
+import { OpenJob } from './open-job.tsx';
 
 function useFields(): Field<New<'/v1/achievements'>>[] {
   const metrics = useQuery(metricsQuery).data;
@@ -123,8 +114,9 @@ async function previewed(sent: Values): Promise<string> {
 }
 
 export function Achievements() {
-  const metrics = useQuery(metricsQuery).data;
+  const rules = useNamed();
   const rarities = useQuery(raritiesQuery).data;
+  const jobs = useQuery(openJobsQuery).data;
   const fields = useFields();
   const held = (id: string) => rarities?.find((rarity) => rarity.id === id);
   const columns: Column<Achievement>[] = [
@@ -139,7 +131,7 @@ export function Achievements() {
         </span>
       ),
     },
-    { id: 'condition', header: 'Completed by', cell: (item) => condition(item, metrics), spare: true },
+    { id: 'condition', header: 'Completed by', cell: (item) => causeText(achievementRule(item, rules)), wraps: true },
     { id: 'key', header: 'Key', cell: ({ key }) => (key === undefined ? '' : <Code>{key}</Code>), spare: true },
     {
       id: 'completions',
@@ -149,10 +141,21 @@ export function Achievements() {
       value: ({ id }) => held(id)?.completions ?? 0,
       cell: ({ id }) => {
         const rarity = held(id);
-        return rarity === undefined ? '–' : `${number(rarity.completions)} (${number(rarity.rarity)} %)`;
+        const users = rarity && `${number(rarity.completions)} (${percent(rarity.rarity / 100)})`;
+        // The job is still changing it.
+        return users === undefined || jobs?.some(({ subject }) => subject?.id === id) ? '–' : users;
       },
     },
-    { id: 'status', header: 'Status', value: ({ status }) => status, cell: ({ status }) => <Status of={status} /> },
+    {
+      id: 'status',
+      header: 'Status',
+      value: ({ status }) => status,
+      cell: ({ id, status }) => (
+        <>
+          <Status of={status} /> <OpenJob of={id} />
+        </>
+      ),
+    },
   ];
   return (
     <Screen title="Achievements" about="What users can complete once.">

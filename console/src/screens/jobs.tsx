@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<Job>[] = [
   {
     id: 'started',
     header: 'Started',
-    cell: ({ started }) => started !== null && <span title={moment(started)}>{ago(started)}</span>,
+    cell: ({ started }) => started !== null && <span title={moment(started)}>{ago(started, Date.now())}</span>,
     spare: true,
   },
   { id: 'error', header: 'Error', cell: ({ error }) => <span title={error ?? ''}>{error}</span>, spare: true },

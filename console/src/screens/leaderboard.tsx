@@ -5,12 +5,15 @@ import { answer } from '../api/answer.ts';
 import { eventCurl } from '../api/bodies.ts';
 import { application } from '../api/client.ts';
 import { attributesQuery, leaderboardsQuery } from '../api/queries.ts';
+import { useNamed } from '../api/use-named.ts';
+import { boardText } from '../rule-text.ts';
 import { Button } from '../ui/button.tsx';
 import { Labelled, TextInput } from '../ui/fields.tsx';
 import { number } from '../ui/format.ts';
 import { Empty, Failed, Screen, Status, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
+import { OpenJob } from './open-job.tsx';
 
 const route = getRouteApi('/leaderboards/$key');
 const PAGE = 50;
@@ -44,6 +47,7 @@ export function LeaderboardScreen() {
   const { key } = route.useParams();
   const boards = useQuery(leaderboardsQuery);
   const attributes = useQuery(attributesQuery).data;
+  const rules = useNamed();
   const [run, setRun] = useState('');
   const [group, setGroup] = useState<Readonly<Record<string, string>>>({});
   const board = boards.data?.find((one) => one.key === key);
@@ -61,10 +65,10 @@ export function LeaderboardScreen() {
     <Screen
       title={
         <>
-          {board.name} <Status of={board.status} />
+          {board.name} <Status of={board.status} /> <OpenJob of={board.id} />
         </>
       }
-      about={`${board.description ?? ''} Ranked by ${board.rankBy}.`}
+      about={`${board.description ?? ''} ${boardText(board, rules)}.`}
     >
       <div className="flex flex-wrap gap-3">
         {groupedBy.map(

@@ -2,36 +2,19 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
+import { useToday } from '../api/clock.ts';
 import { attributesQuery, leaderboardsQuery, metricsQuery, pointsQuery, type Leaderboard } from '../api/queries.ts';
+import { useNamed } from '../api/use-named.ts';
 import { byId, named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
-import { today } from '../ui/format.ts';
+import { boardText } from '../rule-text.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
-
-const COLUMNS: readonly Column<Leaderboard>[] = [
-  {
-    id: 'name',
-    header: 'Name',
-    value: ({ name }) => name,
-    cell: ({ key, name }) => (
-      <Link to="/leaderboards/$key" params={{ key }} className="font-medium text-accent hover:underline">
-        {name}
-      </Link>
-    ),
-  },
-  { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code>, spare: true },
-  { id: 'rankBy', header: 'Ranked by', cell: ({ rankBy }) => rankBy },
-  {
-    id: 'runs',
-    header: 'Runs',
-    spare: true,
-    cell: ({ runUnit, runInterval }) => (runUnit === undefined ? 'one' : `every ${runInterval ?? 1} ${runUnit}`),
-  },
-  { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
-];
+import { OpenJob } from './open-job.tsx';
 
 export function Leaderboards() {
+  const today = useToday();
+  const rules = useNamed();
   const metrics = useQuery(metricsQuery).data;
   const systems = useQuery(pointsQuery).data;
   const attributes = useQuery(attributesQuery).data;
@@ -41,7 +24,7 @@ export function Leaderboards() {
     { name: 'description', label: 'Description', kind: 'area' },
     {
       name: 'rankBy',
-      label: 'Ranked by',
+      label: 'Rank users by',
       kind: 'choice',
       options: named(['metric', 'points', 'streak']),
       initial: 'metric',
@@ -64,18 +47,22 @@ export function Leaderboards() {
       when: ({ rankBy }) => rankBy === 'points',
     },
     { name: 'maxParticipants', label: 'Places', kind: 'number', hint: 'Empty: everybody with a score has one' },
-    { name: 'start', label: 'First day', kind: 'day', initial: today(), required: true },
+    { name: 'start', label: 'First day', kind: 'day', initial: today, required: true },
     { name: 'end', label: 'Last day', kind: 'day', hint: 'Empty: without an end' },
     {
       name: 'runUnit',
-      label: 'A new run every',
+      label: 'Runs are counted in',
       kind: 'choice',
-      options: named(['day', 'month', 'year']),
-      hint: 'Empty: one run',
+      options: [
+        { value: 'day', text: 'days' },
+        { value: 'month', text: 'months' },
+        { value: 'year', text: 'years' },
+      ],
+      hint: 'Leave empty for one run without an end',
     },
     {
       name: 'runInterval',
-      label: 'So many of them',
+      label: 'Length of a run',
       kind: 'number',
       initial: 1,
       required: true,
@@ -96,13 +83,36 @@ export function Leaderboards() {
       required: true,
     },
   ];
+  const columns: readonly Column<Leaderboard>[] = [
+    {
+      id: 'name',
+      header: 'Name',
+      value: ({ name }) => name,
+      cell: ({ key, name }) => (
+        <Link to="/leaderboards/$key" params={{ key }} className="font-medium text-accent hover:underline">
+          {name}
+        </Link>
+      ),
+    },
+    { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code>, spare: true },
+    { id: 'rule', header: 'Rule', cell: (board) => boardText(board, rules), wraps: true },
+    {
+      id: 'status',
+      header: 'Status',
+      cell: ({ id, status }) => (
+        <>
+          <Status of={status} /> <OpenJob of={id} />
+        </>
+      ),
+    },
+  ];
   return (
     <Screen title="Leaderboards" about="Who has most, in runs of days, months or years, or once.">
       <ResourceList
         noun="leaderboard"
         nameOf={({ name }) => name}
         query={leaderboardsQuery}
-        columns={COLUMNS}
+        columns={columns}
         fields={fields}
         create={(item) => admin.POST('/v1/leaderboards', { body: [item] })}
         update={(item) => admin.PATCH('/v1/leaderboards', { body: [item as Changed<'/v1/leaderboards'>] })}

@@ -3,10 +3,13 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { all } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
+import { useToday } from '../api/clock.ts';
 import { achievementsQuery, attributesQuery, metricsQuery, pointsQuery, type AdminRead } from '../api/queries.ts';
+import { useNamed } from '../api/use-named.ts';
 import { byId, named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
-import { dayAfter, number, today } from '../ui/format.ts';
+import { boostText, causeText, ruleText, triggerRule } from '../rule-text.ts';
+import { dayAfter, number } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 
@@ -51,25 +54,11 @@ function Triggers({ systemId }: { systemId: string }) {
   const achievements = useQuery(achievementsQuery).data;
   const attributes = useQuery(attributesQuery).data;
   const path = { systemId };
-  const nameIn = (items: readonly { id: string; name: string }[] | undefined, id?: string) =>
-    items?.find((item) => item.id === id)?.name ?? '';
-  const cause = (trigger: Trigger): string => {
-    switch (trigger.type) {
-      case 'metric':
-        return `every ${number(trigger.metricThreshold ?? 0)} ${nameIn(metrics, trigger.metricId)}`;
-      case 'achievement':
-        return nameIn(achievements, trigger.achievementId);
-      case 'streak':
-        return `streak of ${trigger.streakLength ?? ''}`;
-      case 'time':
-        return `every ${trigger.timeInterval ?? ''} ${trigger.timeUnit ?? ''}`;
-      case 'user_creation':
-        return 'a new user';
-    }
-  };
+  const rules = useNamed();
+  const ruleIn = (trigger: Trigger) => triggerRule(trigger, rules);
   const columns: Column<Trigger>[] = [
     { id: 'type', header: 'Type', value: ({ type }) => type, cell: ({ type }) => type.replace('_', ' '), spare: true },
-    { id: 'cause', header: 'For', cell: cause },
+    { id: 'cause', header: 'For', cell: (trigger) => causeText(ruleIn(trigger)), wraps: true },
     {
       id: 'points',
       header: 'Points',
@@ -148,7 +137,7 @@ function Triggers({ systemId }: { systemId: string }) {
     <ResourceList
       title="Triggers"
       noun="trigger"
-      nameOf={(trigger) => `the trigger for ${cause(trigger)}`}
+      nameOf={(trigger) => `the trigger of ${ruleText(ruleIn(trigger))}`}
       query={{
         queryKey: ['points', systemId, 'triggers'],
         queryFn: () => all((query) => admin.GET('/v1/points/{systemId}/triggers', { params: { path, query } })),
@@ -206,31 +195,30 @@ function Levels({ systemId }: { systemId: string }) {
   );
 }
 
-const BOOST_COLUMNS: readonly Column<Boost>[] = [
-  { id: 'name', header: 'Name', cell: ({ name }) => name },
-  { id: 'multiplier', header: 'Times', align: 'right', cell: ({ multiplier }) => number(multiplier) },
-  { id: 'start', header: 'From', cell: ({ start }) => start, spare: true },
-  { id: 'end', header: 'To', cell: ({ end }) => end ?? '–', spare: true },
-  { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
-];
-const BOOST_FIELDS: readonly Field<New<'/v1/points/{systemId}/boosts'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  { name: 'multiplier', label: 'Times', kind: 'number', required: true, initial: 2 },
-  { name: 'start', label: 'First day', kind: 'day', required: true, initial: today() },
-  { name: 'end', label: 'Last day', kind: 'day', initial: dayAfter(today(), 7), hint: 'Empty: without an end' },
-  {
-    name: 'rounding',
-    label: 'Fractions are rounded',
-    kind: 'choice',
-    options: named(['down', 'up', 'nearest']),
-    initial: 'down',
-    required: true,
-  },
-  { name: 'userId', label: 'Only for the user', kind: 'text', fixed: true, hint: 'An ID; empty: for everybody' },
-];
-
 function Boosts({ systemId }: { systemId: string }) {
   const path = { systemId };
+  const rules = useNamed();
+  const today = useToday();
+  const columns: readonly Column<Boost>[] = [
+    { id: 'name', header: 'Name', cell: ({ name }) => name },
+    { id: 'rule', header: 'Rule', cell: (boost) => boostText(boost, rules), wraps: true },
+    { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
+  ];
+  const fields: readonly Field<New<'/v1/points/{systemId}/boosts'>>[] = [
+    { name: 'name', label: 'Name', kind: 'text', required: true },
+    { name: 'multiplier', label: 'Multiplier', kind: 'number', required: true, initial: 2 },
+    { name: 'start', label: 'First day', kind: 'day', required: true, initial: today },
+    { name: 'end', label: 'Last day', kind: 'day', initial: dayAfter(today, 7), hint: 'Empty: without an end' },
+    {
+      name: 'rounding',
+      label: 'Fractions are rounded',
+      kind: 'choice',
+      options: named(['down', 'up', 'nearest']),
+      initial: 'down',
+      required: true,
+    },
+    { name: 'userId', label: 'Only for the user', kind: 'text', fixed: true, hint: 'An ID; empty: for everybody' },
+  ];
   return (
     <ResourceList
       title="Boosts"
@@ -240,8 +228,8 @@ function Boosts({ systemId }: { systemId: string }) {
         queryKey: ['points', systemId, 'boosts'],
         queryFn: () => all((query) => admin.GET('/v1/points/{systemId}/boosts', { params: { path, query } })),
       }}
-      columns={BOOST_COLUMNS}
-      fields={BOOST_FIELDS}
+      columns={columns}
+      fields={fields}
       create={(item) => admin.POST('/v1/points/{systemId}/boosts', { params: { path }, body: [item] })}
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/boosts', {
@@ -250,7 +238,7 @@ function Boosts({ systemId }: { systemId: string }) {
         })
       }
       remove={(id) => admin.DELETE('/v1/points/{systemId}/boosts', { params: { path, query: { ids: [id] } } })}
-      empty={none('boost', systemId, { name: 'Opening week', start: today(), multiplier: 2 })}
+      empty={none('boost', systemId, { name: 'Opening week', start: today, multiplier: 2 })}
     />
   );
 }

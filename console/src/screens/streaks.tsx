@@ -160,13 +160,20 @@ function Form({ settings }: { settings: Settings }) {
       </Panel>
       <Panel title="Metrics that count">
         {metrics.length === 0 && <p className="text-muted">There is no metric yet.</p>}
+        {metrics.length > 0 && (
+          <p className="mb-3 text-muted">
+            {values.metrics.length === 0
+              ? 'No metric has a threshold: any event with a positive value extends the streak, whatever its metric.'
+              : 'Only metrics with a threshold count. A period needs at least this total of the metric.'}
+          </p>
+        )}
         <Row>
           {metrics.map(({ id, key, name }) => (
             <Labelled key={id} label={name}>
               <TextInput
                 type="number"
                 step="any"
-                placeholder="does not count"
+                placeholder={values.metrics.length === 0 ? 'any event counts' : 'does not count'}
                 value={threshold(id) ?? ''}
                 onChange={({ target }) => setMetric(id, target.value, key)}
               />

@@ -48,7 +48,7 @@ export function Tenants() {
       actions={
         several !== undefined && (
           <Button disabled={change.isPending} onClick={() => change.mutate(!several)}>
-            {several ? 'Go back to one tenant' : 'Have several tenants'}
+            {several ? 'Disable multi-tenancy' : 'Enable multi-tenancy'}
           </Button>
         )
       }
@@ -56,8 +56,8 @@ export function Tenants() {
       {organisation.isError && <Failed error={organisation.error} />}
       {several === false && (
         <Empty title="There is one tenant" curl={curl('PATCH', '/v1/organisation', { multiTenancy: true })}>
-          Users and configuration of today rest untouched while there are several, and are back with the way back. The
-          same as the button:
+          Enabling multi-tenancy hides the present users and configuration; disabling it brings them back unchanged.
+          This command does the same as the button:
         </Empty>
       )}
       {several === true && (

@@ -39,7 +39,7 @@ export function WebhookState({ id, enabled }: { id: string; enabled: boolean }) 
   const { waiting, oldest, full, failures, failingSince, pausedUntil, disabledReason, disabledAt } = state.data;
   return (
     <Panel
-      title="How it fares"
+      title="Status"
       actions={
         enabled ? (
           <Tag tone={pausedUntil !== null ? 'bad' : failures > 0 ? 'warn' : 'good'}>

@@ -15,6 +15,7 @@ import { ShownOnce } from '../ui/shown-once.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { Delivery } from './delivery.tsx';
+import { SignatureSnippet } from './signature-snippet.tsx';
 import { DisabledTag, WebhookState } from './webhook-state.tsx';
 
 const route = getRouteApi('/webhooks/$id');
@@ -53,7 +54,7 @@ export function WebhookScreen() {
         <Failed error={webhook.error} />
       </Screen>
     );
-  const { name, url, events, enabled } = webhook.data;
+  const { name, url, events, enabled, header } = webhook.data;
   return (
     <Screen
       title={
@@ -79,6 +80,7 @@ export function WebhookScreen() {
       }
     >
       <WebhookState id={id} enabled={enabled} />
+      <SignatureSnippet header={header} />
       <div className="flex flex-wrap items-center gap-3">
         <SelectInput
           aria-label="Status"

@@ -1,5 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
+import { signatureHeaderProblem } from '../../../src/domain/webhook-header.ts';
 import { all } from '../api/answer.ts';
 import { curl, type Changed, type New } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
@@ -9,6 +11,7 @@ import { ResourceList } from '../resource/resource-list.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import { Code, Empty, Screen, Tag } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
+import { SignatureSnippet } from './signature-snippet.tsx';
 import { DisabledTag } from './webhook-state.tsx';
 
 type Webhook = AdminRead<'/v1/webhooks'>[number];
@@ -63,7 +66,17 @@ const FIELDS: readonly Field<New<'/v1/webhooks'>>[] = [
   { name: 'name', label: 'Name', kind: 'text', required: true },
   { name: 'url', label: 'URL', kind: 'text', required: true, hint: 'Where messages are posted' },
   { name: 'events', label: 'Events', kind: 'many', options: named(Object.keys(EVENTS)), initial: [] },
-  { name: 'header', label: 'Authorization header', kind: 'text', hint: 'Sent with every message; empty: none' },
+  {
+    name: 'header',
+    label: 'Signature header',
+    kind: 'text',
+    hint: 'Renames the header X-Laurel-Signature, which holds the signature of the message. Enter a name, not a value.',
+    check: (value) => {
+      const problem = signatureHeaderProblem(String(value));
+      return problem === null ? null : `The header ${problem}.`;
+    },
+    below: (value) => <SignatureSnippet header={value} />,
+  },
   { name: 'enabled', label: 'Messages are sent', kind: 'yes', initial: true },
 ];
 

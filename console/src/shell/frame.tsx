@@ -4,6 +4,7 @@ import { sessionQuery } from '../api/session.ts';
 import { Failed, Waiting } from '../ui/parts.tsx';
 import { Navigation } from './navigation.tsx';
 import { SignIn } from './sign-in.tsx';
+import { TestClock } from './test-clock.tsx';
 import { TopBar } from './top-bar.tsx';
 
 /** What every screen is shown in, for who is signed in. */
@@ -30,6 +31,7 @@ export function Frame() {
       </aside>
       <div className="min-w-0">
         <TopBar session={session.data} />
+        <TestClock />
         <main id="main" tabIndex={-1} className="outline-none">
           <Outlet />
         </main>

@@ -1,3 +1,5 @@
+import { serverNowMs } from './server-time.ts';
+
 const WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
@@ -10,10 +12,17 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 
 export const number = (value: number): string => WHOLE.format(value);
 
+/** A share of 0 to 1 in whole percents: `98%`, and `<1%` or `>99%` for shares that are not quite none or all. */
+export function percent(share: number): string {
+  const whole = Math.round(share * 100);
+  if (share > 0 && whole === 0) return '<1%';
+  return share < 1 && whole === 100 ? '>99%' : `${whole}%`;
+}
+
 export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
 
 /** `3 hours ago`; of what is more than a month away, the date. */
-export function ago(iso: string | null | undefined, nowMs = Date.now()): string {
+export function ago(iso: string | null | undefined, nowMs = serverNowMs()): string {
   if (!iso) return '–';
   const ms = Date.parse(iso) - nowMs;
   if (Math.abs(ms) > 30 * 86_400_000) return moment(iso);
@@ -25,7 +34,8 @@ export function ago(iso: string | null | undefined, nowMs = Date.now()): string 
 export const dayAfter = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 
-export const today = (): string => new Date().toISOString().slice(0, 10);
+/** The server's day in UTC, `YYYY-MM-DD`. */
+export const today = (): string => new Date(serverNowMs()).toISOString().slice(0, 10);
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 

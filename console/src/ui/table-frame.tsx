@@ -11,6 +11,8 @@ export interface Column<T> {
   /** Left out where there is little room. */
   spare?: boolean;
   align?: 'right';
+  /** Its text is never cut off: it takes as many lines as it needs. */
+  wraps?: boolean;
   /** The header is only for who hears it. */
   unseen?: boolean;
 }
@@ -21,6 +23,8 @@ export type Order = 'asc' | 'desc';
 export const ROW = 36;
 export const OVERSCAN = 12;
 const SPARE = 'max-md:hidden';
+const WRAPS = 'min-w-40 max-w-md py-1.5 break-words';
+const CUT = 'max-w-80 truncate';
 
 interface TableFrameProps<T> {
   label: string;
@@ -52,6 +56,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
     initialOffset: top?.initial ?? 0,
   });
   const items = virtual.getVirtualItems();
+  const hasTallRows = columns.some(({ wraps }) => wraps === true);
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => onRange?.(first, last), [first, last, count, onRange]);
@@ -77,6 +82,8 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
             return (
               <tr
                 key={String(key)}
+                data-index={index}
+                ref={hasTallRows ? virtual.measureElement : undefined}
                 aria-rowindex={index + 1}
                 aria-busy={row === undefined}
                 className="group hover:bg-hover"
@@ -84,7 +91,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
                 {columns.map((column, place) => (
                   <td
                     key={column.id}
-                    className={`h-9 max-w-80 truncate border-b border-line px-3 group-last:border-b-0 ${column.spare ? SPARE : ''} ${column.align === 'right' ? 'text-right' : ''}`}
+                    className={`h-9 border-b border-line px-3 group-last:border-b-0 ${column.wraps ? WRAPS : CUT} ${column.spare ? SPARE : ''} ${column.align === 'right' ? 'text-right' : ''}`}
                   >
                     {row !== undefined ? column.cell(row) : place === 0 && <span className="text-muted">…</span>}
                   </td>

@@ -1,12 +1,7 @@
 import type { Catalog, Webhook } from '../../domain/catalog.ts';
+import { signatureHeaderProblem } from '../../domain/webhook-header.ts';
 import { targetProblem } from '../webhook-target.ts';
 import { named, problem, refers, type Problem } from './problem.ts';
-
-/** A header name (RFC 9110, token). */
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
-/** Names with a meaning in HTTP, for proxies or for Laurel. `x-laurel-signature` is the default header. */
-const TAKEN_HEADER =
-  /^(?:accept(?:-.*)?|age|allow|alt-svc|authorization|cache-control|connection|content-.*|cookie2?|date|expect|expires|forwarded|from|host|http2-settings|if-.*|keep-alive|max-forwards|origin|pragma|priority|proxy-.*|range|referer|sec-.*|server|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via|warning|webhook-.*|x-forwarded-.*|x-real-ip)$/i;
 
 /** Settings by the operator of the installation. */
 export interface RuleSettings {
@@ -23,17 +18,12 @@ export function* webhookProblems(
   if (events.length === 0) yield problem('events', 'must name at least one event');
   if (new Set(events).size < events.length) yield problem('events', 'must not name anything twice');
   yield* urlProblems(url, settings);
-  if (typeof header === 'string') yield* headerProblems(header);
+  const headerProblem = typeof header === 'string' ? signatureHeaderProblem(header) : null;
+  if (headerProblem !== null) yield problem('header', headerProblem);
   const { metrics, leaderboards, pointsSystems } = catalog;
   yield* filterProblems('metricIds', filter?.metricIds, { among: metrics, noun: 'metric' });
   yield* filterProblems('leaderboardIds', filter?.leaderboardIds, { among: leaderboards, noun: 'leaderboard' });
   yield* filterProblems('pointsSystemIds', filter?.pointsSystemIds, { among: pointsSystems, noun: 'points system' });
-}
-
-function* headerProblems(header: string): Generator<Problem> {
-  if (!TOKEN.test(header))
-    yield problem('header', "must be the name of an HTTP header: at most 64 letters, digits and !#$%&'*+-.^_`|~");
-  else if (TAKEN_HEADER.test(header)) yield problem('header', `'${header}' has another meaning: take one of your own`);
 }
 
 function* filterProblems(

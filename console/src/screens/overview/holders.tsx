@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { raritiesQuery } from '../../api/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
-import { number } from '../../ui/format.ts';
+import { number, percent } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 import { Bar } from './bar.tsx';
 
@@ -23,7 +23,7 @@ export function Holders() {
               <span className="truncate">{name}</span>
             </span>
             <span className="relative self-center whitespace-nowrap">
-              {number(completions)} <span className="text-muted">{number(rarity)} %</span>
+              {number(completions)} <span className="text-muted">{percent(rarity / 100)}</span>
             </span>
           </Bar>
         ))}

@@ -44,7 +44,7 @@ export function Processes({ metrics }: { metrics: ServerMetrics | undefined }) {
               {[
                 memory !== undefined && bytes(memory),
                 cpu !== undefined && `${number(Math.round(cpu))} s of CPU`,
-                busy !== undefined && `${number(Math.round(busy * 100))} % busy`,
+                busy !== undefined && `${number(Math.round(busy * 100))}% busy`,
                 started !== undefined && `started ${ago(new Date(started * 1_000).toISOString())}`,
               ]
                 .filter((fact) => fact !== false)

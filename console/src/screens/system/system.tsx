@@ -1,10 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { answer } from '../../api/answer.ts';
-import { admin } from '../../api/client.ts';
 import { readinessQuery, serverMetricsQuery, type ServerMetrics } from '../../api/metrics.ts';
 import { organisationQuery } from '../../api/queries.ts';
 import { Chart } from '../../ui/chart.tsx';
-import { moment, number } from '../../ui/format.ts';
+import { number } from '../../ui/format.ts';
 import { Facts, Failed, Panel, Screen, Tag } from '../../ui/parts.tsx';
 import { DeadLetters } from './dead-letters.tsx';
 import { Processes } from './processes.tsx';
@@ -17,7 +15,6 @@ export function System() {
   const metrics = useQuery(serverMetricsQuery);
   return (
     <Screen title="System" about="How this installation and what it depends on fare.">
-      <TestClock />
       {metrics.isError && <Failed error={metrics.error} />}
       <div className="grid gap-4 lg:grid-cols-2">
         <Readiness metrics={metrics.data} />
@@ -76,18 +73,4 @@ function Backlog({ metrics }: { metrics: ServerMetrics | undefined }) {
   if (metrics === undefined || metrics.backlog.x.length < 2)
     return <p className="h-[140px] text-muted">It is drawn while you look.</p>;
   return <Chart whole label="Entries that wait to be stored" x={metrics.backlog.x} y={metrics.backlog.y} />;
-}
-
-function TestClock() {
-  const clock = useQuery({
-    queryKey: ['clock'],
-    retry: false,
-    queryFn: () => answer(admin.GET('/v1/clock')).catch(() => null),
-  });
-  if (!clock.data) return null;
-  return (
-    <p className="text-muted">
-      The test clock is on: it is <strong>{moment(clock.data.now)}</strong>.
-    </p>
-  );
 }

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { TimelineEntry } from '../../api/queries.ts';
+import { ruleText, type Rule } from '../../rule-text.ts';
 import { moment, number } from '../../ui/format.ts';
 import { Code, Tag } from '../../ui/parts.tsx';
 
 type Caused = Extract<TimelineEntry, { kind: 'event' }>['caused'][number];
-type Rule = NonNullable<Extract<Caused, { kind: 'achievement' }>['rule']>;
 type Named = Extract<Caused, { kind: 'achievement' }>['achievement'];
 
 const signed = (value: number): string => `${value > 0 ? '+' : ''}${number(value)}`;
@@ -54,7 +54,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
         <>
           Completed <AchievementName of={entry.achievement} />{' '}
           <span className="text-muted">
-            {entry.by === null ? '' : COMPLETED_BY[entry.by]} <Why rule={entry.rule} />
+            {entry.by === null || entry.rule?.type === 'api' ? '' : COMPLETED_BY[entry.by]} <Why rule={entry.rule} />
           </span>
         </>
       );
@@ -97,7 +97,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
   }
 }
 
-const COMPLETED_BY = { call: 'by a call', clock: 'by the clock', backdating: 'by what was there already' } as const;
+const COMPLETED_BY = { call: 'by a call', clock: 'by the clock', backdating: 'by earlier events' } as const;
 
 const STREAK = {
   freeze: 'A freeze kept the streak',
@@ -191,29 +191,4 @@ const BoardName = ({ of }: { of: Named }) =>
   );
 
 /** The rule as it was then, in words. */
-function Why({ rule }: { rule: Rule | null }) {
-  if (rule === null) return <>the rule of then is not known</>;
-  const conditions = [...rule.userAttributes, ...rule.eventAttributes].map(({ key, value }) => `${key} = ${value}`);
-  return <>{[ruleWords(rule), ...conditions].join(', ')}</>;
-}
-
-function ruleWords(rule: Rule): string {
-  const names = rule.achievements?.map(({ name }) => name).join(' and ') ?? '';
-  const each = rule.points === undefined ? '' : `${number(rule.points)} `;
-  switch (rule.type) {
-    case 'metric':
-      return `${each}${each === '' ? 'at' : 'for every'} ${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`;
-    case 'streak':
-      return `${each}for a streak of ${rule.streakLength ?? ''}`;
-    case 'achievement':
-      return `${each}for ${names}`;
-    case 'time':
-      return `${each}every ${rule.timeInterval ?? ''} ${rule.timeUnit ?? ''}`;
-    case 'user_creation':
-      return `${each}for the first sight`;
-    case 'anniversary':
-      return `${rule.anniversaryYears ?? ''} years since signing up`;
-    case 'api':
-      return '';
-  }
-}
+const Why = ({ rule }: { rule: Rule | null }) => (rule === null ? 'by a rule that is no longer known' : ruleText(rule));

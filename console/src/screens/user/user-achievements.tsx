@@ -3,9 +3,12 @@ import { Check } from 'lucide-react';
 import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { application } from '../../api/client.ts';
+import { achievementsQuery } from '../../api/queries.ts';
+import { useNamed } from '../../api/use-named.ts';
+import { achievementRule, causeText } from '../../rule-text.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { ago, moment, number } from '../../ui/format.ts';
+import { ago, moment, percent } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 
 export function UserAchievements({ id }: { id: string }) {
@@ -18,6 +21,12 @@ export function UserAchievements({ id }: { id: string }) {
         }),
       ),
   });
+  const rules = useNamed();
+  const configured = useQuery(achievementsQuery).data;
+  const ruleOf = (achievement: string): string | undefined => {
+    const found = configured?.find((one) => one.id === achievement);
+    return found && causeText(achievementRule(found, rules));
+  };
   const complete = useChange({
     run: (key: string) =>
       answer(
@@ -46,7 +55,9 @@ export function UserAchievements({ id }: { id: string }) {
                   className="block truncate text-xs text-muted"
                   title={achievedAt === null ? undefined : moment(achievedAt)}
                 >
-                  {achievedAt === null ? (description ?? trigger) : `${ago(achievedAt)} · held by ${number(rarity)} %`}
+                  {achievedAt === null
+                    ? (description ?? ruleOf(achievement) ?? trigger)
+                    : `${ago(achievedAt)} · held by ${percent(rarity / 100)} of users`}
                 </span>
               </span>
               {achievedAt === null && trigger === 'api' && key !== undefined && (

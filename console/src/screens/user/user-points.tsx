@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { answer } from '../../api/answer.ts';
 import { application } from '../../api/client.ts';
 import { pointsQuery, type ApplicationRead } from '../../api/queries.ts';
+import { causeText, type Rule } from '../../rule-text.ts';
 import { ago, moment, number } from '../../ui/format.ts';
 import { Failed, Panel, Tag } from '../../ui/parts.tsx';
 
@@ -14,20 +15,21 @@ export function UserPoints({ id }: { id: string }) {
   return systems.data?.map((system) => <Ledger key={system.key} id={id} system={system.key} name={system.name} />);
 }
 
-/** Why the points were given, in the words of the trigger. */
-function cause(trigger: NonNullable<Award['trigger']>): string {
-  switch (trigger.type) {
-    case 'metric':
-      return `Every ${number(trigger.metricThreshold ?? 0)} ${trigger.metricName ?? ''}`;
-    case 'achievement':
-      return `Achievement ${trigger.achievementName ?? ''}`;
-    case 'streak':
-      return `Streak of ${trigger.streakLengthThreshold ?? ''}`;
-    case 'time':
-      return `Every ${trigger.timeInterval ?? ''} ${trigger.timeUnit ?? ''}s`;
-    case 'user_creation':
-      return 'User created';
-  }
+/** The rule of the trigger, as the Application API gives it. */
+function ruleOf(trigger: NonNullable<Award['trigger']>): Rule {
+  const { type, points, timeUnit, timeInterval, userAttributes, eventAttributes } = trigger;
+  return {
+    type,
+    points,
+    metric: { name: trigger.metricName ?? '' },
+    threshold: trigger.metricThreshold ?? 0,
+    streakLength: trigger.streakLengthThreshold ?? 0,
+    achievements: [{ name: trigger.achievementName ?? '' }],
+    timeUnit: timeUnit ?? '',
+    timeInterval: timeInterval ?? 0,
+    userAttributes,
+    eventAttributes: eventAttributes ?? [],
+  };
 }
 
 function Ledger({ id, system, name }: { id: string; system: string; name: string }) {
@@ -95,7 +97,7 @@ function Ledger({ id, system, name }: { id: string; system: string; name: string
                     {ago(award.date)}
                   </td>
                   <td className="py-1 pr-3">
-                    {award.trigger ? cause(award.trigger) : '–'}{' '}
+                    {award.trigger ? causeText(ruleOf(award.trigger)) : '–'}{' '}
                     {award.boosts?.map((boost) => (
                       <Tag key={boost.id}>
                         {boost.name} ×{boost.multiplier}

@@ -72,7 +72,7 @@ export function UserStreak({ id }: { id: string }) {
           <Pauses pauses={streak.data.pauses} />
         </div>
       )}
-      <PauseSheet id={id} open={pausing} onClose={() => setPausing(false)} />
+      <PauseSheet key={String(pausing)} id={id} open={pausing} onClose={() => setPausing(false)} />
     </Panel>
   );
 }

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { answer } from '../../api/answer.ts';
+import { useToday } from '../../api/clock.ts';
 import { application } from '../../api/client.ts';
 import { Chart } from '../../ui/chart.tsx';
-import { dayAfter, number, today } from '../../ui/format.ts';
+import { dayAfter, number } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 
 const DAYS = 30;
@@ -45,7 +46,7 @@ export function UserTotals({ id }: { id: string }) {
 
 /** What was added day by day. */
 function DailyChart({ id, metric }: { id: string; metric: string }) {
-  const endDate = today();
+  const endDate = useToday();
   const days = useQuery({
     queryKey: ['user', id, 'metrics', metric, endDate],
     queryFn: () =>

@@ -19,9 +19,10 @@ export const adminSessionCreate = operation({
     token: Type.Optional(Type.String({ maxLength: 512 })),
   }),
   responses: { 201: AdminSession },
-  handle: async ({ sessions }, { by, body: { key, token } }) => {
+  handle: async (services, { by, body: { key, token } }) => {
     if ((key === undefined) === (token === undefined))
       throw new AppError('invalid', 'Body must have either key or token');
+    const { sessions } = services;
     const session = await sessions.begin(key === undefined ? { token: token! } : { key }, by);
     const of = session && (await sessions.keyOf(session.prefix));
     if (session === null || of === null)
@@ -29,6 +30,6 @@ export const adminSessionCreate = operation({
         'invalid_key',
         key === undefined ? 'The link was used, or is too old' : 'This is no admin key that may be used',
       );
-    return { status: 201, body: sessionAnswer(of, session), session };
+    return { status: 201, body: sessionAnswer(services, of, session), session };
   },
 });

@@ -10,9 +10,9 @@ export const adminSessionGet = operation({
   summary: 'The key that the request was made with, and the session that stands for it',
   scope: 'key',
   responses: { 200: AdminSession },
-  handle: async ({ sessions }, { caller }) => {
-    const key = await sessions.keyOf(caller.prefix);
+  handle: async (services, { caller }) => {
+    const key = await services.sessions.keyOf(caller.prefix);
     if (key === null) throw new AppError('unauthorized', 'The API key is missing or not valid');
-    return { status: 200, body: sessionAnswer(key, caller.session) };
+    return { status: 200, body: sessionAnswer(services, key, caller.session) };
   },
 });

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { Nullable } from '../../../domain/schemas.ts';
 import { AdminKey } from '../../../domain/admin.ts';
+import type { Services } from '../../services.ts';
 import type { SessionKey } from '../../../postgres/sessions/sessions.ts';
 
 /** A session, or a key that was sent by itself: what it may do. */
@@ -11,12 +12,22 @@ export const AdminSession = Type.Object({
   tenantId: Nullable(Type.String()),
   expiresAt: Nullable(Type.String({ format: 'date-time' })),
   csrfToken: Nullable(Type.String()),
+  /** The server's time. */
+  now: Type.String({ format: 'date-time' }),
+  /** Whether the time can be set through the Admin API, so that it may not be the real one. */
+  testClock: Type.Boolean(),
 });
 export type AdminSession = Static<typeof AdminSession>;
 
 /** `session`: left out where the key itself was sent. */
-export const sessionAnswer = (key: SessionKey, session?: { expiresMs: number; csrfToken: string }): AdminSession => ({
+export const sessionAnswer = (
+  { clock, testClock }: Pick<Services, 'clock' | 'testClock'>,
+  key: SessionKey,
+  session?: { expiresMs: number; csrfToken: string },
+): AdminSession => ({
   ...key,
   expiresAt: session === undefined ? null : new Date(session.expiresMs).toISOString(),
   csrfToken: session?.csrfToken ?? null,
+  now: new Date(clock.now()).toISOString(),
+  testClock: testClock !== null,
 });

@@ -1,0 +1,13 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Named } from '../rule-text.ts';
+import { achievementsQuery, attributesQuery, metricsQuery, pointsQuery } from './queries.ts';
+
+/** The resources that the sentences of rules name. */
+export function useNamed(): Named {
+  return {
+    metrics: useQuery(metricsQuery).data,
+    achievements: useQuery(achievementsQuery).data,
+    attributes: useQuery(attributesQuery).data,
+    systems: useQuery(pointsQuery).data,
+  };
+}

@@ -1,0 +1,197 @@
+import { number } from './ui/format.ts';
+
+/**
+ * Rules as sentences. Every screen that shows what completes an achievement, awards points, boosts them or ranks users takes its
+ * words from here, so that a rule reads the same everywhere and no condition is left out.
+ */
+
+interface Condition {
+  /** The attribute's name or key. */
+  key: string;
+  value: string;
+}
+
+/** The rule of an achievement, or of a trigger if it has `points`. The timeline has rules in this form. */
+export interface Rule {
+  type: 'metric' | 'achievement' | 'streak' | 'time' | 'user_creation' | 'api' | 'anniversary';
+  points?: number;
+  metric?: { name: string };
+  threshold?: number;
+  streakLength?: number;
+  achievements?: readonly { name: string }[];
+  timeUnit?: string;
+  timeInterval?: number;
+  anniversaryYears?: number;
+  userAttributes: readonly Condition[];
+  eventAttributes: readonly Condition[];
+}
+
+type Resources = readonly { id: string; name: string }[] | undefined;
+
+/** The resources that rules refer to by ID. */
+export interface Named {
+  metrics: Resources;
+  achievements: Resources;
+  attributes: Resources;
+  systems: Resources;
+}
+
+interface Limited {
+  userAttributes?: readonly { attributeId: string; attributeValue: string }[] | undefined;
+  eventAttributes?: readonly { attributeId: string; attributeValue: string }[] | undefined;
+}
+
+/** The fields of an achievement or a trigger in the Admin API that are part of its rule. */
+interface StoredRule extends Limited {
+  metricId?: string | undefined;
+  metricValue?: number | undefined;
+  metricThreshold?: number | undefined;
+  streakLength?: number | undefined;
+  achievementId?: string | undefined;
+  achievementIds?: readonly string[] | undefined;
+  timeUnit?: string | undefined;
+  timeInterval?: number | undefined;
+  anniversaryYears?: number | undefined;
+}
+
+const LIST = new Intl.ListFormat('en', { type: 'conjunction' });
+
+const counted = (count: number, one: string): string => `${number(count)} ${one}${Math.abs(count) === 1 ? '' : 's'}`;
+
+/** `every day`, `every 7 days`; `unit`: in the singular or the plural. */
+export function every(count: number, unit: string): string {
+  const one = unit.replace(/s$/, '');
+  return count === 1 ? `every ${one}` : `every ${counted(count, one)}`;
+}
+
+/** The name of a resource; its ID if it is not among those that were read. */
+const nameOf = (resources: Resources, id: string): string => resources?.find((one) => one.id === id)?.name ?? id;
+
+const conditionsOf = (stored: Limited['userAttributes'], { attributes }: Named): Condition[] =>
+  (stored ?? []).map(({ attributeId, attributeValue }) => ({
+    key: nameOf(attributes, attributeId),
+    value: attributeValue,
+  }));
+
+function conditionText({ userAttributes, eventAttributes }: Pick<Rule, 'userAttributes' | 'eventAttributes'>): string {
+  const all = [
+    ...eventAttributes.map(({ key, value }) => `the event’s ${key} is ${value}`),
+    ...userAttributes.map(({ key, value }) => `the user’s ${key} is ${value}`),
+  ];
+  return all.length === 0 ? '' : ` if ${LIST.format(all)}`;
+}
+
+function ruleOf(type: Rule['type'], stored: StoredRule, named: Named): Rule {
+  const achievementIds = stored.achievementIds ?? (stored.achievementId === undefined ? [] : [stored.achievementId]);
+  return {
+    type,
+    ...(stored.metricId !== undefined && { metric: { name: nameOf(named.metrics, stored.metricId) } }),
+    threshold: stored.metricThreshold ?? stored.metricValue ?? 0,
+    streakLength: stored.streakLength ?? 0,
+    achievements: achievementIds.map((id) => ({ name: nameOf(named.achievements, id) })),
+    timeUnit: stored.timeUnit ?? '',
+    timeInterval: stored.timeInterval ?? 0,
+    anniversaryYears: stored.anniversaryYears ?? 0,
+    userAttributes: conditionsOf(stored.userAttributes, named),
+    eventAttributes: conditionsOf(stored.eventAttributes, named),
+  };
+}
+
+/** The rule of an achievement of the Admin API. */
+export const achievementRule = (achievement: StoredRule & { trigger: Rule['type'] }, named: Named): Rule =>
+  ruleOf(achievement.trigger, achievement, named);
+
+/** The rule of a points trigger of the Admin API. */
+export const triggerRule = (trigger: StoredRule & { type: Rule['type']; points: number }, named: Named): Rule => ({
+  ...ruleOf(trigger.type, trigger, named),
+  points: trigger.points,
+});
+
+/** What meets a rule: `50 Flashcards flipped if the event’s subject is languages`. */
+export function causeText(rule: Rule): string {
+  return `${subjectText(rule)}${conditionText(rule)}`;
+}
+
+function subjectText({ type, points, ...rule }: Rule): string {
+  const isRepeated = points !== undefined;
+  const names = (rule.achievements ?? []).map(({ name }) => name);
+  switch (type) {
+    case 'metric':
+      return `${isRepeated ? 'every ' : ''}${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`;
+    case 'streak':
+      return isRepeated
+        ? `every ${number(rule.streakLength ?? 0)} periods of a streak`
+        : `a streak of ${number(rule.streakLength ?? 0)}`;
+    case 'achievement':
+      return `${names.length === 1 ? 'the achievement' : 'the achievements'} ${LIST.format(names)}`;
+    case 'time':
+      return every(rule.timeInterval ?? 1, rule.timeUnit ?? '');
+    case 'user_creation':
+      return 'a new user';
+    case 'anniversary':
+      return `${counted(rule.anniversaryYears ?? 0, 'year')} since the sign-up`;
+    case 'api':
+      return 'a call from your server';
+  }
+}
+
+/** A whole rule: as `causeText`, and the points that a trigger awards. */
+export const ruleText = (rule: Rule): string =>
+  rule.points === undefined ? causeText(rule) : `${counted(rule.points, 'point')} for ${causeText(rule)}`;
+
+interface Boost extends Limited {
+  multiplier: number;
+  start: string;
+  end?: string | null | undefined;
+  userId?: string | null | undefined;
+}
+
+/** `2 × points from 2026-03-01 to 2026-03-07 if the user’s plan is pro`. */
+export function boostText(boost: Boost, named: Named): string {
+  const end = boost.end ? ` to ${boost.end}` : '';
+  const user = boost.userId ? ` for the user ${boost.userId}` : '';
+  const conditions = conditionText({ userAttributes: conditionsOf(boost.userAttributes, named), eventAttributes: [] });
+  return `${number(boost.multiplier)} × points from ${boost.start}${end}${user}${conditions}`;
+}
+
+interface Board {
+  rankBy: 'metric' | 'points' | 'streak';
+  metricId?: string | null | undefined;
+  pointsSystemId?: string | null | undefined;
+  runUnit?: string | null | undefined;
+  runInterval?: number | null | undefined;
+  breakdownAttributes: readonly string[];
+  maxParticipants?: number | null | undefined;
+  startTime?: string | null | undefined;
+  endTime?: string | null | undefined;
+}
+
+/** What a leaderboard ranks users by: `Flashcards flipped`, `points of XP`, `length of the streak`. */
+function rankingText({ rankBy, metricId, pointsSystemId }: Board, named: Named): string {
+  switch (rankBy) {
+    case 'metric':
+      return nameOf(named.metrics, metricId ?? '');
+    case 'points':
+      return `points of ${nameOf(named.systems, pointsSystemId ?? '')}`;
+    case 'streak':
+      return 'length of the streak';
+  }
+}
+
+/** `a new run every 7 days`; `one run` for a leaderboard that never starts again. */
+const runsText = ({ runUnit, runInterval }: Board): string =>
+  runUnit ? `a new run ${every(runInterval ?? 1, runUnit)}` : 'one run';
+
+/** A whole leaderboard: `Ranked by Flashcards flipped, a new run every 7 days, a separate ranking for each country`. */
+export function boardText(board: Board, named: Named): string {
+  const { breakdownAttributes, maxParticipants, startTime, endTime } = board;
+  const groups = breakdownAttributes.map((id) => nameOf(named.attributes, id));
+  const hours = [startTime && `from ${startTime}`, endTime && `until ${endTime}`].filter(Boolean).join(' ');
+  return [
+    `Ranked by ${rankingText(board, named)}`,
+    runsText(board),
+    ...(groups.length === 0 ? [] : [`a separate ranking for each ${LIST.format(groups)}`]),
+    ...(hours === '' ? [] : [`only events ${hours}`]),
+    ...(maxParticipants ? [`at most ${counted(maxParticipants, 'place')}`] : []),
+  ].join(', ');
+}

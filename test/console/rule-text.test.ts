@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import {
+  achievementRule,
+  boardText,
+  boostText,
+  causeText,
+  every,
+  ruleText,
+  triggerRule,
+  type Named,
+  type Rule,
+} from '../../console/src/rule-text.ts';
+import { percent } from '../../console/src/ui/format.ts';
+
+const NAMED: Named = {
+  metrics: [{ id: 'm1', name: 'Flashcards flipped' }],
+  achievements: [
+    { id: 'a1', name: 'Ten flips' },
+    { id: 'a2', name: 'A week' },
+  ],
+  attributes: [
+    { id: 'u1', name: 'plan' },
+    { id: 'e1', name: 'subject' },
+    { id: 'e2', name: 'device' },
+  ],
+  systems: [{ id: 's1', name: 'XP' }],
+};
+const PRO = { userAttributes: [{ attributeId: 'u1', attributeValue: 'pro' }] };
+const LANGUAGES = { eventAttributes: [{ attributeId: 'e1', attributeValue: 'languages' }] };
+
+describe('a rule as a sentence', () => {
+  test.each([
+    [{ trigger: 'metric', metricId: 'm1', metricValue: 50 }, '50 Flashcards flipped'],
+    [
+      { trigger: 'metric', metricId: 'm1', metricValue: 50, ...LANGUAGES },
+      '50 Flashcards flipped if the event’s subject is languages',
+    ],
+    [
+      { trigger: 'metric', metricId: 'm1', metricValue: 1_500, ...LANGUAGES, ...PRO },
+      '1,500 Flashcards flipped if the event’s subject is languages and the user’s plan is pro',
+    ],
+    [{ trigger: 'metric', metricId: 'gone', metricValue: 1 }, '1 gone'],
+    [{ trigger: 'streak', streakLength: 7 }, 'a streak of 7'],
+    [{ trigger: 'api', ...PRO }, 'a call from your server if the user’s plan is pro'],
+    [{ trigger: 'achievement', achievementIds: ['a1'] }, 'the achievement Ten flips'],
+    [{ trigger: 'achievement', achievementIds: ['a1', 'a2'] }, 'the achievements Ten flips and A week'],
+    [{ trigger: 'anniversary', anniversaryYears: 1 }, '1 year since the sign-up'],
+    [{ trigger: 'anniversary', anniversaryYears: 3 }, '3 years since the sign-up'],
+  ] as const)('of an achievement: %j', (achievement, text) => {
+    expect(ruleText(achievementRule(achievement, NAMED))).toBe(text);
+  });
+
+  test.each([
+    [{ type: 'metric', points: 1, metricId: 'm1', metricThreshold: 5 }, '1 point for every 5 Flashcards flipped'],
+    [
+      { type: 'metric', points: 20, metricId: 'm1', metricThreshold: 5, ...LANGUAGES },
+      '20 points for every 5 Flashcards flipped if the event’s subject is languages',
+    ],
+    [{ type: 'achievement', points: 3, achievementId: 'a2' }, '3 points for the achievement A week'],
+    [{ type: 'streak', points: 3, streakLength: 7 }, '3 points for every 7 periods of a streak'],
+    [{ type: 'time', points: -2, timeInterval: 7, timeUnit: 'days' }, '-2 points for every 7 days'],
+    [{ type: 'time', points: 2, timeInterval: 1, timeUnit: 'hours' }, '2 points for every hour'],
+    [{ type: 'user_creation', points: 5, ...PRO }, '5 points for a new user if the user’s plan is pro'],
+  ] as const)('of a trigger: %j', (trigger, text) => {
+    const rule = triggerRule(trigger, NAMED);
+    expect(ruleText(rule)).toBe(text);
+    expect(text.endsWith(` for ${causeText(rule)}`)).toBe(true);
+  });
+
+  test('of the timeline, whose conditions have keys', () => {
+    const rule: Rule = {
+      type: 'metric',
+      points: 2,
+      metric: { name: 'Steps' },
+      threshold: 10,
+      userAttributes: [],
+      eventAttributes: [
+        { key: 'subject', value: 'maths' },
+        { key: 'device', value: 'phone' },
+      ],
+    };
+    expect(ruleText(rule)).toBe(
+      '2 points for every 10 Steps if the event’s subject is maths and the event’s device is phone',
+    );
+  });
+
+  test.each([
+    [{ multiplier: 2, start: '2026-03-01', end: '2026-03-07' }, '2 × points from 2026-03-01 to 2026-03-07'],
+    [{ multiplier: 1.5, start: '2026-03-01', ...PRO }, '1.5 × points from 2026-03-01 if the user’s plan is pro'],
+    [{ multiplier: 2, start: '2026-03-01', end: null, userId: 'ada' }, '2 × points from 2026-03-01 for the user ada'],
+  ])('of a boost: %j', (boost, text) => {
+    expect(boostText(boost, NAMED)).toBe(text);
+  });
+
+  test.each([
+    [{ rankBy: 'metric', metricId: 'm1', breakdownAttributes: [] }, 'Ranked by Flashcards flipped, one run'],
+    [
+      { rankBy: 'points', pointsSystemId: 's1', runUnit: 'day', runInterval: 7, breakdownAttributes: ['u1'] },
+      'Ranked by points of XP, a new run every 7 days, a separate ranking for each plan',
+    ],
+    [
+      { rankBy: 'streak', runUnit: 'month', runInterval: 1, breakdownAttributes: [], maxParticipants: 100 },
+      'Ranked by length of the streak, a new run every month, at most 100 places',
+    ],
+    [
+      { rankBy: 'metric', metricId: 'm1', breakdownAttributes: [], startTime: '18:00', endTime: '20:00' },
+      'Ranked by Flashcards flipped, one run, only events from 18:00 until 20:00',
+    ],
+  ] as const)('of a leaderboard: %j', (board, text) => {
+    expect(boardText(board, NAMED)).toBe(text);
+  });
+
+  test.each([
+    [1, 'day', 'every day'],
+    [1, 'days', 'every day'],
+    [7, 'day', 'every 7 days'],
+    [12, 'hours', 'every 12 hours'],
+  ])('every %d %s', (count, unit, text) => {
+    expect(every(count, unit)).toBe(text);
+  });
+
+  test.each([
+    [0, '0%'],
+    [0.001, '<1%'],
+    [0.9787, '98%'],
+    [0.9987, '>99%'],
+    [1, '100%'],
+  ])('the share %d in percent', (share, text) => {
+    expect(percent(share)).toBe(text);
+  });
+});

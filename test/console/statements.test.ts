@@ -1,0 +1,242 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+
+/** The server's day, far from that of the browser. */
+const DAY = '2031-05-10';
+
+describe.skipIf(!hasBrowser)('what the console states', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let cookie: string;
+  let points: string;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP, workers: true, testClock: true });
+    browser = await startBrowser();
+    const ids = async (path: string): Promise<Record<string, string>> =>
+      Object.fromEntries(
+        (await laurel.admin.get(`${path}?limit=100`)).body.map((one: { key: string; id: string }) => [one.key, one.id]),
+      );
+    const [metrics, attributes, systems] = await Promise.all([
+      ids('/v1/metrics'),
+      ids('/v1/attributes'),
+      ids('/v1/points'),
+    ]);
+    points = systems['xp']!;
+    const languages = { eventAttributes: [{ attributeId: attributes['deck'], attributeValue: 'languages' }] };
+    const pro = { userAttributes: [{ attributeId: attributes['plan'], attributeValue: 'pro' }] };
+    const metric = { metricId: metrics['flips'], status: 'active' };
+    const made = [
+      await laurel.admin.post('/v1/achievements', [
+        { name: 'Polyglot', trigger: 'metric', ...metric, metricValue: 50, ...languages },
+      ]),
+      await laurel.admin.post(`/v1/points/${points}/triggers`, [
+        { type: 'metric', ...metric, metricThreshold: 5, points: 25, ...languages },
+      ]),
+      await laurel.admin.post(`/v1/points/${points}/boosts`, [
+        { name: 'Pro week', start: '2031-05-09', end: '2031-05-15', multiplier: 3, ...pro },
+      ]),
+    ];
+    for (const { body } of made) if (body.issues.length > 0) throw new Error(JSON.stringify(body.issues));
+    await laurel.admin.put('/v1/clock', { now: `${DAY}T12:00:00Z` });
+    const event = { user: { id: 'ada', name: 'Ada' }, value: 60, attributes: { deck: 'languages' } };
+    await laurel.app.post('/v1/metrics/flips/event', event);
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  const signedIn = async (how: Parameters<typeof watchedPage>[2] = {}) => {
+    const watched = await watchedPage(browser, laurel.adminUrl, how);
+    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    const at = (path: string) => watched.page.goto(`${laurel.adminUrl}/console${path}`);
+    return { ...watched, at };
+  };
+  const isWithin = async (page: Page): Promise<boolean> =>
+    (await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')) === 0;
+
+  test('a rule has the same sentence in lists and in the timeline, with its conditions', async () => {
+    const { page, context, errors, at } = await signedIn();
+    const main = page.locator('#main');
+    await at('/achievements');
+    await main.getByText('50 Flashcards flipped if the event’s Deck is languages').waitFor();
+    await at(`/points/${points}`);
+    await main.getByText('every 5 Flashcards flipped', { exact: true }).waitFor();
+    await main.getByText('every 5 Flashcards flipped if the event’s Deck is languages').waitFor();
+    await main.getByText('3 × points from 2031-05-09 to 2031-05-15 if the user’s Plan is pro').waitFor();
+    await page.getByRole('button', { name: 'Delete the trigger of 25 points for every 5' }).waitFor();
+    await at('/leaderboards');
+    await main.getByText('Ranked by points of XP, a new run every 7 days').waitFor();
+    await main.getByText('Ranked by Flashcards flipped, one run, a separate ranking for each Plan').waitFor();
+    await at('/leaderboards/flips');
+    await main.getByText('Ranked by Flashcards flipped').waitFor();
+    await at('/users/ada');
+    const timeline = page.getByRole('region', { name: 'Timeline' });
+    await timeline
+      .getByText('25 points for every 5 Flashcards flipped if the event’s deck is languages')
+      .first()
+      .waitFor();
+    const awards = page.getByRole('region', { name: 'Awards of XP' });
+    await awards.getByText('every 5 Flashcards flipped if the event’s deck is languages').waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test.each([
+    ['desk', false],
+    ['desk', true],
+    ['phone', false],
+    ['phone', true],
+  ] as const)('the test clock is announced, and every date comes from it: %s, dark: %s', async (width, dark) => {
+    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+    const name = `${width}${dark ? '-dark' : ''}`;
+    const summary = page.waitForRequest((request) => request.url().includes('/event-summary'));
+    await at('/users/ada');
+    expect(new URL((await summary).url()).searchParams.get('endDate')).toBe(DAY);
+    await page.getByText(/The test clock is on. The server’s time is 10 May 2031/).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await keep(page, `${name}-test-clock-user`);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    expect(await page.getByLabel('First day').inputValue()).toBe('2031-05-11');
+    await at(`/points/${points}`);
+    await page.getByRole('button', { name: 'New boost' }).click();
+    expect(await page.getByLabel('First day').inputValue()).toBe(DAY);
+    expect(await page.getByLabel('Last day').inputValue()).toBe('2031-05-17');
+    await page.keyboard.press('Escape');
+    await keep(page, `${name}-rules-points`);
+    const rule = page.getByRole('cell', { name: /^every 5 Flashcards flipped if the event’s Deck/ });
+    expect(await rule.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 'cut off').toBe(0);
+    await at('/leaderboards');
+    await page.getByText('Status').first().waitFor();
+    await keep(page, `${name}-rules-leaderboards`);
+    await page.getByRole('button', { name: 'New leaderboard' }).click();
+    expect(await page.getByLabel('First day').inputValue()).toBe(DAY);
+    expect(await isWithin(page)).toBe(true);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test.each([
+    ['desk', false],
+    ['phone', true],
+  ] as const)('the signature header of a webhook takes a name, and says how to verify: %s', async (width, dark) => {
+    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+    await at('/webhooks');
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    const editor = page.getByRole('dialog');
+    await editor.getByText('Renames the header X-Laurel-Signature').waitFor();
+    await editor.getByLabel('Name', { exact: true }).fill('Ours');
+    await editor.getByLabel('URL').fill('https://example.org/hooks');
+    await editor.getByLabel('points.changed').check();
+    const header = editor.getByLabel('Signature header');
+    await header.fill('Bearer abc');
+    expect(await editor.getByRole('alert').count(), 'while it is typed').toBe(0);
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await editor.getByText('The header must be the name of an HTTP header').waitFor();
+    expect(await header.evaluate((element) => element.matches(':focus'))).toBe(true);
+    expect(
+      (await laurel.admin.get('/v1/webhooks')).body.filter(({ name }: { name: string }) => name === 'Ours'),
+    ).toEqual([]);
+    await keep(page, `${width}${dark ? '-dark' : ''}-webhook-header`);
+    await header.fill('Authorization');
+    await editor.getByText("The header 'Authorization' has another meaning").waitFor();
+    await header.fill('X-Our-Signature');
+    await editor.getByText('How your server verifies a message').click();
+    await editor.getByText("['x-our-signature', 'x-our-signature-previous']").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await keep(page, `${width}${dark ? '-dark' : ''}-webhook-snippet`);
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('The webhook’s secret').waitFor();
+    const [made] = (await laurel.admin.get('/v1/webhooks')).body;
+    expect(made.header).toBe('X-Our-Signature');
+    await laurel.admin.delete(`/v1/webhooks?ids=${made.id}`);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test.each([
+    ['desk', false],
+    ['phone', true],
+  ] as const)('without a threshold every metric counts for streaks, and the form says so: %s', async (width, dark) => {
+    const { page, context, at } = await signedIn({ size: WIDTHS[width], dark });
+    await at('/streaks');
+    await page.getByText('any event with a positive value extends the streak').waitFor();
+    const flips = page.getByLabel('Flashcards flipped');
+    expect(await flips.getAttribute('placeholder')).toBe('any event counts');
+    await keep(page, `${width}${dark ? '-dark' : ''}-streaks-any`);
+    await page.getByLabel('Minutes studied').fill('5');
+    await page.getByText('Only metrics with a threshold count').waitFor();
+    expect(await flips.getAttribute('placeholder')).toBe('does not count');
+    expect(await violations(page)).toEqual([]);
+    await context.close();
+  });
+
+  test.each([
+    ['desk', false],
+    ['phone', true],
+  ] as const)('a form has no error before a field was left or it is submitted: %s', async (width, dark) => {
+    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+    await at('/achievements');
+    await page.getByRole('button', { name: 'New achievement' }).click();
+    const editor = page.getByRole('dialog');
+    await editor.getByText('Fill in the rule to see how many users would hold it.').waitFor();
+    expect(await editor.getByText(/metricId/).count()).toBe(0);
+    expect(await editor.getByRole('alert').count()).toBe(0);
+    await editor.getByLabel('Total that completes it').focus();
+    await editor.getByLabel('Name', { exact: true }).focus();
+    await editor.getByText('Fill in this field.').waitFor();
+    expect(await editor.getByRole('alert').count()).toBe(1);
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await expect.poll(() => editor.getByRole('alert').count()).toBe(3);
+    expect(await violations(page)).toEqual([]);
+    await keep(page, `${width}${dark ? '-dark' : ''}-form-errors`);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});
+
+// Without workers: a job stays where it is put.
+describe.skipIf(!hasBrowser)('what a job still changes', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP });
+    browser = await startBrowser();
+    await laurel.pool.query(`UPDATE jobs SET status = 'done', finished = now()`);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  test.each([
+    ['desk', false],
+    ['phone', true],
+  ] as const)('the job is shown instead of figures, until it is done: %s', async (width, dark) => {
+    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+    await context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
+    await page.goto(`${laurel.adminUrl}/console/achievements`);
+    await page.getByRole('button', { name: 'New achievement' }).click();
+    const editor = page.getByRole('dialog');
+    await editor.getByLabel('Name', { exact: true }).fill(`Twenty ${width}`);
+    await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
+    await editor.getByLabel('Total that completes it').fill('20');
+    await editor.getByRole('button', { name: 'Create' }).click();
+    const job = page.getByRole('link', { name: /^Backdating: 0/ });
+    await job.waitFor();
+    await keep(page, `${width}${dark ? '-dark' : ''}-backdating`);
+    expect(await violations(page)).toEqual([]);
+    await laurel.pool.query(`UPDATE jobs SET status = 'done', finished = now()`);
+    await job.waitFor({ state: 'detached' });
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});
