@@ -29,7 +29,7 @@ interface DraftOptions {
   settings?: RuleSettings;
 }
 
-const STRICT: RuleSettings = { privateWebhooks: false };
+const STRICT: RuleSettings = { webhookAllowPrivate: false };
 
 /**
  * A catalog being edited. It holds what the catalog will be; `changes` lists in what that differs from what it

@@ -3,8 +3,11 @@ import { LogThrottle, OUTAGE_MS } from '../log/log-throttle.ts';
 import type { Log } from '../log/log.ts';
 import { endpointsOf } from './endpoints.ts';
 
-/** Has what is wrong with the servers of a connection, and with some more connections to the first, logged now and then. */
-export function logOutages(redis: Redis, log: Log, more: readonly Redis[] = []): void {
+/**
+ * Logs now and then that a server of a connection does not answer. The returned function does the same for another connection to the
+ * first server.
+ */
+export function logOutages(redis: Redis, log: Log): (more: Redis) => void {
   const throttle = new LogThrottle(OUTAGE_MS);
   const [first, ...others] = endpointsOf(redis);
   const watch = (name: string, connections: Iterable<Redis>): void => {
@@ -16,6 +19,8 @@ export function logOutages(redis: Redis, log: Log, more: readonly Redis[] = []):
       );
     }
   };
-  watch(others.length === 0 ? '' : first!.name, new Set([first!.redis, redis, ...more]));
+  const firstName = others.length === 0 ? '' : first!.name;
+  watch(firstName, new Set([first!.redis, redis]));
   for (const { name, redis: server } of others) watch(name, [server]);
+  return (more) => watch(firstName, [more]);
 }

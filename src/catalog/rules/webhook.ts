@@ -11,7 +11,7 @@ const TAKEN_HEADER =
 /** What the operator of this Laurel allows. */
 export interface RuleSettings {
   /** Whether webhooks may name private, loopback and link-local addresses. */
-  privateWebhooks: boolean;
+  webhookAllowPrivate: boolean;
 }
 
 /** The rules of a webhook. What a host's name stands for is looked at when something is sent to it. */
@@ -46,8 +46,8 @@ function* filterProblems(
     yield problem(`filter.${list}`, 'must not name anything twice');
 }
 
-function* urlProblems(text: string, { privateWebhooks }: RuleSettings): Generator<Problem> {
+function* urlProblems(text: string, { webhookAllowPrivate }: RuleSettings): Generator<Problem> {
   if (!URL.canParse(text)) return yield problem('url', 'must be a URL that begins with http:// or https://');
-  const wrong = targetProblem(new URL(text), { privateTargets: privateWebhooks });
+  const wrong = targetProblem(new URL(text), { privateTargets: webhookAllowPrivate });
   if (wrong !== null) yield problem('url', wrong);
 }
