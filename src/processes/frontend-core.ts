@@ -19,11 +19,12 @@ import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
 import { watchRedisServers } from './redis-server-metrics.ts';
 
-type FrontendEnv = Pick<Env, 'backlogLimitBytes' | 'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment'>;
+type FrontendEnv = Pick<Env, 'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment'>;
 
 /** The settings of a frontend, named as in `Env`. */
 export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   backlogLimit: Env['backlogLimit'];
+  backlogLimitBytes?: Env['backlogLimitBytes'];
   /** How many live streams this process carries; any number by default. */
   liveLimits?: LiveLimits;
 }
@@ -127,7 +128,6 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
   const caughtUp = new CaughtUp({ redis, pool });
   return {
     settings: {
-      backlogLimitBytes,
       idempotencyKeysPerDay: settings.idempotencyKeysPerDay ?? IDEMPOTENCY_KEYS_PER_DAY,
       webhookAllowPrivate: settings.webhookAllowPrivate ?? false,
       environment: settings.environment ?? ENVIRONMENT,
