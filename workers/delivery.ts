@@ -41,10 +41,10 @@ export function startDelivery(
   core: Core & { log: Logger },
   { timeoutMs = TIMEOUT_MS, allowPrivate = false, pendingLimit = PENDING_LIMIT, ...options }: DeliveryOptions,
 ): Delivery {
-  const { redis, clock, catalogs, changes, traces, log, announce } = core;
+  const { redis, clock, catalogs, changes, signals, traces, log, announce } = core;
   const pool = core.createPool({ max: POOL_SIZE });
   const counts = new DeliveryCounts(redis);
-  const hints = new DeliveryHints(redis);
+  const hints = new DeliveryHints(signals);
   const resources = new Resources({ pool, announce, clock, catalogs });
   const worker = deliverWorker({
     ...options,

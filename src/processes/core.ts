@@ -14,6 +14,7 @@ import { OwnVersion } from '../postgres/running-versions.ts';
 import { createPatientRedis, someReady } from '../redis/client.ts';
 import { ClockSkew } from '../redis/clock-skew.ts';
 import { logOutages } from '../redis/log-outages.ts';
+import { Signals } from '../redis/signals.ts';
 import { WakeUp } from '../redis/wake-up.ts';
 import { firstUrl } from '../redis-entries.ts';
 import type { Traces } from '../traces/traces.ts';
@@ -55,6 +56,7 @@ export interface Core {
   clockSkew: ClockSkew;
   catalogs: Catalogs;
   changes: Changes;
+  signals: Signals;
   wakeUp: WakeUp;
   /** Says that a shard's outbox has something for Postgres. */
   touched: (shard: number) => void;
@@ -94,7 +96,9 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
 
   const catalogs = new Catalogs({ pool });
   closing.add(() => catalogs.close());
-  const changes = new Changes({ pool, redis });
+  const signals = new Signals(redis);
+  closing.add(() => signals.close());
+  const changes = new Changes({ pool, signals });
   closing.add(() => changes.close());
   const wakeUp = new WakeUp(redis);
   closing.add(() => wakeUp.close());
@@ -103,7 +107,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
   const { acknowledged } = role;
   const guard = new RedisGuards({ redis, pool: guardPool, log, acknowledgeMs, ...(acknowledged && { acknowledged }) });
   closing.add(() => guard.close());
-  const testClock = settings.clock === 'test' ? new TestClock({ pool, redis, worker: role.worker }) : null;
+  const testClock = settings.clock === 'test' ? new TestClock({ pool, signals, worker: role.worker }) : null;
   if (testClock !== null) closing.add(() => testClock.close());
   const clock = testClock ?? (settings.clock as Clock);
   const clockSkew = new ClockSkew({ redis, clock, log });
@@ -123,6 +127,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
     clockSkew,
     catalogs,
     changes,
+    signals,
     wakeUp,
     touched: (shard) => wakeUp.touched(shard),
     announce: publish,

@@ -106,7 +106,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
   watchRedisServers(metrics.registry, core.guard);
   const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
   core.onClose(() => batchWakeUp.close());
-  const deliveryHints = new DeliveryHints(redis);
+  const deliveryHints = new DeliveryHints(core.signals);
   core.onClose(() => deliveryHints.close());
   const backlog = new BacklogWatch({ redis, backlogLimit, backlogLimitBytes });
   core.onClose(() => backlog.stop());

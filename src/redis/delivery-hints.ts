@@ -1,6 +1,5 @@
-import type { Redis } from 'ioredis';
 import { v7 as uuid } from 'uuid';
-import { DELIVERIES_CHANNEL } from './keys.ts';
+import type { Signals } from './signals.ts';
 
 /** At most one hint in this time, from one process: each has every worker look into Postgres. */
 const INTERVAL_MS = 50;
@@ -11,15 +10,15 @@ const INTERVAL_MS = 50;
  * is lost costs the 10 seconds until a worker looks by itself.
  */
 export class DeliveryHints {
-  private readonly redis: Redis;
+  private readonly signals: Signals;
   private readonly id = uuid();
-  private subscriber: Redis | null = null;
+  private stopListening: (() => void) | null = null;
   private timer: NodeJS.Timeout | null = null;
   private pending = false;
 
-  /** `redis` stays the caller's to close. */
-  constructor(redis: Redis) {
-    this.redis = redis;
+  /** The caller closes the signals. */
+  constructor(signals: Signals) {
+    this.signals = signals;
   }
 
   /** Says so to the others, after the commit; returns at once. */
@@ -37,28 +36,18 @@ export class DeliveryHints {
     }, INTERVAL_MS).unref();
   }
 
-  /** Calls back with every hint of another process, and whenever one may have been lost; over a connection of its own. */
+  /** Calls back with every hint of another process, and whenever one may have been lost. */
   listen(listener: () => void): void {
-    const subscriber = this.redis.duplicate({
-      lazyConnect: true,
-      maxRetriesPerRequest: null,
-      autoResubscribe: false,
-    });
-    // What is wrong with Redis shows elsewhere; this connection just comes back.
-    subscriber.on('error', () => undefined);
-    subscriber.on('message', (_channel: string, from: string) => from === this.id || listener());
-    subscriber.on('ready', () => void subscriber.subscribe(DELIVERIES_CHANNEL).then(listener, () => undefined));
-    this.subscriber = subscriber;
-    subscriber.connect().catch(() => undefined);
+    this.stopListening = this.signals.listen('deliveries', (from) => from === this.id || listener());
   }
 
   close(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     if (this.pending) this.publish();
-    this.subscriber?.disconnect();
+    this.stopListening?.();
   }
 
   private publish(): void {
-    if (this.redis.status === 'ready') this.redis.publish(DELIVERIES_CHANNEL, this.id).catch(() => undefined);
+    void this.signals.publish('deliveries', this.id);
   }
 }
