@@ -60,7 +60,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
         const { keys, args } = eventCall(tenantNo, events, {
           nowMs: Date.now(),
           retryPosition: '',
-          keysPerDay: 1_000_000,
+          idempotencyKeysPerDay: 1_000_000,
         });
         const belief = beliefs?.[tenantNo];
         const reply = (await (belief === undefined

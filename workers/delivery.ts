@@ -1,17 +1,11 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { announce } from '../src/catalog/announce.ts';
-import type { Catalogs } from '../src/catalog/catalogs.ts';
-import type { Changes } from '../src/catalog/changes.ts';
 import { Resources } from '../src/catalog/resources.ts';
-import type { Clock } from '../src/clock.ts';
 import type { DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
 import { disableWebhook } from '../src/engine/webhooks/disable-webhook.ts';
 import { Sender } from '../src/engine/webhooks/sender.ts';
-import { createPool } from '../src/postgres/pool.ts';
+import type { Core } from '../src/processes/core.ts';
 import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
 import { DeliveryHints } from '../src/redis/delivery-hints.ts';
-import type { Traces } from '../src/traces/traces.ts';
 import { deliverWorker } from './jobs/deliver.ts';
 
 export interface DeliveryOptions extends Partial<
@@ -42,31 +36,16 @@ const TIMEOUT_MS = 60_000;
 /** Messages that may wait for one webhook. Further ones are logged as failed. */
 const PENDING_LIMIT = 100_000;
 
-/** Starts sending what waits for webhooks. `redis`, `catalogs` and `changes` stay the caller's. */
+/** Starts sending what waits for webhooks. The core closes the connections. */
 export function startDelivery(
-  {
-    redis,
-    databaseUrl,
-    clock,
-    catalogs,
-    changes,
-    traces,
-    log,
-  }: {
-    redis: Redis;
-    databaseUrl: string;
-    clock: Clock;
-    catalogs: Catalogs;
-    changes: Changes;
-    traces: Traces | null;
-    log: Logger;
-  },
+  core: Core & { log: Logger },
   { timeoutMs = TIMEOUT_MS, allowPrivate = false, pendingLimit = PENDING_LIMIT, ...options }: DeliveryOptions,
 ): Delivery {
-  const pool = createPool(databaseUrl, { max: POOL_SIZE });
+  const { redis, clock, catalogs, changes, signals, traces, log, announce } = core;
+  const pool = core.createPool({ max: POOL_SIZE });
   const counts = new DeliveryCounts(redis);
-  const hints = new DeliveryHints(redis);
-  const resources = new Resources({ pool, announce: (message) => announce(redis, message), clock, catalogs });
+  const hints = new DeliveryHints(signals);
+  const resources = new Resources({ pool, announce, clock, catalogs });
   const worker = deliverWorker({
     ...options,
     pool,
@@ -91,7 +70,6 @@ export function startDelivery(
       hints.close();
       await worker.close();
       await counts.flush();
-      await pool.end();
     },
   };
 }

@@ -18,7 +18,7 @@ import { WorkerMetrics } from './worker-metrics.ts';
 /** A worker process: it has no port, unless METRICS_PORT says so; SIGTERM or SIGINT ends it after what waits is stored. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
-  const { redisUrl, acknowledgeMs, databaseUrl } = env;
+  const { redisUrl, databaseUrl } = env;
   if (redisUrl === null || databaseUrl === null) throw new StartError('A worker needs REDIS_URL and DATABASE_URL.');
   const log = createLog({ level: env.logLevel, name: 'worker' });
 
@@ -28,24 +28,17 @@ async function main(): Promise<void> {
 
   await migrated(databaseUrl, log, ended.signal);
   if (ended.signal.aborted) return;
-  const { idempotencyKeysPerDay, auditRetentionDays, backlogLimit, webhookLogDays, eventRetentionDays } = env;
   const metrics = new WorkerMetrics();
   const gathered = gatheredMetrics(metrics.registry, 'worker');
-  const { webhookAllowPrivate } = env;
   const traces = await openTraces(env.traces, { process: 'worker', log });
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
+    ...env,
     redisUrl,
-    acknowledgeMs,
-    keepMs: HANDED_MS,
     databaseUrl,
+    keepMs: HANDED_MS,
+    delivery: { allowPrivate: env.webhookAllowPrivate },
     clock,
-    idempotencyKeysPerDay,
-    auditRetentionDays,
-    backlogLimit,
-    webhookLogDays,
-    eventRetentionDays,
-    delivery: { allowPrivate: webhookAllowPrivate },
     metrics,
     traces,
     log,

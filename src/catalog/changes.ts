@@ -1,8 +1,7 @@
-import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Listener } from '../postgres/listener.ts';
 import { readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
-import { CHANGES_CHANNEL, LISTENED_CHANNEL } from '../redis/keys.ts';
+import type { Signals } from '../redis/signals.ts';
 import { JOB_ADDED } from './announce.ts';
 
 export interface ChangeListener {
@@ -31,8 +30,8 @@ const LISTEN_AGAIN_MS = 30_000;
 export interface ChangesOptions {
   /** Its settings are used for a separate connection. */
   pool: Pool;
-  /** Duplicated for the subscription. */
-  redis: Redis;
+  /** The caller closes it. */
+  signals: Signals;
   /** Defaults to `POLL_MS`. */
   pollMs?: { alone: number; notified: number };
 }
@@ -45,7 +44,8 @@ export interface ChangesOptions {
  */
 export class Changes {
   private readonly pool: Pool;
-  private readonly subscriber: Redis;
+  private readonly signals: Signals;
+  private readonly stopListening: (() => void)[];
   private readonly pollMs: { alone: number; notified: number };
   private readonly listener: Listener;
   private readonly listeners = new Set<ChangeListener>();
@@ -56,26 +56,16 @@ export class Changes {
   private listenAgainMs = 0;
   private closed = false;
 
-  constructor({ pool, redis, pollMs = POLL_MS }: ChangesOptions) {
+  constructor({ pool, signals, pollMs = POLL_MS }: ChangesOptions) {
     this.pool = pool;
     this.pollMs = pollMs;
     const look = (): void => void this.look();
     this.listener = new Listener({ pool, channel: REVISIONS_CHANNEL, onNotification: look, onLost: look });
-    this.subscriber = redis.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, autoResubscribe: false });
-    // Other connections report problems with Redis; this one only reconnects.
-    this.subscriber.on('error', () => undefined);
-    this.subscriber.on('message', (channel, message) =>
-      channel === LISTENED_CHANNEL ? this.notifyListened() : this.notify(message),
-    );
-    this.subscriber.on('ready', () => {
-      this.subscriber.subscribe(CHANGES_CHANNEL, LISTENED_CHANNEL).then(
-        () => {
-          this.notify('*');
-          this.notifyListened();
-        },
-        () => undefined,
-      );
-    });
+    this.signals = signals;
+    this.stopListening = [
+      signals.listen('changes', (message) => this.notify(message ?? '*')),
+      signals.listen('listened', () => this.notifyListened()),
+    ];
   }
 
   /** Reports every later change to the listener. Returns a function that stops this. */
@@ -90,12 +80,7 @@ export class Changes {
    */
   async start(): Promise<void> {
     await this.poll();
-    const subscribed = new Promise<void>((resolve) => {
-      const stop = this.listen({ organisationChanged: () => (stop(), resolve()) });
-      this.subscriber.once('close', resolve);
-    });
-    await this.subscriber.connect().catch(() => undefined);
-    await subscribed;
+    await this.signals.start();
     await this.look();
   }
 
@@ -104,7 +89,7 @@ export class Changes {
     clearTimeout(this.timer);
     this.listeners.clear();
     this.listener.close();
-    this.subscriber.disconnect();
+    for (const stop of this.stopListening) stop();
   }
 
   private notify(message: string): void {

@@ -29,7 +29,7 @@ interface DraftOptions {
   settings?: RuleSettings;
 }
 
-const STRICT: RuleSettings = { privateWebhooks: false };
+const STRICT: RuleSettings = { webhookAllowPrivate: false };
 
 /**
  * A catalog that is being edited. `changes` lists the differences from the original. Setting a resource to its present value is not a

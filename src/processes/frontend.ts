@@ -23,8 +23,7 @@ const STREAMS_A_USER = 100;
 /** A frontend process: both surfaces, on databases that are there and migrated. SIGTERM or SIGINT ends it well. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
-  const { redisUrl, acknowledgeMs, databaseUrl, backlogLimit, backlogLimitBytes } = env;
-  const { idempotencyKeysPerDay, webhookAllowPrivate, environment, liveConnections } = env;
+  const { redisUrl, databaseUrl } = env;
   if (redisUrl === null || databaseUrl === null) throw new StartError('A frontend needs REDIS_URL and DATABASE_URL.');
   const log = createLog({ level: env.logLevel, name: 'frontend' });
   const ended = new Promise<void>((resolve) => {
@@ -35,33 +34,22 @@ async function main(): Promise<void> {
   const traces = await openTraces(env.traces, { process: 'frontend', log });
   const clock = env.testClock ? 'test' : systemClock;
   const laurel = await openLaurel({
+    ...env,
     redisUrl,
-    acknowledgeMs,
     databaseUrl,
-    backlogLimit,
-    backlogLimitBytes,
-    idempotencyKeysPerDay,
-    webhookAllowPrivate,
-    environment,
-    liveLimits: { connections: liveConnections, perUser: STREAMS_A_USER },
+    liveLimits: { connections: env.liveConnections, perUser: STREAMS_A_USER },
     clock,
     traces,
     log,
   });
   const served = await serve(laurel, {
-    host: env.host,
-    adminHost: env.adminHost,
-    appPort: env.appPort,
-    adminPort: env.adminPort,
+    ...env,
     bodyBytes: env.bodyLimitBytes,
-    corsOrigin: env.corsOrigin,
     rateLimits: {
       applicationPerSecond: env.rateLimit,
       adminPerSecond: env.adminRateLimit,
       filesPerSecond: FILES_PER_SECOND,
     },
-    failedKeyLimit: env.failedKeyLimit,
-    trustedProxies: env.trustedProxies,
     gathered: gatheredMetrics(laurel.metrics.registry, 'frontend'),
     sharedPort: env.httpProcesses > 1,
     traces,

@@ -1,6 +1,5 @@
-import type { Redis } from 'ioredis';
 import { v7 as uuid } from 'uuid';
-import { DELIVERIES_CHANNEL } from './keys.ts';
+import type { Signals } from './signals.ts';
 
 /** Shortest time between hints of one process. Each hint makes every worker query Postgres. */
 const INTERVAL_MS = 50;
@@ -10,15 +9,15 @@ const INTERVAL_MS = 50;
  * be any process. Hints are an optimisation: after a lost hint, workers find the messages within 10 seconds.
  */
 export class DeliveryHints {
-  private readonly redis: Redis;
+  private readonly signals: Signals;
   private readonly id = uuid();
-  private subscriber: Redis | null = null;
+  private stopListening: (() => void) | null = null;
   private timer: NodeJS.Timeout | null = null;
   private pending = false;
 
-  /** The caller closes `redis`. */
-  constructor(redis: Redis) {
-    this.redis = redis;
+  /** The caller closes the signals. */
+  constructor(signals: Signals) {
+    this.signals = signals;
   }
 
   /** Sends a hint to the other processes; call it after the commit. Returns immediately. */
@@ -36,28 +35,18 @@ export class DeliveryHints {
     }, INTERVAL_MS).unref();
   }
 
-  /** Calls `listener` on every hint of another process and whenever one may have been lost. Uses its own connection. */
+  /** Calls `listener` on every hint of another process and whenever one may have been lost. */
   listen(listener: () => void): void {
-    const subscriber = this.redis.duplicate({
-      lazyConnect: true,
-      maxRetriesPerRequest: null,
-      autoResubscribe: false,
-    });
-    // Other connections report problems with Redis; this one only reconnects.
-    subscriber.on('error', () => undefined);
-    subscriber.on('message', (_channel: string, from: string) => from === this.id || listener());
-    subscriber.on('ready', () => void subscriber.subscribe(DELIVERIES_CHANNEL).then(listener, () => undefined));
-    this.subscriber = subscriber;
-    subscriber.connect().catch(() => undefined);
+    this.stopListening = this.signals.listen('deliveries', (from) => from === this.id || listener());
   }
 
   close(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     if (this.pending) this.publish();
-    this.subscriber?.disconnect();
+    this.stopListening?.();
   }
 
   private publish(): void {
-    if (this.redis.status === 'ready') this.redis.publish(DELIVERIES_CHANNEL, this.id).catch(() => undefined);
+    void this.signals.publish('deliveries', this.id);
   }
 }

@@ -3,8 +3,11 @@ import { LogThrottle, OUTAGE_MS } from '../log/log-throttle.ts';
 import type { Log } from '../log/log.ts';
 import { endpointsOf } from './endpoints.ts';
 
-/** Logs problems with a connection's servers, and with more connections to the first one, at a limited rate. */
-export function logOutages(redis: Redis, log: Log, more: readonly Redis[] = []): void {
+/**
+ * Logs problems with a connection's servers at a limited rate. The returned function does the same for another connection to the
+ * first server.
+ */
+export function logOutages(redis: Redis, log: Log): (more: Redis) => void {
   const throttle = new LogThrottle(OUTAGE_MS);
   const [first, ...others] = endpointsOf(redis);
   const watch = (name: string, connections: Iterable<Redis>): void => {
@@ -16,6 +19,8 @@ export function logOutages(redis: Redis, log: Log, more: readonly Redis[] = []):
       );
     }
   };
-  watch(others.length === 0 ? '' : first!.name, new Set([first!.redis, redis, ...more]));
+  const firstName = others.length === 0 ? '' : first!.name;
+  watch(firstName, new Set([first!.redis, redis]));
   for (const { name, redis: server } of others) watch(name, [server]);
+  return (more) => watch(firstName, [more]);
 }

@@ -8,6 +8,7 @@ import { Changes, type ChangesOptions } from '../../src/catalog/changes.ts';
 import { LISTENER } from '../../src/postgres/listener.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { countRevision, readRevisions } from '../../src/postgres/revisions.ts';
+import { Signals } from '../../src/redis/signals.ts';
 import { listenLive } from '../../src/redis/live-streams.ts';
 import { everybodyOf } from '../redis/everybody-of.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
@@ -101,10 +102,11 @@ const NEVER = { alone: 3_600_000, notified: 3_600_000 };
 const OFTEN = { alone: 20, notified: 20 };
 
 async function listening(options: Pick<ChangesOptions, 'pollMs'> = {}): Promise<Changes> {
-  const changes = new Changes({ pool: database.pool, redis, ...options });
+  const signals = new Signals(redis);
+  const changes = new Changes({ pool: database.pool, signals, ...options });
   changes.listen(catalogs);
   await changes.start();
-  close.push(() => changes.close());
+  close.push(() => (changes.close(), signals.close()));
   return changes;
 }
 
@@ -197,7 +199,8 @@ describe('changes', () => {
     const proxy = await deafProxy(database.stack.databaseUrl);
     const pool = createPool(proxy.url, { max: 2 });
     let reported = 0;
-    const changes = new Changes({ pool, redis, pollMs: { ...NEVER, alone: 20 } });
+    const signals = new Signals(redis);
+    const changes = new Changes({ pool, signals, pollMs: { ...NEVER, alone: 20 } });
     try {
       changes.listen({ organisationChanged: () => (reported += 1) });
       await changes.start();
@@ -207,6 +210,7 @@ describe('changes', () => {
       await expect.poll(() => reported, SOON).toBe(before + 1);
     } finally {
       changes.close();
+      signals.close();
       await pool.end();
       proxy.close();
     }

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { announce } from '../../src/catalog/announce.ts';
+import { Signals } from '../../src/redis/signals.ts';
 import { Changes } from '../../src/catalog/changes.ts';
 import { createAuthenticator } from '../../src/http/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
@@ -255,7 +256,8 @@ describe('over the stored keys', () => {
       who: 'test',
     });
     const keys = createAuthenticator({ lookup: keyLookup(pool) });
-    const changes = new Changes({ pool, redis });
+    const signals = new Signals(redis);
+    const changes = new Changes({ pool, signals });
     changes.listen({ organisationChanged: () => keys.invalidate() });
     await changes.start();
 
@@ -273,5 +275,6 @@ describe('over the stored keys', () => {
     await expect.poll(async () => await outcome(() => keys.authenticate(created!.key))).toBe(401);
     expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({ kind: 'admin' });
     changes.close();
+    signals.close();
   });
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { Resources } from '../../src/catalog/resources.ts';
 import type { DeliveryStep } from '../../src/engine/webhooks/deliveries.ts';
+import { Signals } from '../../src/redis/signals.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { DeliveryHints } from '../../src/redis/delivery-hints.ts';
 import { Receiver } from '../engine/webhooks/receiver.ts';
@@ -32,7 +33,7 @@ afterAll(async () => {
 test('workers that are killed while they deliver leave every message delivered, none made twice, in order about one user', async () => {
   const redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
-  const hints = new DeliveryHints(redis);
+  const hints = new DeliveryHints(new Signals(redis));
   const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
   const { result: webhookId } = await resources.edit(
     0,

@@ -5,8 +5,8 @@ import { named, problem, refers, type Problem } from './problem.ts';
 
 /** Settings by the operator of the installation. */
 export interface RuleSettings {
-  /** Whether webhooks may use private, loopback and link-local addresses. */
-  privateWebhooks: boolean;
+  /** Whether webhooks may name private, loopback and link-local addresses. */
+  webhookAllowPrivate: boolean;
 }
 
 /** The rules of a webhook. A host name is resolved and checked only when something is sent. */
@@ -36,8 +36,8 @@ function* filterProblems(
     yield problem(`filter.${list}`, 'must not name anything twice');
 }
 
-function* urlProblems(text: string, { privateWebhooks }: RuleSettings): Generator<Problem> {
+function* urlProblems(text: string, { webhookAllowPrivate }: RuleSettings): Generator<Problem> {
   if (!URL.canParse(text)) return yield problem('url', 'must be a URL that begins with http:// or https://');
-  const wrong = targetProblem(new URL(text), { privateTargets: privateWebhooks });
+  const wrong = targetProblem(new URL(text), { privateTargets: webhookAllowPrivate });
   if (wrong !== null) yield problem('url', wrong);
 }

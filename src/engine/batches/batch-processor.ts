@@ -40,7 +40,7 @@ export interface BatchProcessorOptions {
   /** Called at each moment of each step: for tests, which stop the world there. */
   onMoment?: (moment: BatchMoment) => void | Promise<void>;
   /** As of `EventBatcherOptions`. */
-  keysPerDay?: number;
+  idempotencyKeysPerDay?: number;
 }
 
 /**
@@ -137,8 +137,8 @@ export class BatchProcessor {
   }
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {
-    const { redis, traces = null, keysPerDay = 0 } = this.options;
-    const { keys, args } = batchStepCall(step, { progress, keysPerDay });
+    const { redis, traces = null, idempotencyKeysPerDay = 0 } = this.options;
+    const { keys, args } = batchStepCall(step, { progress, idempotencyKeysPerDay });
     const script = scriptNamed('record_events');
     const what = scriptSpan(script, step.ready.length);
     const [kind, ...rest] = (await around(traces, what, () => script.run(redis, keys, args))) as [Buffer, ...unknown[]];

@@ -81,12 +81,12 @@ function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unk
 /** KEYS and ARGV of `lua/record_events.lua` for a step, to be applied only if the shard's progress is `progress`. */
 export function batchStepCall(
   { batch, to, ready, at, refused }: BatchStep,
-  { progress, keysPerDay }: { progress: string; keysPerDay: number },
+  { progress, idempotencyKeysPerDay }: { progress: string; idempotencyKeysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
   const { keys, args } = eventCall(batch.tenantNo, ready, {
     nowMs: batch.acceptedMs,
     retryPosition: '',
-    keysPerDay,
+    idempotencyKeysPerDay,
   });
   const shard = shardOf(batch.tenantNo);
   keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id), listenedKey(shard));

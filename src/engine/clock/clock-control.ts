@@ -8,7 +8,8 @@ import { switchedOnWaits } from '../../postgres/switched-on.ts';
 import { countFollowers } from '../../postgres/test-clock-followers.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { batchWaits, newestBatch, readBatchProgress, shardsWithBatches } from '../../redis/batches.ts';
-import { CLOCK_CHANNEL, SHARD_NUMBERS } from '../../redis/keys.ts';
+import { SHARD_NUMBERS } from '../../redis/keys.ts';
+import { publishSignal } from '../../redis/signals.ts';
 import { shardsWithEntries } from '../../redis/outbox.ts';
 import { isPersisted } from '../persisted/persisted.ts';
 import { GrowingPauses } from './growing-pauses.ts';
@@ -143,7 +144,7 @@ export class ClockControl {
   /** Resolves when every live process has this version; one that does not answer any more counts as gone in 5 s. */
   private async publish(version: number): Promise<void> {
     const { pool, redis, clock } = this.options;
-    await redis.publish(CLOCK_CHANNEL, String(version)).catch(() => undefined);
+    await publishSignal(redis, 'clock', String(version));
     await clock.look();
     const pauses = new GrowingPauses();
     while ((await countFollowers(pool, version)).behind > 0) await pauses.next();

@@ -1,10 +1,9 @@
-import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { dropFollower, noteFollower } from '../../postgres/test-clock-followers.ts';
-import { CLOCK_CHANNEL } from '../../redis/keys.ts';
+import type { Signals } from '../../redis/signals.ts';
 
 /** How soon a process finds the clock set though its message was lost, and how often it gives a sign of life. */
 const LOOK_MS = 250;
@@ -16,7 +15,7 @@ const LOOK_MS = 250;
  */
 export class TestClock implements Clock {
   private readonly pool: Pool;
-  private readonly subscriber: Redis;
+  private readonly stopListening: () => void;
   private readonly id = uuid();
   private readonly worker: boolean;
   private readonly listeners = new Set<() => void>();
@@ -27,15 +26,11 @@ export class TestClock implements Clock {
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
-  /** `redis` is only copied: the subscription has a connection of its own. `worker`: this process does due work. */
-  constructor({ pool, redis, worker }: { pool: Pool; redis: Redis; worker: boolean }) {
+  /** `worker`: this process does due work. */
+  constructor({ pool, signals, worker }: { pool: Pool; signals: Signals; worker: boolean }) {
     this.pool = pool;
     this.worker = worker;
-    this.subscriber = redis.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, autoResubscribe: false });
-    // What is wrong with Redis shows elsewhere; this connection just comes back.
-    this.subscriber.on('error', () => undefined);
-    this.subscriber.on('message', () => this.lookSoon());
-    this.subscriber.on('ready', () => void this.subscriber.subscribe(CLOCK_CHANNEL).catch(() => undefined));
+    this.stopListening = signals.listen('clock', () => this.lookSoon());
   }
 
   now(): number {
@@ -55,15 +50,13 @@ export class TestClock implements Clock {
   /** Resolves when this process shows the stored time. */
   async start(): Promise<void> {
     await this.look();
-    // While Redis is away the looks suffice.
-    await this.subscriber.connect().catch(() => undefined);
     this.lookAgain();
   }
 
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.timer);
-    this.subscriber.disconnect();
+    this.stopListening();
     await this.looking?.catch(() => undefined);
     await dropFollower(this.pool, this.id).catch(() => undefined);
   }

@@ -11,9 +11,9 @@ const BYTES_INTERVAL_MS = 1_000;
 export interface BacklogWatchOptions {
   redis: Redis;
   /** Entries of the outbox, over all shards. */
-  limit: number;
+  backlogLimit: number;
   /** Bytes of Redis that they take, over all shards. */
-  limitBytes: number;
+  backlogLimitBytes: number;
 }
 
 /**
@@ -57,7 +57,7 @@ export class BacklogWatch {
 
   /** Measures now. Of a Redis that is away the last measure counts: events fail there by themselves. Never rejects. */
   async measure(): Promise<void> {
-    const { redis, limit, limitBytes } = this.options;
+    const { redis, backlogLimit, backlogLimitBytes } = this.options;
     this.asked = false;
     const used = shardsInUse(redis);
     // Also those that hold none: what was measured of one before its shards were moved must not be counted on.
@@ -66,10 +66,10 @@ export class BacklogWatch {
       shards: used.filter((shard) => server.shards.includes(shard)),
     }));
     await Promise.all(servers.map((server) => this.entries.measure(server, wholeBacklog)));
-    this.tooMany = this.entries.sum >= limit;
+    this.tooMany = this.entries.sum >= backlogLimit;
     if (performance.now() - this.bytesMeasuredMs < BYTES_INTERVAL_MS) return;
     await Promise.all(servers.map((server) => this.bytes.measure(server, wholeBacklogBytes)));
-    this.tooLarge = this.bytes.sum >= limitBytes;
+    this.tooLarge = this.bytes.sum >= backlogLimitBytes;
     this.bytesMeasuredMs = performance.now();
   }
 

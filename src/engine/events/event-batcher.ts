@@ -21,7 +21,7 @@ export interface EventBatcherOptions {
   /** Looks in Postgres whether idempotency keys that may be old were used. */
   lookUpKeys: LookUpKeys;
   /** Idempotency keys that a user may use on a UTC day; 0, and left out: any number. */
-  keysPerDay?: number;
+  idempotencyKeysPerDay?: number;
   /** Called with the number of events of every command. */
   onCall?: (events: number) => void;
 }
@@ -121,7 +121,8 @@ export class EventBatcher {
       spans,
       joined,
       events: events.length,
-      keysAndArgs: (at) => eventCall(tenantNo, events, { ...at, keysPerDay: this.options.keysPerDay ?? 0 }),
+      keysAndArgs: (at) =>
+        eventCall(tenantNo, events, { ...at, idempotencyKeysPerDay: this.options.idempotencyKeysPerDay ?? 0 }),
       foundElsewhere: async () => {
         persisted = await this.options.findPersisted(tenantNo, events);
         return persisted.size > 0;

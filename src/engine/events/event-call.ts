@@ -49,7 +49,11 @@ export const scopedKey = ({ compiled, plan, userId, idempotency }: ReadyEvent): 
 export function eventCall(
   tenantNo: number,
   events: readonly ReadyEvent[],
-  { nowMs, retryPosition, keysPerDay }: { nowMs: number; retryPosition: string; keysPerDay: number },
+  {
+    nowMs,
+    retryPosition,
+    idempotencyKeysPerDay,
+  }: { nowMs: number; retryPosition: string; idempotencyKeysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
   const planIndex = new Map<CompiledPlan, number>();
   const { keys, args } = tenantCall(tenantNo, { nowMs, retryPosition });
@@ -59,7 +63,12 @@ export function eventCall(
     if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = packedLookedUp(event.lookedUp);
   }
   // In the order of EVENTS_ARG.
-  args.push(planIndex.size, lookedUp === null ? '' : JSON.stringify(lookedUp), oldKeysKey(tenantNo), keysPerDay);
+  args.push(
+    planIndex.size,
+    lookedUp === null ? '' : JSON.stringify(lookedUp),
+    oldKeysKey(tenantNo),
+    idempotencyKeysPerDay,
+  );
   for (const plan of planIndex.keys()) args.push(plan.json);
   for (const event of events) {
     const key = userKey(tenantNo, event.userId);

@@ -172,7 +172,7 @@ export class Quarantine {
     let persisted: ScriptReply | undefined;
     const replies = await this.options.scripts.callShard(tenantNo, {
       script: scriptNamed('record_events'),
-      keysAndArgs: (at) => eventCall(tenantNo, [event], { ...at, keysPerDay: 0 }),
+      keysAndArgs: (at) => eventCall(tenantNo, [event], { ...at, idempotencyKeysPerDay: 0 }),
       foundElsewhere: async () => {
         persisted = (await this.options.findPersisted(tenantNo, [event])).get(event.id);
         return persisted !== undefined;

@@ -23,7 +23,7 @@ const measures = async (): Promise<number> =>
   Number(/cmdstat_xlen:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
 
 test('it measures while somebody asks or too much waits, and not at rest', async () => {
-  const watch = new BacklogWatch({ redis, limit: 2, limitBytes: 1e12 });
+  const watch = new BacklogWatch({ redis, backlogLimit: 2, backlogLimitBytes: 1e12 });
   watch.start();
   try {
     expect(watch.exceeded()).toBe(false);

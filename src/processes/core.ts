@@ -1,0 +1,184 @@
+import type { Pool } from 'pg';
+import type { Redis } from 'ioredis';
+import { announce, JOB_ADDED } from '../catalog/announce.ts';
+import { Catalogs } from '../catalog/catalogs.ts';
+import { Changes } from '../catalog/changes.ts';
+import type { Clock } from '../clock.ts';
+import { RedisGuards } from '../engine/availability/redis-guards.ts';
+import { TestClock } from '../engine/clock/test-clock.ts';
+import { ownVersion } from '../engine/rebuild/marks.ts';
+import { connectRedis } from '../engine/shards/connect-redis.ts';
+import type { Log } from '../log/log.ts';
+import { createPool, type PoolOptions } from '../postgres/pool.ts';
+import { OwnVersion } from '../postgres/running-versions.ts';
+import { createPatientRedis, someReady } from '../redis/client.ts';
+import { ClockSkew } from '../redis/clock-skew.ts';
+import { logOutages } from '../redis/log-outages.ts';
+import { Signals } from '../redis/signals.ts';
+import { WakeUp } from '../redis/wake-up.ts';
+import { firstUrl } from '../redis-entries.ts';
+import type { Traces } from '../traces/traces.ts';
+
+/** The settings that frontends and workers share, named as in `Env`. */
+export interface CoreSettings {
+  redisUrl: string;
+  /** How long a replica may take to acknowledge a write; null if none has to. */
+  acknowledgeMs?: number | null;
+  /** A database that is migrated. */
+  databaseUrl: string;
+  /** 'test': the clock that the admin API sets. */
+  clock: Clock | 'test';
+  /** Makes spans; null: none. The caller closes it. */
+  traces?: Traces | null;
+}
+
+/** How the two kinds of process differ in what they share. */
+interface CoreRole {
+  /** Whether this process does due work. */
+  worker: boolean;
+  pool: PoolOptions;
+  /** The guard's own connections; without it the guard uses `pool`. */
+  guardPool?: PoolOptions;
+  /** See `RedisGuardOptions.acknowledged`. Called after `start`. */
+  acknowledged?: () => ReadonlyMap<number, string>;
+}
+
+/** The connections and services of one process that its features share. */
+export interface Core {
+  log: Log;
+  traces: Traces | null;
+  pool: Pool;
+  redis: Redis;
+  guard: RedisGuards;
+  clock: Clock;
+  /** The same clock if the admin API sets it; otherwise null. */
+  testClock: TestClock | null;
+  clockSkew: ClockSkew;
+  catalogs: Catalogs;
+  changes: Changes;
+  signals: Signals;
+  wakeUp: WakeUp;
+  /** Says that a shard's outbox has something for Postgres. */
+  touched: (shard: number) => void;
+  /** See `announce`. */
+  announce: (message: string) => Promise<void>;
+  /** Has workers look for jobs. */
+  wakeJobs: () => Promise<void>;
+  /** Another pool of connections to the same database. */
+  createPool(options: PoolOptions): Pool;
+  /** A connection for the workers of queues. */
+  connectQueues(): Redis;
+  /** Has `close` call a function before it closes whatever was made earlier. */
+  onClose(close: () => unknown): void;
+  /** Resolves when Redis is connected and inspected, and the clock is right. Throws for a Redis or a database that must not be used. */
+  start(): Promise<void>;
+  /** Closes everything, the newest first. An error of one step does not prevent the following ones; the first error is thrown. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to Postgres and Redis, to one of several at least. Rejects with nothing left open. After that the caller closes the core,
+ * also if `start` rejects.
+ */
+export async function createCore(settings: CoreSettings & { log: Log }, role: CoreRole): Promise<Core> {
+  const { redisUrl, databaseUrl, acknowledgeMs = null, traces = null, log } = settings;
+  const closing = new Closing();
+  const poolOf = (options: PoolOptions): Pool => {
+    const made = createPool(databaseUrl, options);
+    closing.add(() => made.end());
+    return made;
+  };
+  const pool = poolOf(role.pool);
+  const redis = await orClose(closing, () => connectRedis(redisUrl, pool));
+  closing.add(() => redis.disconnect());
+  const logOutagesOf = logOutages(redis, log);
+  const guardPool = role.guardPool === undefined ? pool : poolOf(role.guardPool);
+
+  const catalogs = new Catalogs({ pool });
+  closing.add(() => catalogs.close());
+  const signals = new Signals(redis);
+  closing.add(() => signals.close());
+  const changes = new Changes({ pool, signals });
+  closing.add(() => changes.close());
+  const wakeUp = new WakeUp(redis);
+  closing.add(() => wakeUp.close());
+  const version = new OwnVersion(guardPool, ownVersion());
+  closing.add(() => version.close());
+  const { acknowledged } = role;
+  const guard = new RedisGuards({ redis, pool: guardPool, log, acknowledgeMs, ...(acknowledged && { acknowledged }) });
+  closing.add(() => guard.close());
+  const testClock = settings.clock === 'test' ? new TestClock({ pool, signals, worker: role.worker }) : null;
+  if (testClock !== null) closing.add(() => testClock.close());
+  const clock = testClock ?? (settings.clock as Clock);
+  const clockSkew = new ClockSkew({ redis, clock, log });
+  closing.add(() => clockSkew.close());
+  changes.listen(catalogs);
+  changes.listen({ organisationChanged: () => void guard.tenantsChanged() });
+
+  const publish = (message: string): Promise<void> => announce(redis, message);
+  return {
+    log,
+    traces,
+    pool,
+    redis,
+    guard,
+    clock,
+    testClock,
+    clockSkew,
+    catalogs,
+    changes,
+    signals,
+    wakeUp,
+    touched: (shard) => wakeUp.touched(shard),
+    announce: publish,
+    wakeJobs: () => publish(JOB_ADDED),
+    createPool: poolOf,
+    connectQueues: () => {
+      const queueRedis = createPatientRedis(firstUrl(redisUrl));
+      logOutagesOf(queueRedis);
+      closing.add(() => queueRedis.endFamily());
+      return queueRedis;
+    },
+    onClose: (close) => closing.add(close),
+    start: async () => {
+      await version.start();
+      await someReady(redis);
+      await clockSkew.start();
+      await guard.start();
+      await testClock?.start();
+    },
+    close: () => closing.close(),
+  };
+}
+
+/** Runs a part of a start; if it rejects, closes what was opened before. */
+export async function orClose<T>(opened: { close(): Promise<void> }, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    await opened.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** What has to be closed, the newest first. */
+class Closing {
+  private readonly steps: (() => unknown)[] = [];
+
+  add(step: () => unknown): void {
+    this.steps.push(step);
+  }
+
+  /** See `Core.close`. A second call closes only what was added since the first. */
+  async close(): Promise<void> {
+    const errors: unknown[] = [];
+    for (let step = this.steps.pop(); step !== undefined; step = this.steps.pop()) {
+      try {
+        await step();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
+  }
+}

@@ -1,0 +1,294 @@
+import { ConfigurationStore } from '../catalog/configuration-store.ts';
+import { Resources } from '../catalog/resources.ts';
+import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
+import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
+import { AchievementPreview } from '../engine/achievements/preview.ts';
+import { ActivityReads } from '../engine/activity/activity-reads.ts';
+import { BatchIntake } from '../engine/batches/batch-intake.ts';
+import { ClockControl } from '../engine/clock/clock-control.ts';
+import { LateEvents } from '../engine/corrections/late-events.ts';
+import { ManyReversals } from '../engine/corrections/many-reversals.ts';
+import { Reversals } from '../engine/corrections/reversals.ts';
+import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
+import { EventBatcher } from '../engine/events/event-batcher.ts';
+import { EventEngine } from '../engine/events/event-engine.ts';
+import { lookUpKeys } from '../engine/events/look-up-keys.ts';
+import { appliedReplies, persistedReplies } from '../engine/events/persisted-replies.ts';
+import { HistoryReads } from '../engine/history/history-reads.ts';
+import { ReadLimits } from '../engine/history/read-limits.ts';
+import { WrappedReads } from '../engine/history/wrapped-reads.ts';
+import { Imports } from '../engine/imports/imports.ts';
+import { Jobs } from '../engine/jobs/jobs.ts';
+import { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
+import { setsOfBoards } from '../engine/leaderboards/sets-of-boards.ts';
+import { Live } from '../engine/live/live.ts';
+import { MessageIds } from '../engine/live/message-id.ts';
+import { leftOut } from '../engine/notifications/left-out.ts';
+import { Reporter } from '../engine/notifications/reporter.ts';
+import { PointsReads } from '../engine/points/points-reads.ts';
+import { UserPoints } from '../engine/points/user-points.ts';
+import { Quarantine } from '../engine/quarantine/quarantine.ts';
+import { Recomputations } from '../engine/recomputations/recomputations.ts';
+import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
+import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
+import { StreakReads } from '../engine/streaks/streak-reads.ts';
+import { Timeline } from '../engine/timeline/timeline.ts';
+import { Hiding } from '../engine/users/hiding.ts';
+import { UserDeletion } from '../engine/users/user-deletion.ts';
+import { UserDirectory } from '../engine/users/user-directory.ts';
+import { UserExport } from '../engine/users/user-export.ts';
+import { UserProfiles } from '../engine/users/user-profiles.ts';
+import { sendTest } from '../engine/webhooks/test-delivery.ts';
+import { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
+import type { Services } from '../operations/services.ts';
+import { AdminKeys } from '../postgres/admin-keys.ts';
+import { readAudit } from '../postgres/audit/read-audit.ts';
+import { listFills } from '../postgres/boards/fills.ts';
+import { isReversalStored } from '../postgres/corrections/is-reversal-stored.ts';
+import { findKeys } from '../postgres/find-key.ts';
+import { latestJobs } from '../postgres/jobs.ts';
+import { findSessionEnds } from '../postgres/sessions/session-rows.ts';
+import { Sessions } from '../postgres/sessions/sessions.ts';
+import { isStreakCallStored } from '../postgres/streaks/is-streak-call-stored.ts';
+import { webhookSecrets } from '../postgres/webhook-secrets.ts';
+import type { FrontendCore } from './frontend-core.ts';
+import { systemState } from './system-state.ts';
+
+/** Some of the services that operations are handed. */
+type Feature<Names extends keyof Services> = Pick<Services, Names>;
+
+/** All features of a frontend. Each is made from the core alone; what two of them need is in the core. */
+export function createServices(core: FrontendCore, live: Live): Services {
+  return {
+    ...createEvents(core),
+    ...createUsers(core),
+    ...createAchievements(core),
+    ...createPoints(core),
+    ...createStreaks(core),
+    ...createLeaderboards(core),
+    ...createCorrections(core),
+    ...createHistory(core),
+    live,
+    ...createWebhooks(core),
+    ...createConfiguration(core),
+    ...createAdministration(core),
+  };
+}
+
+/** Taking events, one by one and in batches, and looking after those that were not applied or stored. */
+function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quarantine' | 'deadLetters'> {
+  const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveryHints } = core;
+  const batcher = new EventBatcher({
+    redis,
+    clock,
+    scripts,
+    findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
+    lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
+    idempotencyKeysPerDay: core.settings.idempotencyKeysPerDay,
+    onCall: core.metrics.called,
+  });
+  return {
+    events: new EventEngine({
+      catalogs,
+      batcher,
+      ids,
+      clock,
+      overloaded,
+      late: new LateEvents({ redis, pool, clock, log }),
+    }),
+    batches: new BatchIntake({
+      redis,
+      catalogs,
+      clock,
+      ids,
+      withAddress: (tenantNo, userIds) => users.withAddress(tenantNo, userIds),
+      onAccepted: (shard) => core.batchWakeUp.touched(shard),
+      overloaded,
+    }),
+    quarantine: new Quarantine({
+      redis,
+      pool,
+      scripts,
+      clock,
+      findPersisted: (tenantNo, events) => appliedReplies({ redis, pool }, tenantNo, events),
+      recordAudit,
+    }),
+    deadLetters: new DeadLetters({
+      redis,
+      pool,
+      clock,
+      reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
+      onRetried: (shard) => {
+        core.touched(shard);
+        deliveryHints.queued();
+      },
+    }),
+  };
+}
+
+/** Users: what is known about them, and changing, importing, exporting and deleting them. */
+function createUsers(
+  core: FrontendCore,
+): Feature<
+  'users' | 'profiles' | 'hiding' | 'directory' | 'userExport' | 'timeline' | 'activity' | 'deletion' | 'imports'
+> {
+  const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
+  const setsOfTenant = (tenantNo: number): Promise<string[]> => setsOfBoards({ redis, pool, clock }, tenantNo);
+  const hiding = new Hiding({ redis, pool, scripts, setsOfBoards: setsOfTenant, clock });
+  return {
+    users,
+    hiding,
+    profiles: new UserProfiles({ reads: users, scripts, hiding, clock, controlShare }),
+    directory: new UserDirectory({ redis, pool, caughtUp, controlShare }),
+    userExport: new UserExport({ redis, pool, users, clock, controlShare, recordAudit }),
+    timeline: new Timeline({ pool, users: core.usersWithHistory }),
+    activity: new ActivityReads({ redis, pool, clock, caughtUp }),
+    deletion: new UserDeletion({
+      redis,
+      scripts,
+      keys: applicationKeys,
+      setsOfBoards: setsOfTenant,
+      recordAudit,
+    }),
+    imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
+  };
+}
+
+function createAchievements(
+  core: FrontendCore,
+): Feature<'achievements' | 'achievementPreview' | 'completion' | 'backdatings'> {
+  const { redis, pool, scripts, clock, users, caughtUp } = core;
+  return {
+    achievements: new AchievementReads({ redis, users }),
+    achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
+    completion: new AchievementCompletion({ scripts, clock }),
+    backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
+  };
+}
+
+function createPoints(core: FrontendCore): Feature<'points' | 'userPoints'> {
+  const { redis, pool, clock, caughtUp } = core;
+  return {
+    points: new PointsReads({ redis, pool, clock, caughtUp }),
+    userPoints: new UserPoints({ pool, users: core.usersWithHistory, clock }),
+  };
+}
+
+function createStreaks(core: FrontendCore): Feature<'streaks' | 'streakRankings' | 'streakAdmin'> {
+  const { redis, pool, scripts, clock, users, recordAudit, persisted } = core;
+  return {
+    streaks: new StreakReads({ redis, pool, users: core.usersWithHistory, clock }),
+    streakRankings: new StreakRankings({ redis, pool: core.historyPool, clock }),
+    streakAdmin: new StreakAdmin({
+      pool,
+      users,
+      scripts,
+      isStored: (callId) => isStreakCallStored(pool, callId),
+      clock,
+      recordAudit,
+      persisted,
+    }),
+  };
+}
+
+function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'boardFills'> {
+  const { redis, pool, clock, users, past } = core;
+  return {
+    leaderboards: new LeaderboardReads({ redis, users, clock, past }),
+    boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
+  };
+}
+
+/** Reversing events and computing again what they led to. */
+function createCorrections(core: FrontendCore): Feature<'reversals' | 'manyReversals' | 'recomputations'> {
+  const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
+  const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);
+  const reversals = new Reversals({ pool, scripts, isStored, clock, recordAudit, persisted });
+  return {
+    reversals,
+    manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
+    recomputations: new Recomputations({ pool, clock, wake: wakeJobs }),
+  };
+}
+
+function createHistory(core: FrontendCore): Feature<'history' | 'wrapped'> {
+  const { redis, historyPool: pool, clock, past, controlShare, usersWithHistory: users } = core;
+  const limits = new ReadLimits();
+  return {
+    history: new HistoryReads({ pool, limits, users }),
+    wrapped: new WrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
+  };
+}
+
+/** The live streams. They listen to the organisation's changes, so they are made before these are followed. */
+export function createLive(core: FrontendCore): Live {
+  const { redis, pool, catalogs, tenants, controlShare, clock, ids, changes, log } = core;
+  const live = new Live({
+    redis,
+    catalogs,
+    findKeys: (prefixes) => findKeys(pool, prefixes),
+    findSessionEnds: (hashes) => findSessionEnds(pool, hashes),
+    tenants,
+    controlShare,
+    clock,
+    limits: core.settings.liveLimits,
+    ids: MessageIds.of(ids),
+    log,
+  });
+  core.onClose(() => live.close());
+  core.metrics.watchLive(live);
+  changes.listen({ organisationChanged: live.organisationChanged });
+  return live;
+}
+
+function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhookDeliveries' | 'testWebhook'> {
+  const { pool, clock, deliveryHints, wakeJobs } = core;
+  const deliveries = { pool, clock, onQueued: () => deliveryHints.queued(), wake: wakeJobs };
+  return {
+    webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
+    webhookDeliveries: new WebhookDeliveries(deliveries),
+    testWebhook: (own, asked) => sendTest(deliveries, own, asked),
+  };
+}
+
+function createConfiguration(core: FrontendCore): Feature<'catalogs' | 'configuration' | 'resources'> {
+  const { pool, announce, clock, catalogs } = core;
+  const { webhookAllowPrivate } = core.settings;
+  return {
+    catalogs,
+    configuration: new ConfigurationStore({ pool, announce, clock, catalogs }),
+    resources: new Resources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
+  };
+}
+
+/** Tenants and keys, and what administrators see of the installation. */
+function createAdministration(
+  core: FrontendCore,
+): Feature<
+  | 'tenants'
+  | 'applicationKeys'
+  | 'adminKeys'
+  | 'sessions'
+  | 'clock'
+  | 'testClock'
+  | 'environment'
+  | 'system'
+  | 'jobs'
+  | 'audit'
+  | 'recordAudit'
+> {
+  const { redis, pool, announce, clock, testClock, guard, wakeJobs } = core;
+  return {
+    tenants: core.tenants,
+    applicationKeys: core.applicationKeys,
+    adminKeys: new AdminKeys({ pool, announce, clock }),
+    sessions: new Sessions({ pool, announce, clock }),
+    clock,
+    testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
+    environment: { ...core.settings.environment, priority: 1 },
+    system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
+    jobs: new Jobs({ pool, clock, wake: wakeJobs }),
+    audit: { read: (query) => readAudit(pool, query) },
+    recordAudit: core.recordAudit,
+  };
+}

@@ -1,0 +1,153 @@
+import type { Pool } from 'pg';
+import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../env.ts';
+import { BacklogWatch } from '../engine/events/backlog-watch.ts';
+import { KeyedIds } from '../engine/ids/keyed-ids.ts';
+import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
+import type { LiveLimits } from '../engine/live/connection-limits.ts';
+import { CaughtUp } from '../engine/persisted/caught-up.ts';
+import { untilPersisted } from '../engine/persisted/until-persisted.ts';
+import { Scripts } from '../engine/scripts.ts';
+import { CaughtUpUsers } from '../engine/users/caught-up-users.ts';
+import { UserReads } from '../engine/users/user-reads.ts';
+import type { Log } from '../log/log.ts';
+import { ApplicationKeys } from '../postgres/application-keys.ts';
+import { AuditTrail, type RecordAudit } from '../postgres/audit/audit-trail.ts';
+import { Tenants } from '../postgres/tenants.ts';
+import { DeliveryHints } from '../redis/delivery-hints.ts';
+import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
+import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
+import { FrontendMetrics } from './frontend-metrics.ts';
+import { watchRedisServers } from './redis-server-metrics.ts';
+
+type FrontendEnv = Pick<Env, 'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment'>;
+
+/** The settings of a frontend, named as in `Env`. */
+export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
+  backlogLimit: Env['backlogLimit'];
+  backlogLimitBytes?: Env['backlogLimitBytes'];
+  /** How many live streams this process carries; any number by default. */
+  liveLimits?: LiveLimits;
+}
+
+/** What the features of a frontend share. */
+export interface FrontendCore extends Core {
+  settings: FrontendEnv & { liveLimits: LiveLimits };
+  metrics: FrontendMetrics;
+  /** For reads of history, see `HISTORY_POOL`. */
+  historyPool: Pool;
+  ids: KeyedIds;
+  tenants: Tenants;
+  /** The share of users that the organisation keeps in the control group. */
+  controlShare: () => number;
+  backlog: BacklogWatch;
+  /** Asked before anything is written that is stored later. Throws if the clock is wrong. */
+  overloaded: () => boolean;
+  scripts: Scripts;
+  batchWakeUp: WakeUp;
+  deliveryHints: DeliveryHints;
+  recordAudit: RecordAudit;
+  applicationKeys: ApplicationKeys;
+  users: UserReads;
+  caughtUp: CaughtUp;
+  usersWithHistory: CaughtUpUsers;
+  past: KeptRuns;
+  /** Resolves when Postgres holds what was written for a tenant so far; 503 if that takes too long. */
+  persisted: (tenantNo: number) => Promise<void>;
+}
+
+/** Postgres connections of one frontend: reads and admin work; events do not use them. */
+const POOL_SIZE = 10;
+/** Twice this is the longest that a Postgres that hangs keeps a request waiting: for a connection, and for an answer. */
+const POSTGRES_TIMEOUT_MS = 5_000;
+
+/**
+ * Those of reads of history: they leave the others to what is quick. Postgres itself ends a statement that takes too long, since
+ * it would go on when nobody waits for it any more. Each reads by indexes, in one process: beside one user with very many events
+ * Postgres expects as many of others, and would go through whole tables, or spend more on parallel workers and on compiling
+ * than on the read.
+ */
+const HISTORY_POOL = {
+  max: 6,
+  timeoutMs: POSTGRES_TIMEOUT_MS,
+  settings: {
+    statement_timeout: `${POSTGRES_TIMEOUT_MS}`,
+    enable_seqscan: 'off',
+    max_parallel_workers_per_gather: '0',
+    jit: 'off',
+  },
+};
+
+/** Those of the guard, which may have to rebuild Redis: some of its statements take longer than a request may wait. */
+const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
+
+/** Connects a frontend and starts its core. Rejects with nothing left open; after that the caller closes it. */
+export async function createFrontendCore(settings: FrontendSettings & { log: Log }): Promise<FrontendCore> {
+  let scripts: Scripts | undefined;
+  const core = await createCore(settings, {
+    worker: false,
+    pool: { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS },
+    guardPool: GUARD_POOL,
+    acknowledged: () => scripts!.acknowledged,
+  });
+  return orClose(core, async () => {
+    const shared = createShared(core, settings);
+    ({ scripts } = shared);
+    await core.start();
+    return { ...core, ...shared, ids: await KeyedIds.of(core.pool) };
+  });
+}
+
+/** What a frontend has and a worker has not. */
+function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore, keyof Core | 'ids'> {
+  const { redis, pool, clock, clockSkew, announce, changes, traces, log } = core;
+  const { backlogLimit, backlogLimitBytes = Infinity } = settings;
+  const metrics = new FrontendMetrics();
+  metrics.watchClock(clockSkew);
+  watchRedisServers(metrics.registry, core.guard);
+  const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
+  core.onClose(() => batchWakeUp.close());
+  const deliveryHints = new DeliveryHints(core.signals);
+  core.onClose(() => deliveryHints.close());
+  const backlog = new BacklogWatch({ redis, backlogLimit, backlogLimitBytes });
+  core.onClose(() => backlog.stop());
+  const overloaded = (): boolean => {
+    clockSkew.refuse();
+    return backlog.exceeded();
+  };
+  const tenants = new Tenants({
+    pool,
+    announce,
+    clock,
+    onFailed: (error) => log.warn({ err: error }, 'the tenants could not be read; trying again'),
+  });
+  core.onClose(() => tenants.close());
+  changes.listen({ organisationChanged: () => void tenants.organisationChanged() });
+  const trail = new AuditTrail({ pool, clock, log });
+  core.onClose(() => trail.close());
+  const users = new UserReads(redis);
+  const caughtUp = new CaughtUp({ redis, pool });
+  return {
+    settings: {
+      idempotencyKeysPerDay: settings.idempotencyKeysPerDay ?? IDEMPOTENCY_KEYS_PER_DAY,
+      webhookAllowPrivate: settings.webhookAllowPrivate ?? false,
+      environment: settings.environment ?? ENVIRONMENT,
+      liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
+    },
+    metrics,
+    historyPool: core.createPool(HISTORY_POOL),
+    tenants,
+    controlShare: () => tenants.organisation().controlShare,
+    backlog,
+    overloaded,
+    scripts: new Scripts({ redis, clock, onWritten: core.touched, overloaded, traces }),
+    batchWakeUp,
+    deliveryHints,
+    recordAudit: trail.record,
+    applicationKeys: new ApplicationKeys({ pool, announce, clock }),
+    users,
+    caughtUp,
+    usersWithHistory: new CaughtUpUsers({ redis, caughtUp }),
+    past: new KeptRuns(pool),
+    persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),
+  };
+}

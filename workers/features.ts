@@ -1,0 +1,247 @@
+import type { Notification } from '../src/domain/notification.ts';
+import { AchievementEmails } from '../src/engine/notifications/due/emails/achievement-emails.ts';
+import { EmailRounds } from '../src/engine/notifications/due/emails/email-rounds.ts';
+import { Anniversaries } from '../src/engine/achievements/anniversaries.ts';
+import { BackdatingEngine } from '../src/engine/achievements/backdate.ts';
+import { YearCounts } from '../src/engine/achievements/year-counts.ts';
+import { AuditRetention } from '../src/engine/audit/audit-retention.ts';
+import { BatchProcessor } from '../src/engine/batches/batch-processor.ts';
+import { clockPass } from '../src/engine/clock/clock-pass.ts';
+import { LateEvents } from '../src/engine/corrections/late-events.ts';
+import { lookUpKeys } from '../src/engine/events/look-up-keys.ts';
+import { KeyAgeing } from '../src/engine/idempotency/key-ageing.ts';
+import { JobRunner } from '../src/engine/jobs/job-runner.ts';
+import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
+import { BoardFilling } from '../src/engine/leaderboards/fill-boards.ts';
+import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
+import { Announcements } from '../src/engine/notifications/due/announcements.ts';
+import { BoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
+import { PersonalBoosts } from '../src/engine/notifications/due/personal-boosts.ts';
+import { Places } from '../src/engine/notifications/due/places.ts';
+import { Publisher } from '../src/engine/notifications/due/publisher.ts';
+import { Windows } from '../src/engine/notifications/due/windows.ts';
+import { leftOut } from '../src/engine/notifications/left-out.ts';
+import { LiveAudience } from '../src/engine/notifications/live-audience.ts';
+import { Reporter } from '../src/engine/notifications/reporter.ts';
+import { EventPartitionsAhead } from '../src/engine/partitions/event-partitions-ahead.ts';
+import { EventRetention, PartitionDropping } from '../src/engine/partitions/event-retention.ts';
+import { Persister } from '../src/engine/persist/persister.ts';
+import { sayWhatIsSetAside } from '../src/engine/persist/set-aside.ts';
+import { TimePayments } from '../src/engine/points/time-payments.ts';
+import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
+import { Recomputing } from '../src/engine/recomputations/recomputing.ts';
+import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
+import { Schedule, type PassOutcome } from '../src/engine/schedule/schedule.ts';
+import { settled } from '../src/engine/schedule/settled.ts';
+import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
+import { MessageLog } from '../src/engine/webhooks/message-log.ts';
+import { Resends } from '../src/engine/webhooks/resends.ts';
+import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
+import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
+import { exclusively } from '../src/postgres/exclusively.ts';
+import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
+import type { Delivery } from './delivery.ts';
+import { batchWorker } from './jobs/batch.ts';
+import { persistWorker } from './jobs/persist.ts';
+import { jobWorker } from './jobs/run-jobs.ts';
+import { scheduleWorker } from './jobs/schedule.ts';
+import type { Rounds } from './rounds.ts';
+import { watchOutbox } from './watch.ts';
+import type { WorkerCore, WorkersOptions } from './worker-core.ts';
+
+/** How much of the backlog that is allowed a sweep may fill. */
+const SWEEP_AHEAD = 0.4;
+
+/** How soon after rows were persisted it is looked whether they made something due: under load, once in this time. */
+const STORED_WITHIN_MS = 1_000;
+
+/** Days after which a used idempotency key is kept in the compact form. Retries come within minutes, those of a device that was off within days. */
+const IDEMPOTENCY_HOT_DAYS = 7;
+
+/** Held by the worker process that does what falls due. */
+const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
+
+/** Other parts of the worker, and its settings. */
+interface With {
+  delivery: Delivery;
+  persister: Persister;
+  jobs: Rounds;
+  options: WorkersOptions;
+}
+
+/** Moving outboxes to Postgres. */
+export function createPersisting(
+  core: WorkerCore,
+  { delivery, options }: Pick<With, 'delivery' | 'options'>,
+): { persister: Persister; close(): Promise<unknown> } {
+  const { redis, pool, guard, catalogs, clock, log, traces, ending } = core;
+  const { metrics, onStep, keepMs = 0 } = options;
+  const persister = new Persister({
+    redis,
+    pool,
+    gate: guard,
+    keepMs,
+    reporter: new Reporter({
+      pool,
+      catalogs,
+      clock,
+      live: new LiveAudience(() => listenedTenants(redis)),
+      onLeftOut: leftOut({ redis, log }),
+    }),
+    onReported: delivery.queued,
+    onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+    // Users in a zone that was not known, or who are paid for time.
+    onStored: () => core.woken.schedule?.wake(STORED_WITHIN_MS),
+    ...(metrics && { onTransaction: metrics.stored }),
+    traces,
+    ...(onStep && { onStep }),
+  });
+  const worker = persistWorker({ redis: core.queueRedis, persister, log, ending });
+  const stopWatching = watchOutbox({ redis, persister, log, ending });
+  return { persister, close: () => Promise.all([worker.close(), stopWatching()]) };
+}
+
+/** Long work that administrators ask for. */
+export function createJobs(
+  core: WorkerCore,
+  { delivery, persister, options }: Pick<With, 'delivery' | 'persister' | 'options'>,
+): Rounds {
+  const { redis, pool, clock, testClock, log, ending, onFailed } = core;
+  const { onJobMoment: onMoment, jobLeaseMs: leaseMs } = options;
+  // Under the test clock a caller waits for what was switched on.
+  const settle = testClock === null ? {} : { settleMs: 500 };
+  const onWritten = (shard: number): void => void persister.drain(shard, ending).catch(() => undefined);
+  const users = { redis, pool, clock, onWritten, onFailed };
+  const wakeSchedule = (): void => core.woken.schedule?.wake();
+  return jobWorker({
+    runner: new JobRunner({
+      pool,
+      onFailed,
+      onMoment,
+      ...(leaseMs !== undefined && { leaseMs }),
+      works: [
+        new BackdatingEngine({ ...users, ...settle }),
+        new BoardFilling({ ...users, onFilled: wakeSchedule, ...settle }),
+        new Recomputing(users),
+        new Resends({ pool, clock, onQueued: delivery.queued }),
+        new PartitionDropping({ pool, onDropped: wakeSchedule }),
+      ],
+    }),
+    mayStep: core.isClockRight,
+    log,
+    ending,
+    ...(testClock !== null && { everyMs: 200 }),
+  });
+}
+
+/** Batches of events that frontends queued. */
+export function createBatches(core: WorkerCore, options: WorkersOptions): { close(): Promise<void> } {
+  const { redis, pool, catalogs, ids, clock, log, traces, ending, queueRedis } = core;
+  const { onBatchMoment, idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY } = options;
+  const processor = new BatchProcessor({
+    redis,
+    catalogs,
+    ids,
+    lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
+    late: new LateEvents({ redis, pool, clock, log }),
+    idempotencyKeysPerDay,
+    onWritten: core.touched,
+    onRefused: ({ id, tenantNo }, events) =>
+      log.info({ batch: id, tenantNo, events }, 'some events of a batch were refused'),
+    traces,
+    ...(onBatchMoment && { onMoment: onBatchMoment }),
+  });
+  return batchWorker({ redis, queueRedis, processor, log, ending });
+}
+
+/** What falls due by the clock. One process at a time does it. */
+export function createSchedule(core: WorkerCore, { delivery, persister, jobs, options }: With): Rounds {
+  const { redis, pool, guard, clock, testClock, log, traces, ending, isClockRight } = core;
+  const schedule = new Schedule({
+    kinds: [
+      ...scheduledRewards(core, options),
+      ...scheduledNotifications(core, { delivery, options }),
+      ...scheduledUpkeep(core, { jobs, options }),
+    ],
+    clock,
+    settled: (signal) => settled({ redis, pool, persister }, signal),
+    onTrouble: (kind, error) => core.failed(kind, {}, error),
+    traces,
+  });
+  options.metrics?.watchSchedule(schedule);
+  const pass = async (): Promise<PassOutcome | null> => {
+    // What is due is read from Redis as well, so from one that is whole.
+    if (!guard.isWhole || !isClockRight()) return null;
+    const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
+      const signal = AbortSignal.any([ending, lost, guard.closes]);
+      return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
+    });
+    if (outcome === null) schedule.forget();
+    return outcome;
+  };
+  const rounds = scheduleWorker({ pass, untilNextMs: (withinMs) => schedule.untilNextMs(withinMs), log, ending });
+  core.woken.schedule = rounds;
+  return rounds;
+}
+
+// What falls due by the clock; a kind a line. At the same time the first of the list goes first.
+
+function scheduledRewards(core: WorkerCore, { backlogLimit }: WorkersOptions): ScheduledWork[] {
+  const { redis, pool, catalogs, testClock, onFailed, touched: onWritten } = core;
+  const maxAhead = backlogLimit === undefined ? {} : { maxAhead: Math.floor(SWEEP_AHEAD * backlogLimit) };
+  const payments = new TimePayments({ redis, catalogs, onWritten });
+  const counts = new YearCounts({ redis, catalogs, onWritten });
+  return [
+    new StreakSweep({ redis, pool, catalogs, onFailed, ...maxAhead, onWritten }),
+    new TimeTriggers({ pool, payments, onFailed }),
+    new Anniversaries({ pool, counts, onFailed }),
+    new BoardsDue({ redis, pool, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
+    new StraySets({ redis, pool, onFailed }),
+  ];
+}
+
+function scheduledNotifications(
+  core: WorkerCore,
+  { delivery, options }: Pick<With, 'delivery' | 'options'>,
+): ScheduledWork[] {
+  const { redis, pool, catalogs, clock, onFailed } = core;
+  const observed = options.onPublishStep && { onStep: options.onPublishStep };
+  const publisher = new Publisher({ pool, catalogs, onMade: () => delivery.queued(), ...observed });
+  // Live streams take what comes of records from those; what the clock makes is announced to them.
+  const announced = (made: readonly Notification[]): void => {
+    delivery.queued();
+    void announceLive(redis, made);
+  };
+  const announcing = new Publisher({
+    pool,
+    catalogs,
+    onMade: announced,
+    live: { tenants: () => listenedTenants(redis), clock },
+    ...observed,
+  });
+  const rankings = new BoardRankings(redis);
+  return [
+    // Places before windows: a rank that waits in one that ends now is the one of now.
+    new Places({ publisher, redis, onFailed }),
+    new Windows({ publisher, rankings, onFailed }),
+    new Announcements({ publisher: announcing, redis, rankings, onFailed }),
+    new PersonalBoosts({ publisher: announcing, onFailed }),
+    new EmailRounds({ publisher: announcing, onFailed }),
+    new AchievementEmails({ publisher: announcing, onFailed }),
+  ];
+}
+
+/** Ageing, erasing and deleting what is old. */
+function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' | 'options'>): ScheduledWork[] {
+  const { redis, pool, onFailed } = core;
+  const { idempotencyHotDays = IDEMPOTENCY_HOT_DAYS, eventRetentionDays = null } = options;
+  const { auditRetentionDays = AUDIT_RETENTION_DAYS, webhookLogDays = WEBHOOK_LOG_DAYS } = options;
+  return [
+    new KeyAgeing({ redis, pool, onFailed, hotDays: idempotencyHotDays }),
+    new SecretErasure({ pool }),
+    new EventPartitionsAhead({ pool }),
+    new EventRetention({ pool, days: eventRetentionDays, onAdded: () => jobs.wake() }),
+    new AuditRetention({ pool, days: auditRetentionDays }),
+    new MessageLog({ pool, days: webhookLogDays }),
+  ];
+}
