@@ -30,6 +30,9 @@ export function ago(iso: string | null | undefined, nowMs = serverNowMs()): stri
   return RELATIVE.format(Math.round(ms / size), unit);
 }
 
+/** Like `ago`, of a time that never follows a test clock, such as the start of a process. */
+export const agoInRealTime = (iso: string): string => ago(iso, Date.now());
+
 /** A calendar day, `YYYY-MM-DD`, so many days from another. */
 export const dayAfter = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);

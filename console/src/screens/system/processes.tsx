@@ -1,5 +1,5 @@
 import type { ServerMetrics } from '../../api/metrics.ts';
-import { ago, bytes, number } from '../../ui/format.ts';
+import { agoInRealTime, bytes, number } from '../../ui/format.ts';
 import { Panel, Tag } from '../../ui/parts.tsx';
 
 const NAMES = {
@@ -45,7 +45,7 @@ export function Processes({ metrics }: { metrics: ServerMetrics | undefined }) {
                 memory !== undefined && bytes(memory),
                 cpu !== undefined && `${number(Math.round(cpu))} s of CPU`,
                 busy !== undefined && `${number(Math.round(busy * 100))}% busy`,
-                started !== undefined && `started ${ago(new Date(started * 1_000).toISOString())}`,
+                started !== undefined && `started ${agoInRealTime(new Date(started * 1_000).toISOString())}`,
               ]
                 .filter((fact) => fact !== false)
                 .join(' · ')}
