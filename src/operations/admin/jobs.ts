@@ -61,7 +61,7 @@ export const adminJobsRetry = operation({
   mayConflict: true,
   summary: 'Run a job again that failed or was cancelled, or at once if it waits after an error',
   description: `After an error a job is tried again by itself, after 0.25 s at first and after 30 s at most. A resend goes on where it was; the
-others begin anew, which changes nothing of what is done. 409 if it is done, if it runs without an error, or if it is a recomputation
+others start again from the beginning, which changes nothing that is done. 409 if it is done, if it runs without an error, or if it is a recomputation
 that was cancelled: plan that again.`,
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownJob },
