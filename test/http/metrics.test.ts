@@ -75,12 +75,12 @@ test('refusals are counted by reason, those of keys by what was wrong with the k
   const refused = (reason: string) => valueOf('laurel_http_refusals_total', `reason="${reason}"`);
   await laurel.app.get('/v1/leaderboards', { key: null });
   await laurel.app.get('/v1/leaderboards', { key: 'no_such.key-key-key' });
-  const notFound = (await refused('not_found')) ?? 0;
+  const unknownPath = (await refused('unknown_path')) ?? 0;
   await fetch(`${laurel.appUrl}/nowhere`);
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'u' } });
   expect(await refused('key_missing')).toBe(1);
   expect(await refused('key_unknown')).toBe(1);
-  expect(await refused('not_found')).toBe(notFound + 1);
+  expect(await refused('unknown_path')).toBe(unknownPath + 1);
   expect(await refused('unprocessable')).toBe(1);
 });
 

@@ -14,8 +14,9 @@ export const AdminSession = Type.Object({
   csrfToken: Nullable(Type.String()),
   /** The server's time. */
   now: Type.String({ format: 'date-time' }),
-  /** Whether the time can be set through the Admin API, so that it may not be the real one. */
-  testClock: Type.Boolean(),
+  testClock: Type.Boolean({
+    description: 'Whether the Admin API can set the time, so that `now` may not be the real time.',
+  }),
 });
 export type AdminSession = Static<typeof AdminSession>;
 
