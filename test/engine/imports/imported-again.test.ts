@@ -101,6 +101,8 @@ test('after an import, 30 more days of the same events give the same figures as 
     { customerId: there, name: 'Before' },
     { customerId: here, name: 'After' },
   ]);
+  // The rebuild before this test closed the shards of the new tenants too. They open one by one.
+  await expect.poll(async () => (await fetch(`${laurel.adminUrl}/readyz`)).json()).toEqual({ status: 'ready' });
   await configure(CATALOG, there);
   const importedAt = await happenInAll(laurel, { tenantIds: [there], seed: 5, from: next, days: 45 });
   await configure(CATALOG, here);
