@@ -141,7 +141,7 @@ export class StreakRankings {
 
 /** The users with the longest streaks of those that were added. */
 class Best {
-  private readonly users = new Map<string, Ranking[number]>();
+  private users = new Map<string, Ranking[number]>();
 
   /** Keeps the longest streak of a user. */
   add(userId: string, { name }: UserState, streakLength: number): void {
@@ -149,12 +149,15 @@ class Best {
       this.users.set(userId, { userId, name, streakLength });
   }
 
+  /** The longest first. Forgets the others: each page sorts only what it added, also if thousands of users are equal. */
   rows(): Ranking {
-    return [...this.users.values()]
+    const rows = [...this.users.values()]
       .toSorted(
         (a, b) => b.streakLength - a.streakLength || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
       )
       .slice(0, MOST_RANKED);
+    this.users = new Map(rows.map((row) => [row.userId, row]));
+    return rows;
   }
 
   /** The length that another user must exceed; 0 as long as there is room. */
