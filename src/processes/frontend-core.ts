@@ -55,16 +55,15 @@ export interface FrontendCore extends Core {
   persisted: (tenantNo: number) => Promise<void>;
 }
 
-/** Postgres connections of one frontend: reads and admin work; events do not use them. */
+/** Postgres connections of one frontend, for reads and admin work. Events do not use them. */
 const POOL_SIZE = 10;
-/** Twice this is the longest that a Postgres that hangs keeps a request waiting: for a connection, and for an answer. */
+/** A Postgres that hangs delays a request by at most twice this: once for a connection, once for the response. */
 const POSTGRES_TIMEOUT_MS = 5_000;
 
 /**
- * Those of reads of history: they leave the others to what is quick. Postgres itself ends a statement that takes too long, since
- * it would go on when nobody waits for it any more. Each reads by indexes, in one process: beside one user with very many events
- * Postgres expects as many of others, and would go through whole tables, or spend more on parallel workers and on compiling
- * than on the read.
+ * A separate pool for history reads, so that slow ones do not block quick ones. `statement_timeout` ends a statement in Postgres even
+ * if no client waits for it any longer. Sequential scans, parallel workers and JIT are off: once one user has very many events, the
+ * planner expects as many of every user, and would scan whole tables or spend more on parallel workers and compiling than on the read.
  */
 const HISTORY_POOL = {
   max: 6,

@@ -11,20 +11,20 @@ const CHANNELS = {
 
 export type SignalKind = keyof typeof CHANNELS;
 
-/** Takes the message of a signal, or null if signals may have been lost: then the listener looks for itself. */
+/** Receives the message of a signal, or null if signals may have been lost; the listener then checks for itself. */
 export type SignalListener = (message: string | null) => void;
 
 /**
- * Says that there is work, or that something changed, in all processes. A signal is only a hint: what it is about is stored before, and every
- * listener also finds it without the signal, later. So publishing never rejects and is never retried.
+ * Announces work or a change to all processes. A signal is only a hint: the work is stored first, and listeners also find it later
+ * without the signal. So publishing never rejects and is never retried.
  */
 export async function publishSignal(redis: Redis, kind: SignalKind, message: string): Promise<void> {
   await redis.publish(CHANNELS[kind], message).catch(() => undefined);
 }
 
 /**
- * The signals of all processes, over one connection of this process. It subscribes only to the kinds that somebody listens to. Each time
- * the subscription is made, all listeners are called with null.
+ * Receives the signals of all processes over one connection. Subscribes only to kinds that have listeners. After each new subscription
+ * it calls all listeners with null.
  */
 export class Signals {
   private readonly redis: Redis;

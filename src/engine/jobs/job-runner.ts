@@ -32,15 +32,15 @@ export interface JobWork<J extends Job = Job> {
   settleMs?: number;
   /** A slice that takes longer counts as failed; ms. */
   patienceMs?: number;
-  /** Between two slices a job rests as long as a slice took, so that others have half of what it uses; it takes turns anyway. */
+  /** Whether a job pauses after each slice for as long as the slice took, so that it uses at most half of the capacity. */
   rests?: boolean;
-  /** A slice that recorded nothing waits for something else; the job is looked at again after so long; ms. */
+  /** Delay before the next slice if a slice recorded nothing because the job waits for something else; ms. */
   waitMs?: number;
   /** Called when the progress of a slice is recorded. */
   onRecorded?: (progress: Progress) => void;
   /**
-   * Does a bounded part of the job, from its cursor on, and records it. It may be repeated after a crash, so what it does before it
-   * records must be harmless to repeat. A slice that records nothing waits for something else.
+   * Does a bounded part of the job, starting at its cursor, and records it. A crash may repeat the slice, so everything it does before
+   * it records must be idempotent. A slice that records nothing waits for something else.
    */
   slice(job: J, record: RecordSlice): Promise<void>;
 }
@@ -72,10 +72,10 @@ const LAST_BACKOFF_MS = 30_000;
 const MOST_ERROR = 500;
 
 /**
- * Runs jobs slice by slice. The `jobs` table is the truth: a lease of a few seconds gives a job to one worker, which renews the
- * lease while a slice takes long, and gives it up with every slice. So a worker that dies holds a job up for one lease at most; jobs
- * take turns; a slice that ran twice, because its lease ended, is recorded once. A failed slice is tried again with increasing pauses until it
- * succeeds or somebody cancels the job: what is broken is usually mended outside of it.
+ * Runs jobs slice by slice. The `jobs` table is the source of truth. A lease gives a job to one worker, which renews the lease during a
+ * long slice and releases it after each slice, so jobs take turns. A worker that dies delays its job by one lease at most. If a lease
+ * expires and the slice runs twice, only one run is recorded. A failed slice is retried with backoff until it succeeds or the job is
+ * cancelled, because its cause is usually fixed outside the job.
  */
 export class JobRunner {
   private readonly options: JobRunnerOptions;
@@ -90,8 +90,8 @@ export class JobRunner {
   }
 
   /**
-   * Does a slice of the job that has waited for the longest time. False: none may be worked on now. Rejects where Redis or Postgres does not
-   * answer, which is no fault of the job; a slice that fails is reported, and stored with the job.
+   * Runs a slice of the job that has waited longest. Resolves to false if no job is due. Rejects if Redis or Postgres is unavailable,
+   * which does not count as a failure of the job. Any other failure is reported and stored with the job.
    */
   async step(): Promise<boolean> {
     const { pool, leaseMs = LEASE_MS, onMoment } = this.options;
@@ -106,7 +106,7 @@ export class JobRunner {
     return true;
   }
 
-  /** How long it is until a job may be worked on, ms; not above 0: one may be now. `null`: there is no job. */
+  /** Time until a job is due, in ms; 0 or less if one is due now, `null` if there is no open job. */
   untilNextMs(): Promise<number | null> {
     return untilNextJobMs(this.options.pool, this.kinds);
   }
@@ -134,7 +134,7 @@ export class JobRunner {
     work.onRecorded?.(progress);
   }
 
-  /** Renews the lease while `call` takes long. A call that takes longer than its kind may is given up: it can record nothing more. */
+  /** Renews the lease while `call` runs. Abandons a call that exceeds its kind's `patienceMs`; it can then no longer record. */
   private async withinLease(job: LeasedJob, call: () => Promise<void>): Promise<void> {
     const { pool, leaseMs = LEASE_MS } = this.options;
     const { patienceMs = PATIENCE_MS } = this.works.get(job.kind)!;
