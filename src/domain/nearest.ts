@@ -1,7 +1,7 @@
 /** Longer names have no suggestion. */
 const MOST_LENGTH = 64;
 /** Most candidates that one name is compared with: a caller may send many unknown keys, and a catalog may have thousands. */
-const MOST_COMPARED = 500;
+const MOST_COMPARED = 100;
 /** A key differs less from the one that was meant than a field does. */
 const KEY_SHARE = 0.4;
 
@@ -19,7 +19,7 @@ export function nearest(name: string, candidates: Iterable<string>, share: numbe
     if (Math.abs(name.length - candidate.length) > most || candidate.length > MOST_LENGTH) continue;
     compared += 1;
     if (compared > MOST_COMPARED) break;
-    const edits = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    const edits = editDistance(name.toLowerCase(), candidate.toLowerCase(), Math.min(most, fewest));
     if (edits < fewest && edits <= most) [found, fewest] = [candidate, edits];
   }
   return found;
@@ -31,15 +31,22 @@ export function didYouMean(key: string, known: Iterable<string>): string | undef
   return similar === null ? undefined : `Did you mean '${similar}'?`;
 }
 
-/** Characters to insert, remove or replace until one text is the other (Levenshtein). O(lengths multiplied). */
-export function editDistance(from: string, to: string): number {
+/**
+ * Characters to insert, remove or replace to turn one text into the other (Levenshtein). Takes time proportional to the product of the
+ * lengths, but stops early and returns a number above `most` once the distance exceeds it.
+ */
+export function editDistance(from: string, to: string, most = Infinity): number {
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let row = 1; row <= from.length; row += 1) {
     const current = [row];
+    let least = row;
     for (let column = 1; column <= to.length; column += 1) {
       const replaced = previous[column - 1]! + (from[row - 1] === to[column - 1] ? 0 : 1);
-      current.push(Math.min(previous[column]! + 1, current[column - 1]! + 1, replaced));
+      const edits = Math.min(previous[column]! + 1, current[column - 1]! + 1, replaced);
+      current.push(edits);
+      if (edits < least) least = edits;
     }
+    if (least > most) return least;
     previous = current;
   }
   return previous[to.length]!;
