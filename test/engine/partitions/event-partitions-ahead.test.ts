@@ -8,12 +8,17 @@ import {
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 const DAY_MS = 86_400_000;
-const TODAY = Math.floor(Date.now() / DAY_MS);
 const NEVER = new AbortController().signal;
 
 let database: TestDatabase;
+/** The day on which the database was installed; midnight may have passed since then. */
+let today: number;
 
-beforeEach(async () => void (database = await testDatabase({ redis: false })));
+beforeEach(async () => {
+  database = await testDatabase({ redis: false });
+  today = (await readEventPartitions(database.pool))[1]!.firstDay;
+  expect(Math.floor(Date.now() / DAY_MS) - today).toBeOneOf([0, 1]);
+});
 afterEach(() => database.close());
 
 async function workOff(day: number): Promise<void> {
@@ -25,7 +30,7 @@ async function workOff(day: number): Promise<void> {
 /** Of each stretch: its first and last day from today on, and whether its keys have an index. */
 async function stretches(): Promise<[number, number, boolean][]> {
   const made = await readEventPartitions(database.pool);
-  return made.map(({ firstDay, endDay, keysIndexed }) => [Math.max(firstDay - TODAY, -1), endDay - TODAY, keysIndexed]);
+  return made.map(({ firstDay, endDay, keysIndexed }) => [Math.max(firstDay - today, -1), endDay - today, keysIndexed]);
 }
 
 const insertKey = (day: number): Promise<unknown> =>
@@ -44,20 +49,20 @@ test('a new installation has partitions for the coming weeks; more are made a we
     [-1, 0, false],
     [0, 28, false],
   ]);
-  await workOff(TODAY + 20);
+  await workOff(today + 20);
   expect((await stretches()).map(([, end]) => end)).toEqual([0, 28]);
-  await workOff(TODAY + 21);
+  await workOff(today + 21);
   expect(await stretches()).toEqual([
     [-1, 0, true],
     [0, 28, false],
     [28, 56, false],
   ]);
-  await workOff(TODAY + 29);
+  await workOff(today + 29);
   expect((await stretches()).map(([, , indexed]) => indexed)).toEqual([true, true, false]);
   for (const [day, partition] of [
     [1, 'd0'],
-    [TODAY + 27, `d${TODAY}`],
-    [TODAY + 28, `d${TODAY + 28}`],
+    [today + 27, `d${today}`],
+    [today + 28, `d${today + 28}`],
   ] as const) {
     await insertKey(day);
     expect(await partitionOf(day)).toBe(`used_keys_${partition}`);
@@ -65,15 +70,15 @@ test('a new installation has partitions for the coming weeks; more are made a we
 });
 
 test('after a gap the next partition begins where the last one ends, but after what is in the default partition', async () => {
-  await insertKey(TODAY + 100);
-  expect(await partitionOf(TODAY + 100)).toBe('used_keys_default');
-  await workOff(TODAY + 90);
+  await insertKey(today + 100);
+  expect(await partitionOf(today + 100)).toBe('used_keys_default');
+  await workOff(today + 90);
   expect((await stretches()).at(-1)).toEqual([101, 129, false]);
-  expect(await partitionOf(TODAY + 100)).toBe('used_keys_default');
+  expect(await partitionOf(today + 100)).toBe('used_keys_default');
 });
 
 test('days that have a partition get no second one', async () => {
-  await expect(makeEventPartition(database.pool, { firstDay: TODAY + 3, endDay: TODAY + 30 })).rejects.toThrow(
+  await expect(makeEventPartition(database.pool, { firstDay: today + 3, endDay: today + 30 })).rejects.toThrow(
     'would overlap partition',
   );
   expect((await stretches()).length).toBe(2);
@@ -81,7 +86,7 @@ test('days that have a partition get no second one', async () => {
 
 test('an index that a crash left half made is made again', async () => {
   await database.pool.query('CREATE INDEX used_keys_d0_by_user ON used_keys_d0 (user_id)');
-  await workOff(TODAY + 1);
+  await workOff(today + 1);
   expect((await stretches())[0]).toEqual([-1, 0, true]);
 });
 
