@@ -70,7 +70,8 @@ for n, each in ipairs(call.body.users) do
       record[RECORD.id] = each.id
       replies[n] = record[RECORD.completed] and 1 or 0
       applied[#applied + 1] = { record, changes }
-      touched[#touched + 1] = { user.key, user.id, pack_state(user.state) }
+      user.packed = pack_state(user.state)
+      touched[#touched + 1] = user
     end
   end
 end

@@ -53,7 +53,8 @@ for n, each in ipairs(call.body.users) do
     local record, changes = celebrate(user, state, each.atMs, each.offsetSeconds, own_boosts)
     record[RECORD.id] = each.id
     applied[#applied + 1] = { record, changes }
-    touched[#touched + 1] = { user.key, user.id, pack_state(state) }
+    user.packed = pack_state(state)
+    touched[#touched + 1] = user
     replies[n] = 1
   end
 end

@@ -105,7 +105,8 @@ for n, each in ipairs(call.body.users) do
       replies[n] = any and 1 or 0
       if #changes > 0 then
         moves[#moves + 1] = { user_id = user.id, changes = changes }
-        touched[#touched + 1] = { user.key, user.id, pack_state(state) }
+        user.packed = pack_state(state)
+        touched[#touched + 1] = user
       end
     else
       replies[n] = -1

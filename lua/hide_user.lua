@@ -59,8 +59,8 @@ state[USER.hidden] = after ~= 0 and after or nil
 state[USER.updatedMs] = math.max(state[USER.updatedMs], now)
 
 -- 2. Write.
-local packed = pack_state(state)
-local position = write_applied(call, { { record, changes } }, { { user.key, user.id, packed } })
+user.packed = pack_state(state)
+local position = write_applied(call, { { record, changes } }, { user })
 if after ~= 0 then
   -- Beside the places that were just left: those of runs that the state names no more, and of boards that the caller's
   -- catalog does not have yet.
@@ -73,4 +73,4 @@ if after ~= 0 then
     leave_board(call.board_prefix, run, scores[at + SCORE.group], user.id)
   end
 end
-return { cmsgpack.pack(record), packed, position }
+return { cmsgpack.pack(record), user.packed, position }

@@ -27,8 +27,8 @@ local record, brought = unpack(call.states)
 local state = unpack_state(brought)
 state[USER.importedBy] = body.import
 state[USER.generation] = generation_of_new_users(counters)
-local packed = pack_state(state)
-local full = lack_of_room(state, packed)
+user.packed = pack_state(state)
+local full = lack_of_room(state, user.packed)
 if full then
   return unwritten({ [RECORD.kind] = full })
 end
@@ -47,5 +47,5 @@ for n, key in ipairs(call.keys) do
     redis.call('SADD', key, set.group)
   end
 end
-local position = write_users(call, { record }, { { user.key, user.id, packed } })
+local position = write_users(call, { record }, { user })
 return { cmsgpack.pack({ [RECORD.kind] = KIND.imported }), '', position }

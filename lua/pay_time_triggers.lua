@@ -76,7 +76,8 @@ end
 local touched = {}
 for _, user in ipairs(users) do
   if user.changed then
-    touched[#touched + 1] = { user.key, user.id, pack_state(user.state) }
+    user.packed = pack_state(user.state)
+    touched[#touched + 1] = user
   end
 end
 replies[#replies + 1] = write_applied(call, applied, touched)

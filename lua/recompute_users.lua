@@ -258,7 +258,8 @@ for n, each in ipairs(call.body.users) do
       record[RECORD.id] = each.id
       count_completions(call.counters, done)
       applied[#applied + 1] = { record, changes }
-      touched[#touched + 1] = { user.key, user.id, packed }
+      user.packed = packed
+      touched[#touched + 1] = user
     end
   end
 end

@@ -51,36 +51,17 @@ if find_retried and find_retried.left then
   return replies
 end
 
--- What a bucket would hold of the use of the nth event's key, which is not hot; false: it was not used; or nothing and a
--- token: it may have been, Postgres is to be asked.
-local function old_use(n, bucket, field, generation)
-  local token = old_key_token(old_keys, old_segments, bucket, field, generation)
-  if not token then
-    return false
-  end
-  local answer = looked_up[tostring(n)]
-  if not answer or answer[LOOKED_UP.token] ~= token then
-    return nil, token
-  end
-  return answer[LOOKED_UP.use] > 0 and answer[LOOKED_UP.use]
-end
-
--- What the state is to hold when the user has used one more key.
-local function one_more_key(state)
-  local used_keys = state[USER.usedKeys]
-  if not used_keys or used_keys < today or used_keys >= today + USED_KEYS.day then
-    return today + 1
-  end
-  return used_keys + 1
-end
-
 -- 1. Compute.
-local user_keys, user_ids = {}, {}
-for n = 1, count do
-  user_keys[n] = KEYS[FIRST_KEY + (n - 1) * EVENT_KEY.size + EVENT_KEY.user]
-  user_ids[n] = ARGV[FIRST + (n - 1) * STRIDE + EVENT.userId]
+if count == 1 then
+  read_user(users, KEYS[FIRST_KEY + EVENT_KEY.user], ARGV[FIRST + EVENT.userId])
+else
+  local user_keys, user_ids = {}, {}
+  for n = 1, count do
+    user_keys[n] = KEYS[FIRST_KEY + (n - 1) * EVENT_KEY.size + EVENT_KEY.user]
+    user_ids[n] = ARGV[FIRST + (n - 1) * STRIDE + EVENT.userId]
+  end
+  read_users(users, user_keys, user_ids)
 end
-read_users(users, user_keys, user_ids)
 for n = 1, count do
   local at = FIRST + (n - 1) * STRIDE
   local plan_no = ARGV[at + EVENT.plan]
@@ -91,8 +72,8 @@ for n = 1, count do
   end
   local user_id, event_id = ARGV[at + EVENT.userId], ARGV[at + EVENT.id]
   local field, idempotency_key = ARGV[at + EVENT.keyField], ARGV[at + EVENT.idempotencyKey]
-  local bucket = KEYS[FIRST_KEY + (n - 1) * EVENT_KEY.size + EVENT_KEY.bucket]
-  local user = users[user_keys[n]]
+  local key_at = FIRST_KEY + (n - 1) * EVENT_KEY.size
+  local bucket, user = KEYS[key_at + EVENT_KEY.bucket], users[KEYS[key_at + EVENT_KEY.user]]
   local earlier = find_retried and find_retried.record(event_id)
   if field ~= '' then
     field = field_of_generation(field, state_of(user, now, plan.streak.freezes, counters))
@@ -104,7 +85,7 @@ for n = 1, count do
   local use_before = use and (used[use] or hot_use(bucket, field, has_many_keys))
   local token
   if field ~= '' and not use_before and not earlier and not held_back[user] then
-    use_before, token = old_use(n, bucket, field, user.state[USER.generation])
+    use_before, token = old_use(old_keys, old_segments, bucket, field, user.state[USER.generation], looked_up, n)
   end
 
   if earlier then
@@ -154,7 +135,7 @@ for n = 1, count do
     local outcome, refusal
     if late and late.digest and (user.changed or late.digest ~= (user.packed and redis.sha1hex(user.packed) or '')) then
       refusal = { [RECORD.kind] = REFUSAL.outdated }
-    elseif use and keys_a_day > 0 and one_more_key(state) > today + keys_a_day then
+    elseif use and keys_a_day > 0 and one_more_key(state, today) > today + keys_a_day then
       refusal = { [RECORD.kind] = REFUSAL.tooManyKeys, [TOO_MANY_KEYS.waitMs] = 86400000 - now % 86400000 }
     else
       outcome, refusal = apply_event(event, state, is_new)
@@ -185,7 +166,7 @@ for n = 1, count do
         if kept and use then
           used[use] = use_by(event_id)
           state = state_of(user, now, plan.streak.freezes, counters)
-          state[USER.usedKeys] = one_more_key(state)
+          state[USER.usedKeys] = one_more_key(state, today)
           user.changed = true
         end
         if seen then
@@ -206,7 +187,7 @@ for n = 1, count do
     else
       if use then
         used[use] = use_by(event_id)
-        state[USER.usedKeys] = one_more_key(state)
+        state[USER.usedKeys] = one_more_key(state, today)
       end
       user.changed = true
       if plan.guards and plan.guards.release then
@@ -232,7 +213,8 @@ local touched = {}
 for i = 1, #users do
   local user = users[i]
   if user.changed then
-    touched[#touched + 1] = { user.key, user.id, user.state and pack_state(user.state) or user.packed }
+    user.packed = user.state and pack_state(user.state) or user.packed
+    touched[#touched + 1] = user
   end
 end
 local records = {}

@@ -45,7 +45,8 @@ for n, user in ipairs(users) do
     local record = user_record(KIND.streaks, user, now, outcome)
     record[RECORD.id] = body.idPrefix .. string.format('%04x0000', n)
     applied[#applied + 1] = { record, score_call(plan, state, {}, outcome) }
-    touched[#touched + 1] = { user.key, user.id, pack_state(state) }
+    user.packed = pack_state(state)
+    touched[#touched + 1] = user
   end
 end
 return { #applied, write_applied(call, applied, touched) }

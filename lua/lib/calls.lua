@@ -142,15 +142,15 @@ local function write_record(call, record, changes, unheard)
   return cmsgpack.pack(record)
 end
 
--- Writes users' states (`touched`, a list of TOUCHED) and held writes, and appends the states and packed records to the outbox.
+-- Writes the packed states of users (`touched`, see `read_user`) and held writes, and appends the states and packed records to the outbox.
 -- Returns: the position in the outbox.
 local function write_users(call, records, touched)
   local entry, states = { OUTBOX.tenant, call.tenant_no, OUTBOX.records, table.concat(records) }, {}
   for i = 1, #touched do
     local user = touched[i]
-    local at, packed = i * 4, user[TOUCHED.packed]
-    states[i * 2 - 1], states[i * 2] = user[TOUCHED.key], packed
-    entry[at + 1], entry[at + 2], entry[at + 3], entry[at + 4] = OUTBOX.user, user[TOUCHED.id], OUTBOX.state, packed
+    local at, packed = i * 4, user.packed
+    states[i * 2 - 1], states[i * 2] = user.key, packed
+    entry[at + 1], entry[at + 2], entry[at + 3], entry[at + 4] = OUTBOX.user, user.id, OUTBOX.state, packed
   end
   if #states > 0 then
     redis.call('MSET', unpack(states))

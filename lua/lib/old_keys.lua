@@ -75,3 +75,17 @@ local function old_key_token(base, segments, bucket, field, generation)
   end
   return string.format('%.0f:%.0f:%.0f', segments, #text, generation or 0)
 end
+
+-- What a bucket would hold of the use of a key that is not hot; false: it was not used; or nil and a token: it may have been, and Postgres
+-- must be asked. `answers`: what Postgres answered before, LOOKED_UP by number of the event; `n`: that of this event. See `old_key_token`.
+local function old_use(base, segments, bucket, field, generation, answers, n)
+  local token = old_key_token(base, segments, bucket, field, generation)
+  if not token then
+    return false
+  end
+  local answer = answers[tostring(n)]
+  if not answer or answer[LOOKED_UP.token] ~= token then
+    return nil, token
+  end
+  return answer[LOOKED_UP.use] > 0 and answer[LOOKED_UP.use]
+end

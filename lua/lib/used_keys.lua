@@ -6,6 +6,15 @@ local function use_by(event_id)
   return tonumber(string.sub(event_id, 1, 12), 16)
 end
 
+-- What a state holds (USER.usedKeys) when the user has used one more key. `today`: the same number of a user who has used none today.
+local function one_more_key(state, today)
+  local used_keys = state[USER.usedKeys]
+  if not used_keys or used_keys < today or used_keys >= today + USED_KEYS.day then
+    return today + 1
+  end
+  return used_keys + 1
+end
+
 -- How a tenant's used keys are kept: the number of segments of old ones (lib/old_keys), 0 without any; whether the tenant is large.
 -- `old_keys`: key of the tenant's old keys.
 local function shape_of_keys(old_keys)

@@ -111,8 +111,9 @@ local function close_user_call(call, record, changes)
   if full then
     return unwritten({ [RECORD.kind] = full })
   end
+  user.packed = packed
   local reply = write_record(call, record, changes)
-  return { reply, packed, write_users(call, { reply }, { { user.key, user.id, packed } }) }
+  return { reply, packed, write_users(call, { reply }, { user }) }
 end
 
 -- Whether anything is sent but the renewed offset of the zone that the user is in.

@@ -33,13 +33,18 @@ local function unpack_state(packed)
   return { cmsgpack.unpack(packed) }
 end
 
--- Packs a state. Missing fields after the last existing one take no space.
+-- Packs a state. Missing fields after the last existing one take no space. Lua keeps at least the first STATE.first positions of a state in
+-- the array part of its table, which `next` visits in order and before all others. So the search for the last field visits only the
+-- few fields after these; testing each of the possible positions took 2,500 instructions.
 local function pack_state(state)
-  for last = STATE.size, 1, -1 do
-    if state[last] ~= nil then
-      return cmsgpack.pack(unpack(state, 1, last))
+  local last, position = STATE.first, next(state, STATE.first)
+  while position do
+    if position > last then
+      last = position
     end
+    position = next(state, position)
   end
+  return cmsgpack.pack(unpack(state, 1, last))
 end
 
 -- Deleting a user starts a new generation for the tenant's new users (counter `d`), so that used idempotency keys of a deleted user
@@ -55,24 +60,20 @@ local function field_of_generation(field, state)
 end
 
 local NO_STREAK = { 0, -1, -1, -1, -1, {} }
+local NO_FIELDS = {}
 
 -- The state of a new user; see src/packed/user-fields.ts. `counters`: key of the tenant's counters.
 local function new_user(now, freezes, counters)
-  local state = {
-    [USER.createdMs] = now,
-    [USER.updatedMs] = now,
-    [USER.activeDay] = -1,
-    [USER.totals] = {},
-    [USER.counts] = {},
-    [USER.freezes] = freezes > 0 and freezes or nil,
-    [USER.points] = {},
-    [USER.completions] = {},
-    [USER.boards] = {},
-    [USER.generation] = generation_of_new_users(counters),
-  }
+  -- A list, see `pack_state`.
+  local state = { unpack(NO_FIELDS, 1, STATE.first) }
+  state[USER.createdMs], state[USER.updatedMs], state[USER.activeDay] = now, now, -1
+  state[USER.totals], state[USER.counts], state[USER.points] = {}, {}, {}
+  state[USER.completions], state[USER.boards] = {}, {}
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     put_streak(state, frequency, NO_STREAK)
   end
+  state[USER.freezes] = freezes > 0 and freezes or nil
+  state[USER.generation] = generation_of_new_users(counters)
   return state
 end
 
@@ -81,7 +82,7 @@ end
 local function read_user(users, key, id)
   local user = users[key]
   if not user then
-    user = { id = id, key = key, packed = redis.call('GET', key), sent = 0 }
+    user = { id = id, key = key, packed = redis.call('GET', key) or nil, sent = 0 }
     users[key] = user
     users[#users + 1] = user
   end

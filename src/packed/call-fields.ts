@@ -145,9 +145,6 @@ export const CHANGE = {
 /** A record to write, with its CHANGEs. */
 export const APPLIED = { record: 0, changes: 1 } as const;
 
-/** A user whose state to write: key, ID, packed state. */
-export const TOUCHED = { key: 0, id: 1, packed: 2 } as const;
-
 /** A user's sum over a run's history: the run's first day (epoch day), then TOTAL without peak. */
 export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2 } as const;
 

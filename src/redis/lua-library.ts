@@ -66,7 +66,6 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   PEAK: call.PEAK,
   CHANGE: call.CHANGE,
   APPLIED: call.APPLIED,
-  TOUCHED: call.TOUCHED,
   GUARDED: guard.GUARDED,
   GUARD_SUMS: guard.GUARD_SUMS,
   HISTORY_SUM: call.HISTORY_SUM,
@@ -75,7 +74,7 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
 
 /** Names of keys, offsets, values and limits, which are the same in both languages. */
 const CONSTANTS: Readonly<Record<string, Shape>> = {
-  STATE: { size: user.STATE_SIZE },
+  STATE: { first: user.USER.streaks + 3 * user.STREAK.size - 1 },
   STREAK: user.STREAK,
   FREQUENCY: user.FREQUENCY,
   SCORE: user.SCORE,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { RECORD } from '../../src/packed/record-fields.ts';
 import { pack, packState } from '../../src/packed/pack-state.ts';
@@ -20,7 +21,8 @@ const streakAt = (frequency: number): string =>
 /** A user's state, packed by Redis with every field that is declared. */
 const STATE = `${readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'users.lua'))}
 ${inlineNames(
-  `local state = {
+  `local state = { unpack({}, 1, STATE.first) }
+local fields = {
   [USER.createdMs] = 1600000000000, [USER.updatedMs] = 1700000000000, [USER.activeDay] = 19675, [USER.usedKeys] = 21474836487, [USER.name] = 'Ada', [USER.email] = 'a@b.c',
   [USER.zone] = 'Europe/Berlin', [USER.offsetSeconds] = 3600, [USER.offsetUntilMs] = 1800000000000,
   [USER.deviceTokens] = '["t"]', [USER.unsubscribed] = 1, [USER.attributes] = { [7] = 'red' },
@@ -33,7 +35,8 @@ ${inlineNames(
   [USER.boards] = { 8, 20000, '3:red', 12, 500000, 8, 19993, '', 1, 0 },
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
   [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000,
-}`,
+}
+for position, value in pairs(fields) do state[position] = value end`,
   'round trip',
 )}
 ${[1, 2, 3].map(streakAt).join('\n')}
@@ -117,6 +120,35 @@ test('fields behind the last that a user has take no place; a state ends behind 
     `state[${USER.importedMs + 1}] = nil state[${USER.importedBy + 1}] = nil return pack_state(state)`,
   );
   expect(unpackAll(gone)).toHaveLength(USER.importedBy);
+});
+
+test('a script packs each field that it set in a state, and none that it removed', async () => {
+  const positions = Array.from({ length: STATE_SIZE }, (_, at) => at + 1);
+  const optional = positions.filter((position) => position > USER.streaks + 3 * STREAK.size);
+  const changes = fc.record({
+    before: fc.subarray(optional),
+    removed: fc.subarray(optional),
+    set: fc.subarray(optional),
+    after: fc.subarray(optional),
+  });
+  const text = `
+    local function change(list, value) for at in string.gmatch(list, '%d+') do state[tonumber(at)] = value end end
+    for at = ${optional[0]}, ${STATE_SIZE} do state[at] = nil end
+    change(ARGV[1], 7)
+    state = unpack_state(pack_state(state))
+    change(ARGV[2], nil) change(ARGV[3], 8)
+    state[${USER.name + 1}] = nil
+    change(ARGV[4], 9)
+    local last = ${STATE_SIZE}
+    while state[last] == nil do last = last - 1 end
+    return { pack_state(state), cmsgpack.pack(unpack(state, 1, last)) }`;
+  await fc.assert(
+    fc.asyncProperty(changes, async ({ before, removed, set, after }) => {
+      const lists = [before, removed, set, after].map((list) => list.join());
+      const [packed, expected] = (await redis.callBuffer('EVAL', STATE + text, 0, ...lists)) as unknown as Buffer[];
+      expect(packed).toEqual(expected);
+    }),
+  );
 });
 
 test.each([
