@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
+import { v7 as uuid } from 'uuid';
 import { Resources } from '../src/catalog/resources.ts';
 import type { DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
 import { disableWebhook } from '../src/engine/webhooks/disable-webhook.ts';
 import { Sender } from '../src/engine/webhooks/sender.ts';
 import type { Core } from '../src/processes/core.ts';
 import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
-import { DeliveryHints } from '../src/redis/delivery-hints.ts';
 import { deliverWorker } from './jobs/deliver.ts';
 
 export interface DeliveryOptions extends Partial<
@@ -22,8 +22,8 @@ export interface Delivery {
   readonly queued: () => void;
   /** The clock was changed: what is due may be due now. */
   readonly look: () => void;
-  /** Something was written to Postgres: it is looked for messages that nobody spoke of within so many ms. */
-  readonly lookWithin: (ms: number) => void;
+  /** Messages may have been queued of which nobody spoke. */
+  readonly lookForAll: () => void;
   /** Begins no further try and waits some seconds for those under way. */
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function startDelivery(
   const { redis, clock, catalogs, changes, signals, traces, log, announce } = core;
   const pool = core.createPool({ max: POOL_SIZE });
   const counts = new DeliveryCounts(redis);
-  const hints = new DeliveryHints(signals);
+  const id = uuid();
   const resources = new Resources({ pool, announce, clock, catalogs });
   const worker = deliverWorker({
     ...options,
@@ -56,18 +56,24 @@ export function startDelivery(
     onTried: (outcome) => counts.note(outcome),
     pendingLimit,
   });
-  hints.listen(worker.look);
+  const stopListening = signals.listen(
+    'deliveries',
+    (from) => {
+      if (from === null) worker.lookForAll();
+      else if (from !== id) worker.look();
+    },
+  );
   const changed = worker.webhooksChanged;
   changes.listen({ catalogChanged: changed, anyCatalogChanged: changed, organisationChanged: changed });
   return {
     queued: () => {
       worker.look();
-      hints.queued();
+      signals.announce('deliveries', id);
     },
     look: worker.look,
-    lookWithin: worker.lookWithin,
+    lookForAll: worker.lookForAll,
     close: async () => {
-      hints.close();
+      stopListening();
       await worker.close();
       await counts.flush();
     },

@@ -40,12 +40,12 @@ import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/exclusively.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
+import type { Rounds } from '../src/rounds.ts';
 import type { Delivery } from './delivery.ts';
 import { batchWorker } from './jobs/batch.ts';
 import { persistWorker } from './jobs/persist.ts';
 import { jobWorker } from './jobs/run-jobs.ts';
 import { scheduleWorker } from './jobs/schedule.ts';
-import type { Rounds } from './rounds.ts';
 import { watchOutbox } from './watch.ts';
 import type { WorkerCore, WorkersOptions } from './worker-core.ts';
 
@@ -57,6 +57,9 @@ const STORED_WITHIN_MS = 1_000;
 
 /** Days after which a used idempotency key is kept in the compact form. Retries come within minutes, those of a device that was off within days. */
 const IDEMPOTENCY_HOT_DAYS = 7;
+
+/** The schedule and the jobs look at least this often. What is written to Postgres is found sooner (`Changes`). */
+export const BACKSTOP_MS = 60_000;
 
 /** Held by the worker process that does what falls due. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
@@ -74,7 +77,7 @@ export function createPersisting(
   core: WorkerCore,
   { delivery, options }: Pick<With, 'delivery' | 'options'>,
 ): { persister: Persister; close(): Promise<unknown> } {
-  const { redis, pool, guard, catalogs, clock, log, traces, ending } = core;
+  const { redis, pool, guard, catalogs, clock, signals, log, traces, ending } = core;
   const { metrics, onStep, keepMs = 0 } = options;
   const persister = new Persister({
     redis,
@@ -97,8 +100,8 @@ export function createPersisting(
     ...(onStep && { onStep }),
   });
   const worker = persistWorker({ redis: core.queueRedis, persister, log, ending });
-  const stopWatching = watchOutbox({ redis, persister, log, ending });
-  return { persister, close: () => Promise.all([worker.close(), stopWatching()]) };
+  const watch = watchOutbox({ redis, signals, persister, log, ending });
+  return { persister, close: () => Promise.all([worker.close(), watch.close()]) };
 }
 
 /** Long work that administrators ask for. */
@@ -110,7 +113,10 @@ export function createJobs(
   const { onJobMoment: onMoment, jobLeaseMs: leaseMs } = options;
   // Under the test clock a caller waits for what was switched on.
   const settle = testClock === null ? {} : { settleMs: 500 };
-  const onWritten = (shard: number): void => void persister.drain(shard, ending).catch(() => undefined);
+  const onWritten = (shard: number): void => {
+    core.signals.announce('outbox', shard);
+    void persister.drain(shard, ending).catch(() => undefined);
+  };
   const users = { redis, pool, clock, onWritten, onFailed };
   const wakeSchedule = (): void => core.woken.schedule?.wake();
   return jobWorker({
@@ -136,7 +142,7 @@ export function createJobs(
 
 /** Batches of events that frontends queued. */
 export function createBatches(core: WorkerCore, options: WorkersOptions): { close(): Promise<void> } {
-  const { redis, pool, catalogs, ids, clock, log, traces, ending, queueRedis } = core;
+  const { redis, pool, catalogs, ids, clock, signals, log, traces, ending, queueRedis } = core;
   const { onBatchMoment, idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY } = options;
   const processor = new BatchProcessor({
     redis,
@@ -151,7 +157,7 @@ export function createBatches(core: WorkerCore, options: WorkersOptions): { clos
     traces,
     ...(onBatchMoment && { onMoment: onBatchMoment }),
   });
-  return batchWorker({ redis, queueRedis, processor, log, ending });
+  return batchWorker({ redis, signals, queueRedis, processor, log, ending });
 }
 
 /** What falls due by the clock. One process at a time does it. */
@@ -179,7 +185,8 @@ export function createSchedule(core: WorkerCore, { delivery, persister, jobs, op
     if (outcome === null) schedule.forget();
     return outcome;
   };
-  const rounds = scheduleWorker({ pass, untilNextMs: (withinMs) => schedule.untilNextMs(withinMs), log, ending });
+  const untilNextMs = (withinMs: number): Promise<number | null> => schedule.untilNextMs(withinMs);
+  const rounds = scheduleWorker({ pass, untilNextMs, log, ending, backstopMs: BACKSTOP_MS });
   core.woken.schedule = rounds;
   return rounds;
 }

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { shardsWithEntries } from '../src/redis/outbox.ts';
 import { startDelivery, type Delivery } from './delivery.ts';
-import { createBatches, createJobs, createPersisting, createSchedule } from './features.ts';
-import type { Rounds } from './rounds.ts';
+import type { Rounds } from '../src/rounds.ts';
+import { BACKSTOP_MS, createBatches, createJobs, createPersisting, createSchedule } from './features.ts';
 import { createWorkerCore, type WorkerCore, type WorkersOptions } from './worker-core.ts';
 
 export type { WorkersOptions };
@@ -16,12 +16,6 @@ export interface Workers {
    */
   close(timeoutMs?: number): Promise<void>;
 }
-
-/**
- * How soon it is looked at what nobody spoke of when something was written to Postgres, which is noticed within 5 s: so within
- * 10 s of the write, and while much is written as seldom as that.
- */
-const WRITTEN_WITHIN_MS = 5_000;
 
 /** By then a pass of the schedule asks again who listens to live streams. */
 const LISTENED_WITHIN_MS = 500;
@@ -62,24 +56,25 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   return { close: (timeoutMs = 10_000) => (closing ??= close(timeoutMs)) };
 }
 
-/** Has the work look again when something was changed that may concern it. */
+/** Has the work look again when something was changed that may concern it, and when signals of that may have been lost. */
 function wakeOnChanges(
-  { changes, guard, testClock }: WorkerCore,
+  { changes, signals, guard, testClock }: WorkerCore,
   { delivery, jobs, schedule }: { delivery: Delivery; jobs: Rounds; schedule: Rounds },
 ): void {
-  const wakeAll = (withinMs?: number): void => {
-    for (const each of [jobs, schedule]) each.wake(withinMs);
+  const wakeAll = (): void => {
+    for (const each of [jobs, schedule]) each.wake();
   };
+  const lookForAll = (): void => {
+    wakeAll();
+    delivery.lookForAll();
+  };
+  signals.listen('jobs', (message) => (message === null ? lookForAll() : jobs.wake()), BACKSTOP_MS);
+  signals.listen('listened', (tenant) => schedule.wake(tenant === null ? 0 : LISTENED_WITHIN_MS));
   changes.listen({
-    catalogChanged: () => wakeAll(),
-    anyCatalogChanged: () => wakeAll(),
-    organisationChanged: () => wakeAll(),
-    jobAdded: () => jobs.wake(),
-    listenedTo: () => schedule.wake(LISTENED_WITHIN_MS),
-    written: () => {
-      wakeAll(WRITTEN_WITHIN_MS);
-      delivery.lookWithin(WRITTEN_WITHIN_MS);
-    },
+    catalogChanged: wakeAll,
+    anyCatalogChanged: wakeAll,
+    organisationChanged: wakeAll,
+    written: lookForAll,
   });
   testClock?.onChange(delivery.look);
   testClock?.onChange(() => schedule.wake());

@@ -13,7 +13,7 @@ import { endpointsOf } from '../src/redis/endpoints.ts';
 import { countFailedWork } from '../src/redis/failed-work.ts';
 import { forgetOtherScripts } from '../src/redis/script.ts';
 import type { DeliveryOptions } from './delivery.ts';
-import type { Rounds } from './rounds.ts';
+import type { Rounds } from '../src/rounds.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The settings of a worker, named as in `Env`, and what tests set. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import { announce, JOB_ADDED } from '../catalog/announce.ts';
+import { announce } from '../catalog/announce.ts';
 import { Catalogs } from '../catalog/catalogs.ts';
 import { Changes } from '../catalog/changes.ts';
 import type { Clock } from '../clock.ts';
@@ -115,7 +115,6 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
   changes.listen(catalogs);
   changes.listen({ organisationChanged: () => void guard.tenantsChanged() });
 
-  const publish = (message: string): Promise<void> => announce(redis, message);
   return {
     log,
     traces,
@@ -129,9 +128,12 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
     changes,
     signals,
     wakeUp,
-    touched: (shard) => wakeUp.touched(shard),
-    announce: publish,
-    wakeJobs: () => publish(JOB_ADDED),
+    touched: (shard) => {
+      wakeUp.touched(shard);
+      signals.announce('outbox', shard);
+    },
+    announce: (message) => announce(redis, message),
+    wakeJobs: () => signals.publish('jobs', ''),
     createPool: poolOf,
     connectQueues: () => {
       const queueRedis = createPatientRedis(firstUrl(redisUrl));

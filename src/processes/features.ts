@@ -77,7 +77,7 @@ export function createServices(core: FrontendCore, live: Live): Services {
 
 /** Taking events, one by one and in batches, and looking after those that were not applied or stored. */
 function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quarantine' | 'deadLetters'> {
-  const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveryHints } = core;
+  const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveriesQueued } = core;
   const batcher = new EventBatcher({
     redis,
     clock,
@@ -102,7 +102,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       clock,
       ids,
       withAddress: (tenantNo, userIds) => users.withAddress(tenantNo, userIds),
-      onAccepted: (shard) => core.batchWakeUp.touched(shard),
+      onAccepted: core.batchQueued,
       overloaded,
     }),
     quarantine: new Quarantine({
@@ -120,7 +120,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
       onRetried: (shard) => {
         core.touched(shard);
-        deliveryHints.queued();
+        deliveriesQueued();
       },
     }),
   };
@@ -222,9 +222,10 @@ function createHistory(core: FrontendCore): Feature<'history' | 'wrapped'> {
 
 /** The live streams. They listen to the organisation's changes, so they are made before these are followed. */
 export function createLive(core: FrontendCore): Live {
-  const { redis, pool, catalogs, tenants, controlShare, clock, ids, changes, log } = core;
+  const { redis, pool, catalogs, tenants, controlShare, clock, ids, changes, signals, log } = core;
   const live = new Live({
     redis,
+    signals,
     catalogs,
     findKeys: (prefixes) => findKeys(pool, prefixes),
     findSessionEnds: (hashes) => findSessionEnds(pool, hashes),
@@ -242,8 +243,8 @@ export function createLive(core: FrontendCore): Live {
 }
 
 function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhookDeliveries' | 'testWebhook'> {
-  const { pool, clock, deliveryHints, wakeJobs } = core;
-  const deliveries = { pool, clock, onQueued: () => deliveryHints.queued(), wake: wakeJobs };
+  const { pool, clock, deliveriesQueued, wakeJobs } = core;
+  const deliveries = { pool, clock, onQueued: deliveriesQueued, wake: wakeJobs };
   return {
     webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
     webhookDeliveries: new WebhookDeliveries(deliveries),

@@ -13,7 +13,6 @@ import type { Log } from '../log/log.ts';
 import { ApplicationKeys } from '../postgres/application-keys.ts';
 import { AuditTrail, type RecordAudit } from '../postgres/audit/audit-trail.ts';
 import { Tenants } from '../postgres/tenants.ts';
-import { DeliveryHints } from '../redis/delivery-hints.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
@@ -43,8 +42,10 @@ export interface FrontendCore extends Core {
   /** Asked before anything is written that is stored later. Throws if the clock is wrong. */
   overloaded: () => boolean;
   scripts: Scripts;
-  batchWakeUp: WakeUp;
-  deliveryHints: DeliveryHints;
+  /** Says that a shard has a new batch. */
+  batchQueued: (shard: number) => void;
+  /** Says that messages for webhooks were queued. */
+  deliveriesQueued: () => void;
   recordAudit: RecordAudit;
   applicationKeys: ApplicationKeys;
   users: UserReads;
@@ -98,15 +99,13 @@ export async function createFrontendCore(settings: FrontendSettings & { log: Log
 
 /** What a frontend has and a worker has not. */
 function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore, keyof Core | 'ids'> {
-  const { redis, pool, clock, clockSkew, announce, changes, traces, log } = core;
+  const { redis, pool, clock, clockSkew, announce, changes, signals, traces, log } = core;
   const { backlogLimit, backlogLimitBytes = Infinity } = settings;
   const metrics = new FrontendMetrics();
   metrics.watchClock(clockSkew);
   watchRedisServers(metrics.registry, core.guard);
   const batchWakeUp = new WakeUp(redis, BATCH_QUEUE);
   core.onClose(() => batchWakeUp.close());
-  const deliveryHints = new DeliveryHints(core.signals);
-  core.onClose(() => deliveryHints.close());
   const backlog = new BacklogWatch({ redis, backlogLimit, backlogLimitBytes });
   core.onClose(() => backlog.stop());
   const overloaded = (): boolean => {
@@ -139,8 +138,11 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
     backlog,
     overloaded,
     scripts: new Scripts({ redis, clock, onWritten: core.touched, overloaded, traces }),
-    batchWakeUp,
-    deliveryHints,
+    batchQueued: (shard) => {
+      batchWakeUp.touched(shard);
+      signals.announce('batches', shard);
+    },
+    deliveriesQueued: () => signals.announce('deliveries', ''),
     recordAudit: trail.record,
     applicationKeys: new ApplicationKeys({ pool, announce, clock }),
     users,

@@ -109,8 +109,8 @@ export function compareProgress(a: string, b: string): number {
 export const laterProgress = (a: string, b: string): string => (compareProgress(a, b) < 0 ? b : a);
 
 export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {
-  const lengths = await Promise.all(shards.map((shard) => redis.xlen(batchesKey(shard))));
-  return shards.filter((_, index) => lengths[index]! > 0);
+  const waits = await waitingMs(redis, shards, batchesKey);
+  return shards.filter((_, index) => waits[index] !== null);
 }
 
 /** Number of waiting batches over all shards in use, and the age of the oldest in ms. */

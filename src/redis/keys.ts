@@ -117,18 +117,6 @@ export const boardKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}
 export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
   `${tenant(tenantNo)}:g:${boardNo}:${runDay}`;
 
-/** pub/sub channel: `<tenant no>:<version>` after a change of a tenant's catalog; `*` after a change of keys, tenants or the organisation. */
-export const CHANGES_CHANNEL = 'laurel:changes';
-
-/** pub/sub channel: the number of a tenant whose live streams got their first listener. */
-export const LISTENED_CHANNEL = 'laurel:listened';
-
-/** pub/sub channel: the test clock was set. Postgres stores its time. */
-export const CLOCK_CHANNEL = 'laurel:clock';
-
-/** pub/sub channel: webhook messages were queued in Postgres. The message is the sender's ID. */
-export const DELIVERIES_CHANNEL = 'laurel:deliveries';
-
 /** pub/sub channel without subscribers. Its messages follow writes through replication; see `replica-acknowledgement.ts`. */
 export const REPLICATED_CHANNEL = 'laurel:replicated';
 

@@ -3,7 +3,6 @@ import { ANNOUNCED, LISTENED } from '../packed/call-fields.ts';
 import type { Notification } from '../domain/notification.ts';
 import {
   announcedKey,
-  LISTENED_CHANNEL,
   listenedKey,
   listeningUsersKey,
   markKey,
@@ -14,6 +13,7 @@ import {
 import { byServer, connectionOf } from './endpoints.ts';
 import { comparePositions, OUTBOX_START, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
 import { Script } from './script.ts';
+import { channelOf, publishSignal } from './signals.ts';
 import { shardsInUse } from './shards-in-use.ts';
 
 /** How long a tenant counts as having listeners after a frontend's last report: longer than a reconnect takes. */
@@ -58,8 +58,8 @@ const announce = new Script('announce_live');
 
 /**
  * Reports that this process has live stream listeners for some tenants of a shard. For `LISTENED_MS`, Redis then keeps what leaves
- * the outbox for them; repeat the call before that ends. Publishes to `LISTENED_CHANNEL` each tenant that had no listeners
- * before, or none for one of the users. Throws errors of Redis.
+ * the outbox for them; repeat the call before that ends. Each tenant that had no listeners before, or none for one of the users, is a
+ * signal (`listened`). Throws errors of Redis.
  */
 export async function listenLive(redis: Redis, shard: number, listeners: readonly LiveListeners[]): Promise<Listened> {
   const ofTenants = listeners.map(({ tenantNo }) => listeningUsersKey(tenantNo));
@@ -68,7 +68,7 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
     tenantNo,
     JSON.stringify({ everybody: users === null, ranks, users: users ?? [] }),
   ]);
-  const reply = (await listen.runUnguarded(redis, keys, [LISTENED_MS, LISTENED_CHANNEL, ...whom])) as Buffer[];
+  const reply = (await listen.runUnguarded(redis, keys, [LISTENED_MS, channelOf('listened'), ...whom])) as Buffer[];
   const [now = '', outbox = '', announced = '', recentFloor = '', announcedFloor = '', ...since] = reply.map(String);
   return {
     nowMs: Number(now),
@@ -222,11 +222,13 @@ export async function announceLive(redis: Redis, notifications: readonly Notific
 
 async function announceTo(redis: Redis, shard: number, notifications: readonly Notification[]): Promise<void> {
   const keys = [announcedKey(shard), listenedKey(shard)];
+  let count = 0;
   for (let from = 0; from < notifications.length; from += ANNOUNCED_AT_ONCE) {
     const some = notifications.slice(from, from + ANNOUNCED_AT_ONCE);
     const pairs = some.flatMap((each) => [each.tenantNo, JSON.stringify(each)]);
-    await announce.runUnguarded(redis, keys, [RECENT_MS, RECENT_BYTES, ...pairs]);
+    count += (await announce.runUnguarded(redis, keys, [RECENT_MS, RECENT_BYTES, ...pairs])) as number;
   }
+  if (count > 0) await publishSignal(redis, 'outbox', String(shard));
 }
 
 const later = (a: string, b: string): string => (b !== '' && comparePositions(b, a) > 0 ? b : a);

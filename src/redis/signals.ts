@@ -1,40 +1,62 @@
 import type { Redis } from 'ioredis';
-import { CHANGES_CHANNEL, CLOCK_CHANNEL, DELIVERIES_CHANNEL, LISTENED_CHANNEL } from './keys.ts';
 
-/** The channel of each kind of signal; its messages are described there. */
-const CHANNELS = {
-  changes: CHANGES_CHANNEL,
-  listened: LISTENED_CHANNEL,
-  deliveries: DELIVERIES_CHANNEL,
-  clock: CLOCK_CHANNEL,
-} as const;
+/** The kinds of signals. Their messages, on the pub/sub channel `channelOf`, tell where to look. */
+export type SignalKind =
+  /** `<tenant no>:<version>`: a tenant's catalog changed; `*`: keys, tenants or the organisation did. */
+  | 'changes'
+  /** A job was added or restarted. */
+  | 'jobs'
+  /** The number of a tenant whose live streams got their first listener. */
+  | 'listened'
+  /** The test clock was set. */
+  | 'clock'
+  /** Webhook messages were queued. */
+  | 'deliveries'
+  /** Numbers of shards with new outbox entries, or new notifications for live streams. */
+  | 'outbox'
+  /** Numbers of shards with new batches of events. */
+  | 'batches';
 
-export type SignalKind = keyof typeof CHANNELS;
+/**
+ * Shortest time between two messages of one process, for kinds that are announced often; what is announced meanwhile goes in one
+ * message. Each message about deliveries makes every worker query Postgres.
+ */
+const SPACING_MS = { deliveries: 50, outbox: 20, batches: 20 } as const;
+
+export type FrequentKind = keyof typeof SPACING_MS;
 
 /** Receives the message of a signal, or null if signals may have been lost; the listener then checks for itself. */
 export type SignalListener = (message: string | null) => void;
+
+interface Subscription {
+  kind: SignalKind;
+  listener: SignalListener;
+  everyMs: number;
+  /** When it is called with null next (`performance.now()`). */
+  dueMs: number;
+}
+
+export const channelOf = (kind: SignalKind): string => `laurel:${kind}`;
 
 /**
  * Announces work or a change to all processes. A signal is only a hint: the work is stored first, and listeners also find it later
  * without the signal. So publishing never rejects and is never retried.
  */
 export async function publishSignal(redis: Redis, kind: SignalKind, message: string): Promise<void> {
-  await redis.publish(CHANNELS[kind], message).catch(() => undefined);
+  await redis.publish(channelOf(kind), message).catch(() => undefined);
 }
 
 /**
- * Receives the signals of all processes over one connection. Subscribes only to kinds that have listeners. After each new subscription
- * it calls all listeners with null.
+ * Wakes what waits for work or changes: by the signals of all processes, over one connection, and by one timer, which is the backstop for
+ * lost signals. Subscribes only to kinds that have listeners. After each new subscription it calls all listeners with null.
  */
 export class Signals {
   private readonly redis: Redis;
   private readonly subscriber: Redis;
-  private readonly listeners: Record<SignalKind, Set<SignalListener>> = {
-    changes: new Set(),
-    listened: new Set(),
-    deliveries: new Set(),
-    clock: new Set(),
-  };
+  private readonly subscriptions = new Set<Subscription>();
+  private timer: NodeJS.Timeout | undefined;
+  /** What waits for the next message of a kind. While a kind is listed, its last message is recent. */
+  private readonly waiting = new Map<FrequentKind, { items: Set<number | string>; timer: NodeJS.Timeout }>();
 
   /** `redis` stays the caller's to close. It publishes; the subscription has a copy of it. */
   constructor(redis: Redis) {
@@ -43,9 +65,9 @@ export class Signals {
     // Other connections report what is wrong with Redis. This one only connects again.
     this.subscriber.on('error', () => undefined);
     this.subscriber.on('message', (channel: string, message: string) => {
-      for (const kind of this.kinds) if (CHANNELS[kind] === channel) this.call(kind, message);
+      for (const each of this.subscriptions) if (channelOf(each.kind) === channel) each.listener(message);
     });
-    this.subscriber.on('ready', () => void this.subscribe(this.kinds));
+    this.subscriber.on('ready', () => void this.subscribe([...new Set([...this.subscriptions].map(({ kind }) => kind))]));
   }
 
   /** See `publishSignal`. */
@@ -53,12 +75,29 @@ export class Signals {
     return publishSignal(this.redis, kind, message);
   }
 
-  /** Calls back with each signal of a kind from now on; the returned function ends that. */
-  listen(kind: SignalKind, listener: SignalListener): () => void {
-    const isFirst = this.listeners[kind].size === 0;
-    this.listeners[kind].add(listener);
+  /** Announces an item, after it is stored: at once, or together with others (`SPACING_MS`). Returns immediately. */
+  announce(kind: FrequentKind, item: number | string): void {
+    const waiting = this.waiting.get(kind);
+    if (waiting !== undefined) waiting.items.add(item);
+    else this.announceAll(kind, [item]);
+  }
+
+  /**
+   * Calls back with each signal of a kind from now on, and with null every so many ms (by default only when signals may have been lost).
+   * Returns a function that ends this.
+   */
+  listen(kind: SignalKind, listener: SignalListener, everyMs = Infinity): () => void {
+    const subscription: Subscription = { kind, listener, everyMs, dueMs: dueAfter(everyMs) };
+    const isFirst = !this.hasListeners(kind);
+    this.subscriptions.add(subscription);
     if (isFirst && this.subscriber.status === 'ready') void this.subscribe([kind]);
-    return () => void this.listeners[kind].delete(listener);
+    this.setTimer();
+    return () => {
+      if (!this.subscriptions.delete(subscription)) return;
+      this.setTimer();
+      if (!this.hasListeners(kind) && this.subscriber.status === 'ready')
+        this.subscriber.unsubscribe(channelOf(kind)).catch(() => undefined);
+    };
   }
 
   /** Begins. Resolves when the subscription is made, or when it turns out that Redis is away: then it is made later. */
@@ -71,26 +110,62 @@ export class Signals {
     await subscribed;
   }
 
-  close(): void {
-    for (const kind of this.kinds) this.listeners[kind].clear();
+  /** Announces what waits, and ends. */
+  async close(): Promise<void> {
+    this.subscriptions.clear();
+    clearTimeout(this.timer);
     this.subscriber.disconnect();
+    const waiting = [...this.waiting];
+    this.waiting.clear();
+    for (const [, { timer }] of waiting) clearTimeout(timer);
+    await Promise.all(
+      waiting.flatMap(([kind, { items }]) => (items.size === 0 ? [] : [this.publish(kind, [...items].join(' '))])),
+    );
   }
 
-  /** The kinds that somebody listens to. */
-  private get kinds(): SignalKind[] {
-    return (Object.keys(CHANNELS) as SignalKind[]).filter((kind) => this.listeners[kind].size > 0);
+  private announceAll(kind: FrequentKind, items: readonly (number | string)[]): void {
+    void this.publish(kind, items.join(' '));
+    const timer = setTimeout(() => {
+      const later = this.waiting.get(kind)!.items;
+      this.waiting.delete(kind);
+      if (later.size > 0) this.announceAll(kind, [...later]);
+    }, SPACING_MS[kind]).unref();
+    this.waiting.set(kind, { items: new Set(), timer });
   }
 
-  private call(kind: SignalKind, message: string | null): void {
-    for (const listener of this.listeners[kind]) listener(message);
+  private hasListeners(kind: SignalKind): boolean {
+    return [...this.subscriptions].some((each) => each.kind === kind);
+  }
+
+  private setTimer(): void {
+    clearTimeout(this.timer);
+    const dueMs = Math.min(...[...this.subscriptions].map((each) => each.dueMs));
+    if (dueMs === Infinity) return;
+    this.timer = setTimeout(() => {
+      const nowMs = performance.now();
+      this.check((each) => each.dueMs <= nowMs);
+      this.setTimer();
+    }, dueMs - performance.now()).unref();
+  }
+
+  /** Has listeners check for themselves. */
+  private check(isMeant: (subscription: Subscription) => boolean): void {
+    for (const each of [...this.subscriptions].filter(isMeant)) {
+      each.dueMs = dueAfter(each.everyMs);
+      each.listener(null);
+    }
   }
 
   private async subscribe(kinds: readonly SignalKind[]): Promise<void> {
     try {
-      await this.subscriber.subscribe(...kinds.map((kind) => CHANNELS[kind]));
-      for (const kind of kinds) this.call(kind, null);
+      await this.subscriber.subscribe(...kinds.map(channelOf));
+      this.check(({ kind }) => kinds.includes(kind));
     } catch {
       // The connection is gone. The next one subscribes again.
     }
   }
 }
+
+/** The next multiple of an interval, so that listeners with related intervals are called at the same time. */
+const dueAfter = (everyMs: number): number =>
+  everyMs === Infinity ? Infinity : (Math.floor(performance.now() / everyMs) + 1) * everyMs;

@@ -9,8 +9,6 @@ import { LISTENER } from '../../src/postgres/listener.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { countRevision, readRevisions } from '../../src/postgres/revisions.ts';
 import { Signals } from '../../src/redis/signals.ts';
-import { listenLive } from '../../src/redis/live-streams.ts';
-import { everybodyOf } from '../redis/everybody-of.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const SOON = { interval: 10 };
@@ -101,12 +99,15 @@ const keys = (): string[] => [...(catalogs.get(0)?.metrics.keys() ?? [])];
 const NEVER = { alone: 3_600_000, notified: 3_600_000 };
 const OFTEN = { alone: 20, notified: 20 };
 
-async function listening(options: Pick<ChangesOptions, 'pollMs'> = {}): Promise<Changes> {
+async function listening(options: Pick<ChangesOptions, 'backstopMs'> = {}): Promise<Changes> {
   const signals = new Signals(redis);
   const changes = new Changes({ pool: database.pool, signals, ...options });
   changes.listen(catalogs);
   await changes.start();
-  close.push(() => (changes.close(), signals.close()));
+  close.push(() => {
+    changes.close();
+    void signals.close();
+  });
   return changes;
 }
 
@@ -139,7 +140,7 @@ describe('loading', () => {
 
 describe('changes', () => {
   test('an announced version takes the place of the older one, long before the next look', async () => {
-    await listening({ pollMs: NEVER });
+    await listening({ backstopMs: NEVER });
     await catalogs.load(0);
     const version = await addMetric('new');
     await announce(redis, `0:${version}`);
@@ -154,27 +155,24 @@ describe('changes', () => {
     await expect.poll(() => catalogs.get(0)?.catalog.version, SOON).toBe(version);
   });
 
-  test('without announcements the poll finds it', async () => {
-    await listening({ pollMs: OFTEN });
+  test('without announcements the backstop finds it', async () => {
+    await listening({ backstopMs: OFTEN });
     await catalogs.load(0);
     await addMetric('unannounced');
     await expect.poll(keys, SOON).toContain('unannounced');
   });
 
-  test('after Redis cut the subscription it is made again, and everything counts as changed', async () => {
-    const changes = await listening({ pollMs: NEVER });
+  test('after Redis cut the subscription it is made again, and what was missed is found', async () => {
+    await listening({ backstopMs: NEVER });
     await catalogs.load(0);
-    let told = 0;
-    changes.listen({ organisationChanged: () => (told += 1) });
     await addMetric('missed');
     await redis.client('KILL', 'TYPE', 'PUBSUB');
-    await expect.poll(() => told, SOON).toBe(1);
     await expect.poll(keys, SOON).toContain('missed');
   });
 
   test('Postgres notifies of what nobody announced, long before the next look', async () => {
     let reported = 0;
-    (await listening({ pollMs: NEVER })).listen({ organisationChanged: () => (reported += 1) });
+    (await listening({ backstopMs: NEVER })).listen({ organisationChanged: () => (reported += 1) });
     // The first may be found by the look that follows when notifications begin to arrive.
     for (const count of [1, 2, 3]) {
       await countRevision(database.pool);
@@ -184,7 +182,7 @@ describe('changes', () => {
 
   test('when the connection that notifies breaks, the counters are looked at as often as without one', async () => {
     let reported = 0;
-    const changes = await listening({ pollMs: { ...NEVER, alone: 20 } });
+    const changes = await listening({ backstopMs: { ...NEVER, alone: 20 } });
     changes.listen({ organisationChanged: () => (reported += 1) });
     await expect.poll(openListeners, SOON).toBe(1);
     await database.pool.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
@@ -200,7 +198,7 @@ describe('changes', () => {
     const pool = createPool(proxy.url, { max: 2 });
     let reported = 0;
     const signals = new Signals(redis);
-    const changes = new Changes({ pool, signals, pollMs: { ...NEVER, alone: 20 } });
+    const changes = new Changes({ pool, signals, backstopMs: { ...NEVER, alone: 20 } });
     try {
       changes.listen({ organisationChanged: () => (reported += 1) });
       await changes.start();
@@ -210,7 +208,7 @@ describe('changes', () => {
       await expect.poll(() => reported, SOON).toBe(before + 1);
     } finally {
       changes.close();
-      signals.close();
+      await signals.close();
       await pool.end();
       proxy.close();
     }
@@ -221,7 +219,7 @@ describe('changes', () => {
     // Others who write to the same server may come between.
     await expect.poll(async () => (await seen()) === (await seen()), SOON).toBe(true);
     let written = 0;
-    const changes = await listening({ pollMs: OFTEN });
+    const changes = await listening({ backstopMs: OFTEN });
     changes.listen({ written: () => (written += 1) });
     const before = await seen();
     await database.pool.query('UPDATE tenants SET next_no = next_no');
@@ -229,18 +227,8 @@ describe('changes', () => {
     await expect.poll(() => written, SOON).toBeGreaterThan(0);
   });
 
-  test('a tenant whose live streams somebody begins to listen to is heard of, once', async () => {
-    const changes = await listening({ pollMs: NEVER });
-    let heard = 0;
-    changes.listen({ listenedTo: () => (heard += 1) });
-    await listenLive(redis, 1, everybodyOf(1));
-    await listenLive(redis, 1, everybodyOf(1));
-    await listenLive(redis, 1, everybodyOf(1, 9));
-    await expect.poll(() => heard, SOON).toBe(2);
-  });
-
-  test('news of the organisation reach those who listen, by announcement and by poll', async () => {
-    const changes = await listening({ pollMs: OFTEN });
+  test('news of the organisation reach those who listen, by announcement and by the backstop', async () => {
+    const changes = await listening({ backstopMs: OFTEN });
     let told = 0;
     changes.listen({ organisationChanged: () => (told += 1) });
     await announce(redis, '*');

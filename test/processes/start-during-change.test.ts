@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CHANGES_CHANNEL } from '../../src/redis/keys.ts';
+import { channelOf } from '../../src/redis/signals.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { testStack } from '../stack/stack.ts';
@@ -26,7 +26,7 @@ test('a frontend that starts while something changes begins with the change', as
   };
   const url = await proxy.listen();
   // It is made, and its news go out, when the frontend is about to listen for news, which it then does.
-  proxy.cutNext('requests', change, (chunk) => chunk.includes(CHANGES_CHANNEL));
+  proxy.cutNext('requests', change, (chunk) => chunk.includes(channelOf('changes')));
   const starting = await laurel.another(url);
   expect((await starting.admin.get('/v1/organisation')).body.name).toBe('Renamed');
   const event = { user: { id: 'ada' }, value: 1 };

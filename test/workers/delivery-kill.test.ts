@@ -7,7 +7,6 @@ import { Resources } from '../../src/catalog/resources.ts';
 import type { DeliveryStep } from '../../src/engine/webhooks/deliveries.ts';
 import { Signals } from '../../src/redis/signals.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
-import { DeliveryHints } from '../../src/redis/delivery-hints.ts';
 import { Receiver } from '../engine/webhooks/receiver.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { insert, message } from '../postgres/webhooks/messages.ts';
@@ -33,7 +32,7 @@ afterAll(async () => {
 test('workers that are killed while they deliver leave every message delivered, none made twice, in order about one user', async () => {
   const redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
-  const hints = new DeliveryHints(new Signals(redis));
+  const signals = new Signals(redis);
   const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
   const { result: webhookId } = await resources.edit(
     0,
@@ -52,7 +51,7 @@ test('workers that are killed while they deliver leave every message delivered, 
   const sendSome = async (): Promise<void> => {
     const messages = Array.from({ length: 30 }, (_, n) => message(webhookId, `user-${n % USERS}`));
     await insert(database.pool, messages, Date.now());
-    hints.queued();
+    signals.announce('deliveries', '');
     sent.push(...messages.map(({ id }) => id));
   };
 
@@ -87,6 +86,6 @@ test('workers that are killed while they deliver leave every message delivered, 
     const ofUser = new Set(rows.filter((row) => row.user === user).map(({ id }) => id));
     expect(arrived.filter((id) => ofUser.has(id))).toEqual([...ofUser]);
   }
-  hints.close();
+  await signals.close();
   redis.disconnect();
 });

@@ -7,8 +7,9 @@ import { Persister } from '../../src/engine/persist/persister.ts';
 import { RedisGuards } from '../../src/engine/availability/redis-guards.ts';
 import { Schedule } from '../../src/engine/schedule/schedule.ts';
 import { createPatientRedis, createRedis, redisReady } from '../../src/redis/client.ts';
-import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
+import { batchesKey, outboxKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import { noteShardsInUse } from '../../src/redis/shards-in-use.ts';
+import { Signals } from '../../src/redis/signals.ts';
 import { batchWorker } from '../../workers/jobs/batch.ts';
 import { scheduleWorker } from '../../workers/jobs/schedule.ts';
 import { jobWorker } from '../../workers/jobs/run-jobs.ts';
@@ -16,17 +17,20 @@ import { watchOutbox } from '../../workers/watch.ts';
 import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
-/** What is done in these tests is done because of a wake-up: nobody looks before this is over. */
+/** With this interval the backstop does nothing in these tests. */
 const backstopMs = 3_600_000;
 const log = pino({ level: 'silent' });
 let ending: AbortController;
 let database: TestDatabase;
 let redis: Redis;
+let signals: Signals;
 
 beforeAll(async () => {
   database = await testDatabase();
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
+  signals = new Signals(redis);
+  await signals.start();
 });
 
 beforeEach(() => {
@@ -36,13 +40,10 @@ beforeEach(() => {
 afterEach(() => noteShardsInUse(redis, null));
 
 afterAll(async () => {
+  await signals.close();
   redis.disconnect();
   await database.close();
 });
-
-/** Resolves when so many blocking reads wait in Redis. */
-const resting = (count: number): Promise<void> =>
-  expect.poll(async () => Number(/blocked_clients:(\d+)/.exec(await redis.info('clients'))![1])).toBe(count);
 
 /** How often each command of Redis was called. */
 const allCalls = async (): Promise<Record<string, number>> =>
@@ -55,23 +56,44 @@ const allCalls = async (): Promise<Record<string, number>> =>
 
 const calls = async (command: string): Promise<number> => (await allCalls())[command] ?? 0;
 
-test('at rest the watch waits for an entry, of shards that are not known to be in use too, and stores it', async () => {
-  noteShardsInUse(redis, [3]);
+/** Writes an entry of which nobody speaks; its event's ID. */
+async function writeEvent(shard: number): Promise<string> {
+  const record = eventRecord();
+  await writeEntry(redis, shard, { records: [record] });
+  return record.i;
+}
+
+const stored = (id: string): Promise<void> =>
+  expect.poll(async () => (await database.pool.query('SELECT FROM events WHERE id = $1', [id])).rowCount).toBe(1);
+
+/** A watch of the outboxes that has taken its first look. */
+async function watching(interval: number): Promise<{ close(): Promise<void> }> {
   const persister = new Persister({ redis, pool: database.pool });
-  const stop = watchOutbox({ redis, persister, log, ending: ending.signal, blockMs: backstopMs });
+  const first = await writeEvent(1);
+  const watch = watchOutbox({ redis, signals, persister, log, ending: ending.signal, backstopMs: interval });
+  await stored(first);
+  return watch;
+}
+
+test('an entry that no wake-up came for is stored because of its signal, in shards that are not known to be in use too', async () => {
+  noteShardsInUse(redis, [3]);
+  const watch = await watching(backstopMs);
   for (const shard of [3, 5]) {
-    await resting(1);
-    const record = eventRecord();
-    await writeEntry(redis, shard, { records: [record] });
-    await expect
-      .poll(async () => (await database.pool.query('SELECT FROM events WHERE id = $1', [record.i])).rowCount)
-      .toBe(1);
+    const id = await writeEvent(shard);
+    signals.announce('outbox', shard);
+    await stored(id);
   }
-  await stop();
+  await watch.close();
+});
+
+test('an entry whose wake-up and signal are lost is stored at the backstop', async () => {
+  const watch = await watching(20);
+  await stored(await writeEvent(5));
+  await watch.close();
 });
 
 /** A batch worker that notes for which shards it was asked, and forgets their batches. */
-function batches(blockMs: number): { drained: number[]; close: () => Promise<void> } {
+function batches(interval: number): { drained: number[]; close: () => Promise<void> } {
   const queueRedis = createPatientRedis(database.stack.redisUrl);
   const drained: number[] = [];
   const processor = {
@@ -80,7 +102,15 @@ function batches(blockMs: number): { drained: number[]; close: () => Promise<voi
       await redis.del(batchesKey(shard));
     },
   };
-  const worker = batchWorker({ redis, queueRedis, processor, log, ending: ending.signal, blockMs });
+  const worker = batchWorker({
+    redis,
+    signals,
+    queueRedis,
+    processor,
+    log,
+    ending: ending.signal,
+    backstopMs: interval,
+  });
   return {
     drained,
     close: async () => {
@@ -91,29 +121,32 @@ function batches(blockMs: number): { drained: number[]; close: () => Promise<voi
   };
 }
 
-test('at rest the batch worker waits for a batch, of shards that are not known to be in use too, and takes it up', async () => {
+test.for([
+  ['because of its signal', backstopMs],
+  ['at the backstop if its signal is lost', 20],
+] as const)('a batch that no wake-up came for is taken up %s', async ([, interval]) => {
   noteShardsInUse(redis, [3]);
-  const { drained, close } = batches(backstopMs);
-  // BullMQ's own blocking read is the other one.
-  await resting(2);
+  await redis.xadd(batchesKey(4), '*', 'a', 'b');
+  const { drained, close } = batches(interval);
+  await expect.poll(() => drained).toContain(4);
   await redis.xadd(batchesKey(6), '*', 'a', 'b');
+  if (interval === backstopMs) signals.announce('batches', 6);
   await expect.poll(() => drained).toContain(6);
   await close();
 });
 
 test('at rest one command looks at the outboxes or batches of all shards, however many hold a tenant', async () => {
   noteShardsInUse(redis, SHARD_NUMBERS);
-  const before = await calls('xread');
-  const { close } = batches(1);
-  // Its first look, which is at each shard, is over then.
-  await expect.poll(() => calls('xread')).toBeGreaterThan(before);
-  const persister = new Persister({ redis, pool: database.pool });
-  const stop = watchOutbox({ redis, persister, log, ending: ending.signal, blockMs: 1 });
+  const { close } = batches(20);
+  const watch = await watching(20);
+  // What the first look stored has left the outbox.
+  await expect.poll(() => redis.xlen(outboxKey(1))).toBe(0);
   const ofShards = async (): Promise<number[]> => Promise.all(['xlen', 'xrange', 'xinfo'].map(calls));
+  await calls('xread');
   const counted = { shards: await ofShards(), reads: await calls('xread') };
   await expect.poll(() => calls('xread')).toBeGreaterThan(counted.reads + 20);
   expect(await ofShards()).toEqual(counted.shards);
-  await stop();
+  await watch.close();
   await close();
 });
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Deliveries, type DeliveriesOptions } from '../../src/engine/webhooks/deliveries.ts';
 import { LogThrottle } from '../../src/log/log-throttle.ts';
-import { rounds } from '../rounds.ts';
+import { rounds } from '../../src/rounds.ts';
 
 /** How soon is tried again what Postgres did not answer. */
 const RETRY_MS = 1_000;
@@ -13,8 +13,8 @@ export interface DeliverWorker {
   readonly look: () => void;
   /** Webhooks may have been changed. */
   readonly webhooksChanged: () => void;
-  /** See `Deliveries.lookWithin`. */
-  readonly lookWithin: (ms: number) => void;
+  /** See `Deliveries.lookForAll`. */
+  readonly lookForAll: () => void;
   /** Begins nothing further, waits some seconds for tries under way. */
   close(): Promise<void>;
 }
@@ -35,10 +35,7 @@ export function deliverWorker(options: Omit<DeliveriesOptions, 'onWork' | 'log'>
   return {
     look: () => deliveries.look(),
     webhooksChanged: () => deliveries.webhooksChanged(),
-    lookWithin: (ms) => {
-      deliveries.lookWithin(ms);
-      running.wake(ms);
-    },
+    lookForAll: () => deliveries.lookForAll(),
     close: async () => {
       await running.close();
       await deliveries.close();

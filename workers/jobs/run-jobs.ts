@@ -2,14 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { JobRunner } from '../../src/engine/jobs/job-runner.ts';
 import { LogThrottle } from '../../src/log/log-throttle.ts';
-import { rounds, type Rounds } from '../rounds.ts';
+import { rounds, type Rounds } from '../../src/rounds.ts';
 
 /** Slices that one process works on at the same time: a long slice of one job does not hold up the others. */
 const LANES = 3;
 /** How soon a job is looked for while there is one that rests, or that another lane or process holds. */
 const EVERY_MS = 1_000;
-/** How soon while there is no job, nothing is written, and nobody says that there is one. */
-const BACKSTOP_MS = 60_000;
 /** Between two slices: events go first. 200 users a slice, so 10,000 users a second at most. */
 const PAUSE_MS = 20;
 /** The same line is not logged again sooner. */
@@ -28,9 +26,9 @@ export interface JobWorkerOptions {
 }
 
 /**
- * Runs jobs, one slice after another in each of a few lanes. While there is a job, a lane looks again when one is due; while
- * there is none, it waits to be woken. What wakes it: an edit of a catalog, which every process hears of (`Changes`), a Redis that
- * is whole again, and, within 10 s, whatever is written to Postgres, where jobs are: so no lost wake-up leaves one to the look every 60 s.
+ * Runs jobs, one slice after another in each of a few lanes. While there is a job, a lane looks again when one is due. While there is none,
+ * it waits until it is woken: by the signal of a new job, an edit of a catalog, a Redis that is complete again, or, within seconds, anything
+ * written to Postgres (`Changes`), where the jobs are.
  */
 export function jobWorker({
   runner,
@@ -45,7 +43,7 @@ export function jobWorker({
     try {
       while (!ending.aborted && mayStep() && (await runner.step())) await sleep(PAUSE_MS);
       const nextMs = await runner.untilNextMs();
-      if (nextMs === null) return BACKSTOP_MS;
+      if (nextMs === null) return Infinity;
       return mayStep() ? Math.min(everyMs, Math.max(PAUSE_MS, nextMs)) : everyMs;
     } catch (error) {
       if (!ending.aborted) logThrottle.log('', () => log.warn({ err: error }, 'jobs were interrupted; they go on'));

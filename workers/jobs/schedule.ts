@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
 import { LogThrottle } from '../../src/log/log-throttle.ts';
 import type { PassOutcome } from '../../src/engine/schedule/schedule.ts';
-import { rounds, type Rounds } from '../rounds.ts';
+import { rounds, type Rounds } from '../../src/rounds.ts';
 
 /** How late work is that falls due, at most, while nothing is in its way but another process, or what failed. */
 const EVERY_MS = 1_000;
-/** How often is looked while nothing is due, nothing is written, and nobody says that something is. */
-const BACKSTOP_MS = 60_000;
 /** The same line is not logged again sooner. */
 const REPEAT_MS = 10_000;
 
@@ -17,24 +15,23 @@ export interface ScheduleWorkerOptions {
   untilNextMs: (withinMs: number) => Promise<number | null>;
   log: Logger;
   ending: AbortSignal;
-  /** See `BACKSTOP_MS`. */
-  backstopMs?: number;
+  /** The worker is woken at least this often. What falls due later is not looked for yet. */
+  backstopMs: number;
 }
 
 /**
- * Has what falls due done, at its time. While nothing is due it waits: until the next time at which something falls due, or
- * until it is woken by what can make more due: an edit, rows that were persisted, a board that is filled, a tenant whose live
- * streams somebody listens to, the test clock, a Redis that is whole again. Whatever else is written to Postgres wakes it
- * within 10 s (`Changes`), which covers what another process was woken for and did not live to do. What is due is in Postgres,
- * so the look every 60 s finds nothing, unless the clock was set. While another process is at work, or something failed, it
- * looks every second.
+ * Does scheduled work when it falls due. While nothing is due it waits for the next time at which something is, or until it is woken: by an
+ * edit, stored rows, a filled board, a tenant whose live streams got a listener, the test clock, or a Redis that is complete again. Anything
+ * else that is written to Postgres also wakes it within seconds (`Changes`), in case another process was woken for it and died. The
+ * backstop finds what fell due because the system clock was set. While another process does the work, or something failed, it looks every
+ * second.
  */
 export function scheduleWorker({
   pass,
   untilNextMs,
   log,
   ending,
-  backstopMs = BACKSTOP_MS,
+  backstopMs,
 }: ScheduleWorkerOptions): Rounds {
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (detail: object, message: string): void => {
@@ -57,7 +54,7 @@ export function scheduleWorker({
       if (outcome?.state !== 'done') return EVERY_MS;
       const nextMs = await untilNextMs(backstopMs);
       // What fell due since the pass is late by a second at most, and a kind that is wrong here costs no more than that.
-      return nextMs === null ? backstopMs : nextMs > 0 ? nextMs : EVERY_MS;
+      return nextMs === null ? Infinity : nextMs > 0 ? nextMs : EVERY_MS;
     } catch (error) {
       complain({ err: error }, 'the schedule was interrupted; it goes on');
       return EVERY_MS;

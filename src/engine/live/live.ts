@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log/log.ts';
 import { LogThrottle } from '../../log/log-throttle.ts';
 import type { KeyRecord } from '../../postgres/find-key.ts';
+import type { Signals } from '../../redis/signals.ts';
 import { ConnectionLimits, type LiveLimits } from './connection-limits.ts';
 import { holderOf, LiveGrants, TICKET_MS, type LiveGrant } from './grants.ts';
 import { LiveKeys, type HeldKey, type LiveTenants } from './live-keys.ts';
@@ -24,6 +25,7 @@ const LOG_MS = 60_000;
 
 export interface LiveOptions {
   redis: Redis;
+  signals: Signals;
   catalogs: {
     of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog>;
     get(tenantNo: number): CompiledCatalog | undefined;
@@ -71,11 +73,11 @@ export class Live {
 
   constructor(options: LiveOptions) {
     this.options = options;
-    const { redis, catalogs, clock, controlShare } = options;
+    const { redis, signals, catalogs, clock, controlShare } = options;
     this.grants = new LiveGrants(redis);
     this.keys = new LiveKeys(options);
     this.limits = new ConnectionLimits(options.limits);
-    this.tails = new Tails({ redis, catalogs, clock, controlShare, onProblem: this.onProblem });
+    this.tails = new Tails({ redis, signals, catalogs, clock, controlShare, onProblem: this.onProblem });
   }
 
   /** How many messages were sent over the streams of this process. */

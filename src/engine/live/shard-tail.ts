@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { NotificationType } from '../../domain/notification.ts';
 import {
   gapAfter,
@@ -9,11 +8,12 @@ import {
   type LivePosition,
 } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
+import { rounds, type Rounds } from '../../rounds.ts';
 import { positionBefore } from './message-id.ts';
 import { TenantFeed, type FeedSources } from './tenant-feed.ts';
 import type { LiveListener } from './live-listener.ts';
 
-/** How often a shard is read: a message is seen some 30 ms after the answer, and what a read costs is paid 25 times a second. */
+/** Shortest time between two reads of a shard. The first signal after a pause is followed by a read at once. */
 const READ_MS = 40;
 const RETRY_MS = 250;
 /** How often it is said that somebody listens. */
@@ -37,7 +37,7 @@ const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
 /** How far a reader has come, and when (by Redis's clock, epoch ms) that was all. */
 export type TailPosition = Readonly<LivePosition & { asOfMs: number }>;
 
-/** Reads a shard for the tenants on it that have listeners in this process. */
+/** Reads a shard, when woken, for the tenants on it that have listeners in this process. */
 export class ShardTail {
   readonly shard: number;
   readonly feeds = new Map<number, TenantFeed>();
@@ -50,7 +50,9 @@ export class ShardTail {
   /** Redis's clock less this process's. */
   private offsetMs: number;
   private listenedMs = performance.now();
+  private readMs = -Infinity;
   private stopped = false;
+  private readonly reading: Rounds;
 
   /**
    * Begins where `begin` says. `offsetMs`: Redis's clock less `performance.now()`. `onGap`: what follows cannot be read; the listener
@@ -74,7 +76,7 @@ export class ShardTail {
     this.onGap = begin.onGap;
     this.isOpenElsewhere = begin.isOpenElsewhere;
     this.offsetMs = begin.offsetMs;
-    void this.run();
+    this.reading = rounds(() => this.round());
   }
 
   get position(): TailPosition {
@@ -95,22 +97,26 @@ export class ShardTail {
     if (feed?.listeners.isEmpty === true) this.feeds.delete(listener.grant.tenantNo);
   }
 
-  stop(): void {
-    this.stopped = true;
+  /** There may be something to read. */
+  wake(): void {
+    this.reading.wake(Math.max(0, this.readMs + READ_MS - performance.now()));
   }
 
-  private async run(): Promise<void> {
-    while (!this.stopped) {
-      const startedMs = performance.now();
-      try {
-        if (await this.read()) continue;
-      } catch (error) {
-        if (this.stopped) return;
-        this.sources.onProblem(error);
-        await sleep(RETRY_MS, undefined, { ref: false });
-      }
-      await sleep(Math.max(1, READ_MS - (performance.now() - startedMs)), undefined, { ref: false });
+  stop(): void {
+    this.stopped = true;
+    void this.reading.close();
+  }
+
+  private async round(): Promise<number> {
+    this.readMs = performance.now();
+    try {
+      if (await this.read()) return 0;
+    } catch (error) {
+      if (this.stopped) return Infinity;
+      this.sources.onProblem(error);
+      return RETRY_MS;
     }
+    return [...this.feeds.values()].some((feed) => feed.isWaiting) ? READ_MS : Infinity;
   }
 
   /** Reads and reports what there is. True: there is more. */

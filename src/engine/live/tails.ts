@@ -8,6 +8,7 @@ import { connectionOf } from '../../redis/endpoints.ts';
 import { markKey, shardOf, userKey } from '../../redis/keys.ts';
 import { gapAfter, listenLive, type Listened } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
+import type { Signals } from '../../redis/signals.ts';
 import { comparePlaces, seatedUser, type BoardSources } from './board-report.ts';
 import { CatchUp, CatchUpFailed, laterOf, readFrom } from './catch-up.ts';
 import { CatchUpTurns } from './catch-up-turns.ts';
@@ -26,7 +27,11 @@ type TailSources = Omit<FeedSources, 'redis' | 'catalogs'> & {
   /** Only copied: shards are read on a connection of their own, which there is once somebody listens. */
   redis: Redis;
   catalogs: FeedSources['catalogs'] & { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
+  signals: Pick<Signals, 'listen'>;
 };
+
+/** The backstop for lost signals: each shard is read this often. */
+const BACKSTOP_MS = 1_000;
 
 /** The shards that this process reads, and how listeners get to follow them. */
 export class Tails {
@@ -36,6 +41,7 @@ export class Tails {
   /** By server. */
   private readonly connecting = new Map<Redis, Promise<Redis>>();
   private readonly connections = new Set<Redis>();
+  private stopListening: (() => void) | null = null;
 
   constructor(options: TailSources) {
     this.options = options;
@@ -91,9 +97,7 @@ export class Tails {
     const shard = shardOf(listener.grant.tenantNo);
     const tail = this.tails.get(shard);
     tail?.leave(listener);
-    if (tail === undefined || tail.feeds.size > 0) return;
-    tail.stop();
-    this.tails.delete(shard);
+    if (tail?.feeds.size === 0) this.stop(tail);
   }
 
   heartbeat(listener: LiveListener): void {
@@ -103,9 +107,28 @@ export class Tails {
   }
 
   close(): void {
-    for (const tail of this.tails.values()) tail.stop();
-    this.tails.clear();
+    for (const tail of this.tails.values()) this.stop(tail);
     for (const connection of this.connections) connection.disconnect();
+  }
+
+  private add(tail: ShardTail): void {
+    this.tails.set(tail.shard, tail);
+    this.stopListening ??= this.options.signals.listen(
+      'outbox',
+      (shards) => {
+        const woken = shards === null ? this.tails.keys() : shards.split(' ').map(Number);
+        for (const shard of woken) this.tails.get(shard)?.wake();
+      },
+      BACKSTOP_MS,
+    );
+  }
+
+  private stop(tail: ShardTail): void {
+    tail.stop();
+    this.tails.delete(tail.shard);
+    if (this.tails.size > 0) return;
+    this.stopListening?.();
+    this.stopListening = null;
   }
 
   private connect(shard: number): Promise<Redis> {
@@ -212,9 +235,10 @@ export class Tails {
           const at = { ...last, asOfMs: nowMs };
           const isOpenElsewhere = (): Promise<boolean> => this.isOpenElsewhere(shard, redis);
           tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, isOpenElsewhere });
-          this.tails.set(shard, tail);
+          this.add(tail);
         }
         tail.feed(tenantNo).join(listener, { readUpTo, boards, moves });
+        tail.wake();
         return;
       }
     } catch (error) {
@@ -226,10 +250,7 @@ export class Tails {
   private readonly onGap = (listener: LiveListener, why: string): void => {
     const shard = shardOf(listener.grant.tenantNo);
     const tail = this.tails.get(shard);
-    if (tail?.feeds.size === 0) {
-      tail.stop();
-      this.tails.delete(shard);
-    }
+    if (tail?.feeds.size === 0) this.stop(tail);
     this.begin(listener, { gap: why }).catch((error: unknown) => {
       this.options.onProblem(error);
       listener.end('internal_error');

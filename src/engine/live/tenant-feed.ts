@@ -73,6 +73,15 @@ export class TenantFeed {
     this.pendingSince = at.outbox;
   }
 
+  /** Whether boards are to be reported, or are being reported: `finish` is to be called again soon. */
+  get isWaiting(): boolean {
+    return this.reporting || !this.hasNoBoards;
+  }
+
+  private get hasNoBoards(): boolean {
+    return this.pending.isEmpty && this.listeners.comparing.size === 0 && this.listeners.late.size === 0;
+  }
+
   /** As far as what is sent between two reports of boards has come. */
   position(at: FeedPosition): ReadPosition {
     return { ...at, within: null, boards: this.boards };
@@ -134,7 +143,7 @@ export class TenantFeed {
     }
     for (const listener of this.joined) if (listener.isLevel(at)) this.joined.delete(listener);
     if (this.reporting) return;
-    if (this.pending.isEmpty && this.listeners.comparing.size === 0 && this.listeners.late.size === 0) {
+    if (this.hasNoBoards) {
       this.boards = this.pendingSince = at.outbox;
       return;
     }

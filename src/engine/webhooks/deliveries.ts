@@ -31,16 +31,12 @@ export interface DeliveriesOptions {
   /** See `HeldWebhooksOptions`. */
   leaseMs?: number | undefined;
   firstPauseMs?: number | undefined;
-  /** See `LOOK_MS`. */
-  lookMs?: number | undefined;
   /** See `TriesOptions`. */
   slots?: number | undefined;
   /** Called at each step: for tests, which stop the world there. */
   onStep?: ((step: DeliveryStep) => void | Promise<void>) | undefined;
 }
 
-/** How often is looked while nothing is written to Postgres and nobody says that there is something. */
-const LOOK_MS = 60_000;
 /** Webhooks whose messages one statement takes, and one round. */
 const TAKEN_TOGETHER = 100;
 const TAKEN_A_ROUND = 200;
@@ -52,8 +48,8 @@ const GRACE_MS = 5_000;
 const REPEAT_MS = 10_000;
 
 /**
- * Sends the messages of the queue, in rounds that whoever makes messages begins. Should nobody have said so, a round begins within
- * 10 s of whatever is written to Postgres (`lookWithin`), or when the lease of a process that died ends. It holds leases of the
+ * Sends the messages of the queue, in rounds that begin when messages were queued (`look`), when signals may have been lost
+ * (`lookForAll`), when a message falls due, and when the lease of a process that died ends. It holds leases of the
  * webhooks that have something due, so that one process at a time sends to one; takes messages ahead, a few of each; and
  * sends up to 16 at a time to a webhook that takes them, one at a time about one user. A webhook that is slow or fails holds up
  * nobody else: it has its own messages, its own number of tries under way, and a breaker. Every message arrives at least once:
@@ -66,8 +62,8 @@ export class Deliveries {
   private readonly tries: Tries;
   private ended = false;
   private hinted = true;
-  /** By `performance.now()`. */
-  private lookAtMs = 0;
+  /** Whether messages and leases are to be looked for of which this process knows nothing. */
+  private mayHaveMissed = true;
   /** When the next message is to be sent again, of Laurel's clock. */
   private nextDueMs = Infinity;
   /** When the next webhook that has something due may be taken (`performance.now()`). */
@@ -108,9 +104,10 @@ export class Deliveries {
     this.options.onWork();
   }
 
-  /** Has the next round that begins in so many ms, or later, look for what nobody spoke of. It begins none. */
-  lookWithin(ms: number): void {
-    this.lookAtMs = Math.min(this.lookAtMs, performance.now() + ms);
+  /** The same, and what other processes knew of may be for this one now. */
+  lookForAll(): void {
+    this.mayHaveMissed = true;
+    this.look();
   }
 
   /** Webhooks may have been changed. */
@@ -119,13 +116,13 @@ export class Deliveries {
     this.look();
   }
 
-  /** Does what can be done now; how long the next round may wait, ms. Rejects when Postgres does not answer. */
+  /** Does what can be done now; when the next round must begin, in ms. Rejects when Postgres does not answer. */
   async round(): Promise<number> {
-    if (this.ended) return LOOK_MS;
+    if (this.ended) return Infinity;
     await this.held.keep();
     const nowMs = performance.now();
     const isDue = nowMs >= this.nextFreeMs || this.options.clock.now() >= this.nextDueMs;
-    const isLook = isDue || nowMs >= this.lookAtMs;
+    const isLook = isDue || this.mayHaveMissed;
     if (this.hinted || isLook) await this.lease();
     await this.take();
     if (isLook) await this.lookAhead();
@@ -156,14 +153,14 @@ export class Deliveries {
   private async lookAhead(): Promise<void> {
     const { pool, clock, pendingLimit } = this.options;
     // What is written from here on is looked for again.
-    this.lookAtMs = performance.now() + (this.options.lookMs ?? LOOK_MS);
+    this.mayHaveMissed = false;
     try {
       const next = await upcoming(pool, { holder: this.held.holder, nowMs: clock.now() });
       this.nextDueMs = next.dueMs ?? Infinity;
       this.nextFreeMs = next.freeInMs === null ? Infinity : performance.now() + next.freeInMs;
       await noteFullQueues(pool, pendingLimit);
     } catch (error) {
-      this.lookAtMs = 0;
+      this.mayHaveMissed = true;
       throw error;
     }
   }
@@ -225,7 +222,7 @@ export class Deliveries {
     const nowMs = performance.now();
     const againMs = this.nextDueMs - this.options.clock.now();
     // One ms more: timers may be that early.
-    return Math.max(0, Math.min(this.lookAtMs - nowMs, this.nextFreeMs - nowMs, this.held.nextMs - nowMs, againMs)) + 1;
+    return Math.max(0, Math.min(this.nextFreeMs - nowMs, this.held.nextMs - nowMs, againMs)) + 1;
   }
 }
 

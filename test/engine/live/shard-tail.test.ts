@@ -10,6 +10,7 @@ import { LISTENED } from '../../../src/packed/call-fields.ts';
 import { listenedKey, markKey } from '../../../src/redis/keys.ts';
 import { listenLive, type Listened } from '../../../src/redis/live-streams.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
+import { Signals } from '../../../src/redis/signals.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { listening, read } from './listening.ts';
@@ -21,13 +22,18 @@ let connected: Redis;
 /** The connection to the shard's server. */
 let redis: Redis;
 let tail: ShardTail;
+let signals: Signals;
+let stopListening = (): void => undefined;
 
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
   connected = await laurel.connect();
   redis = connectionOf(connected, SHARD);
+  signals = new Signals(connected);
+  await signals.start();
 });
 afterAll(async () => {
+  await signals.close();
   tail.stop();
   connected.disconnect();
   await laurel.close();
@@ -81,6 +87,8 @@ async function begin({
     },
   );
   tail.feed(0).join(listener, { readUpTo: last, boards: last.outbox, moves: [] });
+  stopListening();
+  stopListening = signals.listen('outbox', () => tail.wake());
 }
 
 test('what is read while boards are being reported is neither heard of with that report nor after it a second time', async () => {

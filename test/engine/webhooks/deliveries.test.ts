@@ -7,7 +7,6 @@ import { DeliveryBed } from './delivery-bed.ts';
 import { hang, Receiver, type Answer, type Received } from './receiver.ts';
 
 const MINUTE_MS = 60_000;
-const AN_HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 86_400_000;
 let bed: DeliveryBed;
 let receivers: Receiver[];
@@ -108,13 +107,13 @@ describe('what waits', () => {
     expect(to.received).toHaveLength(2);
   });
 
-  test('that nobody spoke of is sent when something was written to Postgres', async () => {
+  test('that nobody spoke of is sent when a worker looks for all', async () => {
     const { id, receiver: to } = await webhook();
-    const worker = bed.worker({ lookMs: AN_HOUR_MS });
+    const worker = bed.worker();
     await bed.send(id, ['anna']);
     await empty();
     await insert(bed.pool, [message(id, 'bob')], bed.clock.now());
-    worker.lookWithin(1);
+    worker.lookForAll();
     await empty();
     expect(to.received).toHaveLength(2);
   });
@@ -310,10 +309,12 @@ test('what waits for a webhook that is disabled or deleted is not sent', async (
 test('a webhook for which as much waits as may gets no more into its queue, until there is room', async () => {
   let well = false;
   const { id, receiver: to } = await webhook(() => (well ? 200 : hang));
-  // Queues are measured at looks.
-  bed.worker({ pendingLimit: 5, timeoutMs: 200, leaseMs: 600, firstPauseMs: 1, lookMs: 50 });
-  const isFull = async (): Promise<boolean> =>
-    (await bed.pool.query('SELECT is_full FROM webhook_state WHERE webhook_id = $1', [id])).rows[0]!.is_full;
+  const worker = bed.worker({ pendingLimit: 5, timeoutMs: 200, leaseMs: 600, firstPauseMs: 1 });
+  const isFull = async (): Promise<boolean> => {
+    // Then queues are measured.
+    worker.lookForAll();
+    return (await bed.pool.query('SELECT is_full FROM webhook_state WHERE webhook_id = $1', [id])).rows[0]!.is_full;
+  };
   await bed.send(id, users(5, 5));
   await expect.poll(isFull).toBe(true);
   await bed.send(id, ['late']);
@@ -356,7 +357,7 @@ test('a worker that cannot reach Postgres for longer than its lease lasts is rep
   await expect.poll(() => to.received.length).toBe(1);
   await bed.cutOff(lost);
   to.plan = () => 200;
-  bed.worker({ lookMs: AN_HOUR_MS });
+  bed.worker();
   // It finds nothing to do at first, and is woken by nobody: it knows when the lease is over.
   await expect.poll(() => bed.waiting()).toBe(0);
   expect(to.ids).toEqual([to.ids[0], to.ids[0]]);

@@ -1,14 +1,13 @@
 export interface Rounds {
-  /** Has a round begin within so many ms, at once by default. One that is under way is followed by another. */
+  /** Begins a round within so many ms, by default at once. If a round is running, another one follows. */
   wake(withinMs?: number): void;
-  /** Begins no more rounds; resolves when the one under way has ended. */
+  /** Begins no more rounds. Resolves when the running one has ended. */
   close(): Promise<void>;
 }
 
 /**
- * Does a round of work again and again, one at a time, the first at once: each says in how many ms the next one is to begin
- * at the latest, and a wake-up brings it forward. So a process at rest waits, and still nothing waits for it. `round` must
- * not reject.
+ * Does a round of work again and again, one at a time, and the first immediately. Each round returns in how many ms the next one must
+ * begin at the latest (`Infinity`: only when woken); a wake-up brings it forward. `round` must not reject.
  */
 export function rounds(round: () => Promise<number>): Rounds {
   let timer: NodeJS.Timeout | undefined;

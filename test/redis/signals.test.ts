@@ -1,0 +1,157 @@
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Signals } from '../../src/redis/signals.ts';
+import { listenLive } from '../../src/redis/live-streams.ts';
+import { Receiver } from '../engine/webhooks/receiver.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { LiveClient } from '../live/live-client.ts';
+import { testStack, type TestStack } from '../stack/stack.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { everybodyOf } from './everybody-of.ts';
+
+const AN_HOUR_MS = 3_600_000;
+
+let stack: TestStack;
+let redis: Redis;
+
+beforeAll(async () => {
+  stack = await testStack({ database: 'none' });
+  redis = new Redis(stack.redisUrl);
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await stack.close();
+});
+
+describe('signals', () => {
+  let signals: Signals;
+  let heard: (string | null)[];
+
+  beforeEach(async () => {
+    signals = new Signals(redis);
+    heard = [];
+    await signals.start();
+  });
+  afterEach(() => signals.close());
+
+  const subscribed = async (): Promise<unknown> => redis.pubsub('CHANNELS', 'laurel:*');
+
+  test('a listener hears each message, and null after each subscription', async () => {
+    signals.listen('jobs', (message) => heard.push(message));
+    await expect.poll(() => heard).toEqual([null]);
+    await signals.publish('jobs', 'first');
+    await expect.poll(() => heard).toEqual([null, 'first']);
+    await redis.client('KILL', 'TYPE', 'PUBSUB');
+    await expect.poll(() => heard).toEqual([null, 'first', null]);
+    await signals.publish('jobs', 'second');
+    await expect.poll(() => heard).toEqual([null, 'first', null, 'second']);
+  });
+
+  test('a listener is called with null at its interval, also while Redis is away', async () => {
+    const away = new Signals(new Redis({ port: 1, lazyConnect: true, retryStrategy: null }));
+    const stop = away.listen('jobs', (message) => heard.push(message), 10);
+    away.listen('jobs', () => expect.unreachable(), AN_HOUR_MS);
+    await expect.poll(() => heard.length).toBeGreaterThan(3);
+    stop();
+    expect(new Set(heard)).toEqual(new Set([null]));
+    await away.close();
+  });
+
+  test('only kinds that somebody listens to are subscribed to', async () => {
+    const stops = [1, 2].map(() => signals.listen('outbox', () => undefined));
+    await expect.poll(subscribed).toEqual(['laurel:outbox']);
+    stops[0]!();
+    signals.listen('clock', () => undefined);
+    await expect.poll(subscribed).toHaveLength(2);
+    stops[1]!();
+    await expect.poll(subscribed).toEqual(['laurel:clock']);
+  });
+
+  test('what is announced in quick succession goes in few messages, of which the last is sent at the end at the latest', async () => {
+    signals.listen('outbox', (message) => heard.push(message));
+    await expect.poll(() => heard).toEqual([null]);
+    const other = new Signals(redis);
+    for (let n = 0; n < 1_000; n += 1) for (const shard of [3, 200]) other.announce('outbox', shard);
+    await other.close();
+    await expect.poll(() => heard.join(' ').split(' ')).toContain('200');
+    expect(heard[1]).toBe('3');
+    expect(heard.length).toBeLessThan(10);
+  });
+
+  test('a tenant whose live streams get a first listener is a signal, once', async () => {
+    signals.listen('listened', (message) => heard.push(message));
+    await expect.poll(() => heard).toEqual([null]);
+    await listenLive(redis, 1, everybodyOf(1));
+    await listenLive(redis, 1, everybodyOf(1));
+    await listenLive(redis, 1, everybodyOf(1, 257));
+    await expect.poll(() => heard).toEqual([null, '1', '257']);
+  });
+});
+
+describe('when every signal and every wake-up is lost', () => {
+  let laurel: TestLaurel;
+  let receiver: Receiver;
+  let live: LiveClient;
+
+  beforeAll(async () => {
+    await redis.acl('SETUSER', 'laurel', 'on', '>secret', '~*', '&*', '+@all');
+    const url = new URL(stack.redisUrl);
+    url.username = 'laurel';
+    url.password = 'secret';
+    receiver = await Receiver.start();
+    laurel = await startLaurel({
+      redisUrl: url.href,
+      workers: true,
+      webhookAllowPrivate: true,
+      testClock: true,
+      configuration: STUDY_APP,
+    });
+    const hook = { name: 'All', url: receiver.url, events: ['points.changed'] };
+    expect((await laurel.admin.post('/v1/webhooks', [hook])).status).toBe(201);
+    const { ticket } = (await laurel.app.post('/v1/live/tickets', {})).body as { ticket: string };
+    live = await LiveClient.open(laurel.adminUrl, { ticket });
+    await live.next('ready');
+    // From now on Redis refuses subscriptions, messages, and the keys of BullMQ. Functions may publish, or they would fail.
+    await redis.acl('SETUSER', 'laurel', 'resetchannels', '&laurel:listened', 'resetkeys', '~{s*', '~laurel:*');
+    await expect.poll(() => redis.pubsub('CHANNELS', 'laurel:*')).toEqual([]);
+  });
+  afterAll(async () => {
+    live.close();
+    await laurel.close();
+    await receiver.close();
+  });
+
+  const event = { key: 'flips', user: { id: 'ada' }, value: 12 };
+  const total = async (): Promise<number> =>
+    (await laurel.pool.query<{ sum: number }>('SELECT coalesce(sum(value), 0)::int AS sum FROM events')).rows[0]!.sum;
+
+  test('an event is stored and reported to live streams and webhooks at the backstops', async () => {
+    const { status } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 12 });
+    expect(status).toBe(201);
+    await live.next('points.changed');
+    await expect.poll(total).toBe(12);
+    await expect.poll(() => receiver.received.length).toBe(1);
+  });
+
+  test('a batch is processed at the backstop', async () => {
+    const before = await total();
+    const batch = await laurel.admin.post('/v1/metrics/events', [event, event]);
+    expect(batch.status).toBe(202);
+    await expect.poll(total).toBe(before + 24);
+  });
+
+  test('a job runs, and what falls due is done when the clock is set', async () => {
+    const { rows } = await laurel.pool.query('SELECT status FROM jobs WHERE status NOT IN ($1)', ['done']);
+    expect(rows).toEqual([]);
+    const created = await laurel.admin.post('/v1/achievements', [
+      { key: 'late', name: 'Late', trigger: 'metric', metricKey: 'flips', metricValue: 5, status: 'active', backdate: true },
+    ]);
+    expect(created.status).toBe(201);
+    const completions = async (): Promise<number> =>
+      (await laurel.pool.query("SELECT FROM achievement_completions WHERE user_id = 'ada'")).rowCount ?? 0;
+    const before = await completions();
+    await expect.poll(completions).toBeGreaterThan(before - 1);
+    expect((await laurel.admin.put('/v1/clock', { now: '2100-01-01T00:00:00Z' })).status).toBe(200);
+  });
+});
