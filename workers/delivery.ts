@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
 import { v7 as uuid } from 'uuid';
 import { Resources } from '../src/catalog/resources.ts';
-import type { DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
+import { Deliveries, type DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
 import { disableWebhook } from '../src/engine/webhooks/disable-webhook.ts';
 import { Sender } from '../src/engine/webhooks/sender.ts';
 import type { Core } from '../src/processes/core.ts';
 import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
-import { deliverWorker } from './jobs/deliver.ts';
 
 export interface DeliveryOptions extends Partial<
   Pick<DeliveriesOptions, 'pendingLimit' | 'leaseMs' | 'firstPauseMs' | 'onStep'>
@@ -46,7 +45,7 @@ export function startDelivery(
   const counts = new DeliveryCounts(redis);
   const id = uuid();
   const resources = new Resources({ pool, announce, clock, catalogs });
-  const worker = deliverWorker({
+  const deliveries = new Deliveries({
     ...options,
     pool,
     clock,
@@ -56,25 +55,22 @@ export function startDelivery(
     onTried: (outcome) => counts.note(outcome),
     pendingLimit,
   });
-  const stopListening = signals.listen(
-    'deliveries',
-    (from) => {
-      if (from === null) worker.lookForAll();
-      else if (from !== id) worker.look();
-    },
-  );
-  const changed = worker.webhooksChanged;
+  const stopListening = signals.listen('deliveries', (from) => {
+    if (from === null) deliveries.lookForAll();
+    else if (from !== id) deliveries.look();
+  });
+  const changed = deliveries.webhooksChanged;
   changes.listen({ catalogChanged: changed, anyCatalogChanged: changed, organisationChanged: changed });
   return {
     queued: () => {
-      worker.look();
+      deliveries.look();
       signals.announce('deliveries', id);
     },
-    look: worker.look,
-    lookForAll: worker.lookForAll,
+    look: deliveries.look,
+    lookForAll: deliveries.lookForAll,
     close: async () => {
       stopListening();
-      await worker.close();
+      await deliveries.close();
       await counts.flush();
     },
   };

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import { announce } from '../catalog/announce.ts';
 import { Catalogs } from '../catalog/catalogs.ts';
 import { Changes } from '../catalog/changes.ts';
 import type { Clock } from '../clock.ts';
@@ -60,7 +59,7 @@ export interface Core {
   wakeUp: WakeUp;
   /** Says that a shard's outbox has something for Postgres. */
   touched: (shard: number) => void;
-  /** See `announce`. */
+  /** See `Announce`. */
   announce: (message: string) => Promise<void>;
   /** Has workers look for jobs. */
   wakeJobs: () => Promise<void>;
@@ -132,7 +131,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
       wakeUp.touched(shard);
       signals.announce('outbox', shard);
     },
-    announce: (message) => announce(redis, message),
+    announce: (message) => signals.publish('changes', message),
     wakeJobs: () => signals.publish('jobs', ''),
     createPool: poolOf,
     connectQueues: () => {

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { announce } from '../catalog/announce.ts';
 import { ConfigurationStore } from '../catalog/configuration-store.ts';
 import { loadDemo } from '../catalog/demo.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
@@ -14,6 +13,7 @@ import { refuseOtherVersions } from '../postgres/running-versions.ts';
 import { makeSignInToken } from '../postgres/sessions/sign-in-tokens.ts';
 import { StartError } from '../start-error.ts';
 import { createRedis, redisReady } from '../redis/client.ts';
+import { publishSignal } from '../redis/signals.ts';
 import { firstUrl } from '../redis-entries.ts';
 import { isConsoleBuilt } from './pages.ts';
 
@@ -47,7 +47,7 @@ export async function prepareDatabase({
   const pool = createPool(servers.databaseUrl, { max: 3 });
   const redis = createRedis(firstUrl(servers.redisUrl));
   redis.on('error', () => undefined);
-  const publish = (message: string): Promise<void> => announce(redis, message);
+  const publish = (message: string): Promise<void> => publishSignal(redis, 'changes', message);
   try {
     // It only carries news of what is made here. Processes that miss the news read all of it from Postgres.
     await redisReady(redis, ANNOUNCE_MS).catch(() => undefined);

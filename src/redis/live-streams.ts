@@ -1,15 +1,7 @@
 import type { Redis } from 'ioredis';
 import { ANNOUNCED, LISTENED } from '../packed/call-fields.ts';
 import type { Notification } from '../domain/notification.ts';
-import {
-  announcedKey,
-  listenedKey,
-  listeningUsersKey,
-  markKey,
-  outboxKey,
-  recentKey,
-  shardOf,
-} from './keys.ts';
+import { announcedKey, listenedKey, listeningUsersKey, markKey, outboxKey, recentKey, shardOf } from './keys.ts';
 import { byServer, connectionOf } from './endpoints.ts';
 import { comparePositions, OUTBOX_START, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
 import { Script } from './script.ts';

@@ -67,7 +67,10 @@ export class Signals {
     this.subscriber.on('message', (channel: string, message: string) => {
       for (const each of this.subscriptions) if (channelOf(each.kind) === channel) each.listener(message);
     });
-    this.subscriber.on('ready', () => void this.subscribe([...new Set([...this.subscriptions].map(({ kind }) => kind))]));
+    this.subscriber.on(
+      'ready',
+      () => void this.subscribe([...new Set([...this.subscriptions].map(({ kind }) => kind))]),
+    );
   }
 
   /** See `publishSignal`. */

@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { announce } from '../../src/catalog/announce.ts';
 import { Catalogs } from '../../src/catalog/catalogs.ts';
 import { Changes, type ChangesOptions } from '../../src/catalog/changes.ts';
 import { LISTENER } from '../../src/postgres/listener.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { countRevision, readRevisions } from '../../src/postgres/revisions.ts';
-import { Signals } from '../../src/redis/signals.ts';
+import { publishSignal, Signals } from '../../src/redis/signals.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const SOON = { interval: 10 };
@@ -143,7 +142,7 @@ describe('changes', () => {
     await listening({ backstopMs: NEVER });
     await catalogs.load(0);
     const version = await addMetric('new');
-    await announce(redis, `0:${version}`);
+    await publishSignal(redis, 'changes', `0:${version}`);
     await expect.poll(keys, SOON).toContain('new');
   });
 
@@ -231,7 +230,7 @@ describe('changes', () => {
     const changes = await listening({ backstopMs: OFTEN });
     let told = 0;
     changes.listen({ organisationChanged: () => (told += 1) });
-    await announce(redis, '*');
+    await publishSignal(redis, 'changes', '*');
     await expect.poll(() => told, SOON).toBe(1);
     await database.pool.query('UPDATE organisation SET revision = revision + 1');
     await expect.poll(() => told, SOON).toBe(2);

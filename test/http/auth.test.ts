@@ -1,7 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { announce } from '../../src/catalog/announce.ts';
-import { Signals } from '../../src/redis/signals.ts';
+import { publishSignal, Signals } from '../../src/redis/signals.ts';
 import { Changes } from '../../src/catalog/changes.ts';
 import { createAuthenticator } from '../../src/http/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
@@ -247,7 +246,7 @@ describe('over the stored keys', () => {
 
   test('a deleted key is refused by another process in under a second', async () => {
     const { pool } = database;
-    const publish = (message: string): Promise<void> => announce(redis, message);
+    const publish = (message: string): Promise<void> => publishSignal(redis, 'changes', message);
     const admins = new AdminKeys({ pool, announce: publish });
     const users = new ApplicationKeys({ pool, announce: publish });
     const [made] = await admins.create([{ name: 'Test', access: 'full', tenantId: null }], { who: 'test' });
@@ -275,6 +274,6 @@ describe('over the stored keys', () => {
     await expect.poll(async () => await outcome(() => keys.authenticate(created!.key))).toBe(401);
     expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({ kind: 'admin' });
     changes.close();
-    signals.close();
+    await signals.close();
   });
 });

@@ -63,15 +63,15 @@ async function writeEvent(shard: number): Promise<string> {
   return record.i;
 }
 
-const stored = (id: string): Promise<void> =>
-  expect.poll(async () => (await database.pool.query('SELECT FROM events WHERE id = $1', [id])).rowCount).toBe(1);
+const stored = async (id: string): Promise<boolean> =>
+  (await database.pool.query('SELECT FROM events WHERE id = $1', [id])).rowCount === 1;
 
 /** A watch of the outboxes that has taken its first look. */
 async function watching(interval: number): Promise<{ close(): Promise<void> }> {
   const persister = new Persister({ redis, pool: database.pool });
   const first = await writeEvent(1);
   const watch = watchOutbox({ redis, signals, persister, log, ending: ending.signal, backstopMs: interval });
-  await stored(first);
+  await expect.poll(() => stored(first)).toBe(true);
   return watch;
 }
 
@@ -81,14 +81,15 @@ test('an entry that no wake-up came for is stored because of its signal, in shar
   for (const shard of [3, 5]) {
     const id = await writeEvent(shard);
     signals.announce('outbox', shard);
-    await stored(id);
+    await expect.poll(() => stored(id)).toBe(true);
   }
   await watch.close();
 });
 
 test('an entry whose wake-up and signal are lost is stored at the backstop', async () => {
   const watch = await watching(20);
-  await stored(await writeEvent(5));
+  const id = await writeEvent(5);
+  await expect.poll(() => stored(id)).toBe(true);
   await watch.close();
 });
 

@@ -26,13 +26,7 @@ export interface ScheduleWorkerOptions {
  * backstop finds what fell due because the system clock was set. While another process does the work, or something failed, it looks every
  * second.
  */
-export function scheduleWorker({
-  pass,
-  untilNextMs,
-  log,
-  ending,
-  backstopMs,
-}: ScheduleWorkerOptions): Rounds {
+export function scheduleWorker({ pass, untilNextMs, log, ending, backstopMs }: ScheduleWorkerOptions): Rounds {
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (detail: object, message: string): void => {
     if (!ending.aborted) logThrottle.log('', () => log.error(detail, message));

@@ -5,6 +5,7 @@ import type { Log } from '../../log/log.ts';
 import { takeMessages } from '../../postgres/webhooks/take-messages.ts';
 import { upcoming } from '../../postgres/webhooks/upcoming.ts';
 import { noteFullQueues } from '../../postgres/webhooks/waiting.ts';
+import { rounds, type Rounds } from '../../rounds.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HeldWebhooks } from './held-webhooks.ts';
 import type { Outcome, Sender } from './sender.ts';
@@ -20,8 +21,6 @@ export interface DeliveriesOptions {
   clock: Clock;
   sender: Pick<Sender, 'send' | 'close'>;
   log: Log;
-  /** Has a round begin. */
-  onWork: () => void;
   /** Disables a webhook if it still goes to that URL; whether it did. */
   disable: (webhook: { tenantNo: number; webhookId: string; url: string }, reason: DisableReason) => Promise<boolean>;
   /** Called with every try. */
@@ -37,6 +36,8 @@ export interface DeliveriesOptions {
   onStep?: ((step: DeliveryStep) => void | Promise<void>) | undefined;
 }
 
+/** Pause after Postgres did not answer. */
+const RETRY_MS = 1_000;
 /** Webhooks whose messages one statement takes, and one round. */
 const TAKEN_TOGETHER = 100;
 const TAKEN_A_ROUND = 200;
@@ -60,6 +61,8 @@ export class Deliveries {
   private readonly held: HeldWebhooks;
   private readonly recorder: TryRecorder;
   private readonly tries: Tries;
+  private readonly rounds: Rounds;
+  private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private ended = false;
   private hinted = true;
   /** Whether messages and leases are to be looked for of which this process knows nothing. */
@@ -73,12 +76,11 @@ export class Deliveries {
     this.options = options;
     const { pool, clock, sender, log, slots, leaseMs, firstPauseMs, onTried, onStep } = options;
     this.held = new HeldWebhooks({ pool, clock, leaseMs, firstPauseMs });
-    const logThrottle = new LogThrottle(REPEAT_MS);
     this.recorder = new TryRecorder({
       pool,
       clock,
       onFailed: (error) =>
-        logThrottle.log('', () => log.warn({ err: error }, 'deliveries to webhooks cannot be recorded yet')),
+        this.logThrottle.log('', () => log.warn({ err: error }, 'deliveries to webhooks cannot be recorded yet')),
       onRecorded: onStep && (() => onStep('recorded')),
     });
     this.tries = new Tries({
@@ -90,35 +92,45 @@ export class Deliveries {
       onLater: ({ atOnce, dueMs = Infinity, openMs = Infinity }) => {
         this.nextDueMs = Math.min(this.nextDueMs, dueMs);
         this.nextFreeMs = Math.min(this.nextFreeMs, openMs);
-        if (atOnce) options.onWork();
+        if (atOnce) this.rounds.wake();
       },
       onHopeless: (endpoint, url, reason) => void this.disable(endpoint, url, reason),
       onTried,
       onAnswered: onStep && (() => onStep('answered')),
     });
+    this.rounds = rounds(() => this.round());
   }
 
-  /** Messages may have been made, or fallen due. */
-  look(): void {
+  /** Messages may have been queued, or fallen due. */
+  readonly look = (): void => {
     this.hinted = true;
-    this.options.onWork();
-  }
+    this.rounds.wake();
+  };
 
   /** The same, and what other processes knew of may be for this one now. */
-  lookForAll(): void {
+  readonly lookForAll = (): void => {
     this.mayHaveMissed = true;
     this.look();
-  }
+  };
 
   /** Webhooks may have been changed. */
-  webhooksChanged(): void {
+  readonly webhooksChanged = (): void => {
     this.held.targetsChanged();
     this.look();
+  };
+
+  private async round(): Promise<number> {
+    try {
+      return await this.work();
+    } catch (error) {
+      const { log } = this.options;
+      this.logThrottle.log('', () => log.warn({ err: error }, 'deliveries to webhooks were interrupted; they go on'));
+      return RETRY_MS;
+    }
   }
 
   /** Does what can be done now; when the next round must begin, in ms. Rejects when Postgres does not answer. */
-  async round(): Promise<number> {
-    if (this.ended) return Infinity;
+  private async work(): Promise<number> {
     await this.held.keep();
     const nowMs = performance.now();
     const isDue = nowMs >= this.nextFreeMs || this.options.clock.now() >= this.nextDueMs;
@@ -131,10 +143,11 @@ export class Deliveries {
 
   /**
    * Begins no further try, waits some seconds for those under way, and gives the leases back. What was not recorded is sent again
-   * by whoever comes next. To be called when no round is under way.
+   * by another process.
    */
   async close(): Promise<void> {
     this.ended = true;
+    await this.rounds.close();
     await this.tries.end(GRACE_MS);
     await this.options.sender.close();
     if (await this.recorder.close()) await this.held.releaseAll().catch(() => undefined);
@@ -179,7 +192,7 @@ export class Deliveries {
     const inTurn = tenantsInTurn(asking);
     for (let from = 0; from < Math.min(inTurn.length, TAKEN_A_ROUND) && !this.ended; from += TAKEN_TOGETHER)
       await this.takeFor(inTurn.slice(from, from + TAKEN_TOGETHER));
-    if (asking.length > TAKEN_A_ROUND) this.options.onWork();
+    if (asking.length > TAKEN_A_ROUND) this.rounds.wake();
   }
 
   private async takeFor(asking: readonly Endpoint[]): Promise<void> {

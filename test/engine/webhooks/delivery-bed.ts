@@ -4,15 +4,13 @@ import { Resources } from '../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { NewMessage } from '../../../src/domain/notification.ts';
 import { disableWebhook } from '../../../src/engine/webhooks/disable-webhook.ts';
+import { Deliveries, type DeliveriesOptions } from '../../../src/engine/webhooks/deliveries.ts';
 import { Sender, type SenderOptions } from '../../../src/engine/webhooks/sender.ts';
 import { createPool } from '../../../src/postgres/pool.ts';
-import { deliverWorker, type DeliverWorker } from '../../../workers/jobs/deliver.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { insert, message } from '../../postgres/webhooks/messages.ts';
 
 export const NOW_MS = Date.UTC(2026, 10, 22, 12);
-
-type WorkerOptions = Parameters<typeof deliverWorker>[0];
 
 /** Webhooks of a tenant in a database of their own, and workers that send to them. */
 export class DeliveryBed {
@@ -22,7 +20,7 @@ export class DeliveryBed {
   /** Every try's outcome. */
   readonly outcomes: string[] = [];
   private readonly database: TestDatabase;
-  private readonly workers: { worker: DeliverWorker; pool: Pool }[] = [];
+  private readonly workers: { worker: Deliveries; pool: Pool }[] = [];
 
   private constructor(database: TestDatabase) {
     this.database = database;
@@ -65,10 +63,10 @@ export class DeliveryBed {
   }
 
   /** Starts a worker. */
-  worker(options: Partial<WorkerOptions> & Partial<SenderOptions> = {}): DeliverWorker {
+  worker(options: Partial<DeliveriesOptions> & Partial<SenderOptions> = {}): Deliveries {
     const { timeoutMs = 10_000, allowPrivate = true, resolve, ...rest } = options;
     const pool = createPool(this.database.stack.databaseUrl, { max: 3 });
-    const worker = deliverWorker({
+    const worker = new Deliveries({
       pool,
       clock: this.clock,
       sender: new Sender({ timeoutMs, allowPrivate, ...(resolve && { resolve }) }),
@@ -83,7 +81,7 @@ export class DeliveryBed {
   }
 
   /** A worker cannot reach Postgres from now on. */
-  async cutOff(worker: DeliverWorker): Promise<void> {
+  async cutOff(worker: Deliveries): Promise<void> {
     await this.workers.find((each) => each.worker === worker)!.pool.end();
   }
 
