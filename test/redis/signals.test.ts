@@ -24,6 +24,14 @@ afterAll(async () => {
   await stack.close();
 });
 
+/** The URL of Redis for a user with these rules. */
+async function urlOf(user: string, ...rules: string[]): Promise<string> {
+  await redis.acl('SETUSER', user, 'on', '>secret', ...rules);
+  const url = new URL(stack.redisUrl);
+  [url.username, url.password] = [user, 'secret'];
+  return url.href;
+}
+
 describe('signals', () => {
   let signals: Signals;
   let heard: (string | null)[];
@@ -58,6 +66,16 @@ describe('signals', () => {
     await away.close();
   });
 
+  test('a Redis that refuses subscriptions does not block the start', async () => {
+    const deaf = new Redis(await urlOf('deaf', '~*', 'resetchannels', '+@all'));
+    const refused = new Signals(deaf);
+    refused.listen('jobs', (message) => heard.push(message), 10);
+    await refused.start();
+    await expect.poll(() => heard.length).toBeGreaterThan(3);
+    await refused.close();
+    deaf.disconnect();
+  });
+
   test('only kinds that somebody listens to are subscribed to', async () => {
     const stops = [1, 2].map(() => signals.listen('outbox', () => undefined));
     await expect.poll(subscribed).toEqual(['laurel:outbox']);
@@ -90,12 +108,9 @@ describe('signals', () => {
 });
 
 test('when every signal and every wake-up is lost, the backstops find what is to be done', async () => {
-  await redis.acl('SETUSER', 'laurel', 'on', '>secret', '~*', '&*', '+@all');
-  const url = new URL(stack.redisUrl);
-  [url.username, url.password] = ['laurel', 'secret'];
   const receiver = await Receiver.start();
   const laurel = await startLaurel({
-    redisUrl: url.href,
+    redisUrl: await urlOf('laurel', '~*', '&*', '+@all'),
     workers: true,
     webhookAllowPrivate: true,
     testClock: true,
