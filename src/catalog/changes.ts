@@ -12,14 +12,16 @@ export interface ChangeListener {
   /** Keys, tenants or the organisation have changed, or may have. */
   organisationChanged?(): void;
   /**
-   * Something was written to Postgres since the counters were last read, by anyone, including other users of the same server. Called when
-   * the counters are read, and never while nothing is written.
+   * Something was written to Postgres since the last call, by anyone, including other users of the same server. Called when the counters are
+   * read, every few seconds at most, and never while nothing is written.
    */
   written?(): void;
 }
 
 /** Interval of the backstop, without and with notifications from Postgres. */
 const BACKSTOP_MS = { alone: 500, notified: 5_000 };
+/** Shortest time between two reports that something was written; less than the interval of the backstop. */
+const WRITTEN_MS = 4_000;
 /** Delay before subscribing to notifications again. Behind some proxies this never works. */
 const LISTEN_AGAIN_MS = 30_000;
 
@@ -47,6 +49,8 @@ export class Changes {
   private readonly looks = new SharedRuns(() => this.compare(), { everyMs: 0 });
   private stopListening = (): void => undefined;
   private seen: RevisionsSeen | null = null;
+  /** The snapshot of the last report that something was written, and when that was. */
+  private written = { snapshot: '', atMs: -Infinity };
   private listenAgainMs = 0;
   private closed = false;
 
@@ -142,11 +146,16 @@ export class Changes {
     if (now === null || this.closed) return;
     const { seen } = this;
     this.seen = now;
-    if (seen === null) return;
+    if (seen === null) {
+      this.written.snapshot = now.snapshot;
+      return;
+    }
+    const isWritten = now.snapshot !== this.written.snapshot && performance.now() - this.written.atMs >= WRITTEN_MS;
+    if (isWritten) this.written = { snapshot: now.snapshot, atMs: performance.now() };
     for (const listener of this.listeners) {
       if (now.organisation !== seen.organisation) listener.organisationChanged?.();
       if (now.catalogs !== seen.catalogs) listener.anyCatalogChanged?.();
-      if (now.snapshot !== seen.snapshot) listener.written?.();
+      if (isWritten) listener.written?.();
     }
   }
 }
