@@ -16,6 +16,8 @@ export class DyingWorkers {
   /** Starts one. `DIE_AT=<step>` with `DIE_AT_NTH=<n>`: it is killed at the nth time of that step. */
   start(stack: { redisUrl: string; databaseUrl: string }, env: Record<string, string> = {}): ChildProcess {
     const child = fork(WORKER, {
+      // Not the test runner's, which load parts of it.
+      execArgv: [],
       env: { ...process.env, REDIS_URL: stack.redisUrl, DATABASE_URL: stack.databaseUrl, ...env },
     });
     this.children.push(child);
