@@ -10,6 +10,7 @@ import { markKey } from '../../src/redis/keys.ts';
 import { childrenOf, eventually, signal } from '../chaos/processes.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { Start } from './start.ts';
@@ -24,11 +25,14 @@ let stack: TestStack;
 let servers: [OwnRedis, OwnRedis];
 let postgres: CuttingProxy;
 let variables: NodeJS.ProcessEnv;
+/** The file that is started. */
+let built: string;
 /** One with nothing special, which tests may leave running for the next; each of its three processes costs a second of CPU. */
 let ordinary: Start | null = null;
 const starts: Start[] = [];
 
 beforeAll(async () => {
+  built = join(await inFewFiles(), 'src/main.js');
   stack = await testStack({ redis: false });
   servers = [await OwnRedis.start(), await OwnRedis.start()];
   postgres = new CuttingProxy(stack.databaseUrl);
@@ -60,7 +64,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-function start(more: NodeJS.ProcessEnv = {}, main = 'dist/src/main.js'): Start {
+function start(more: NodeJS.ProcessEnv = {}, main = built): Start {
   const started = new Start({ ...variables, ...more }, ['node', main]);
   starts.push(started);
   return started;
@@ -68,7 +72,7 @@ function start(more: NodeJS.ProcessEnv = {}, main = 'dist/src/main.js'): Start {
 
 /** The ordinary one, started unless it runs. */
 async function runOrdinary(): Promise<Start> {
-  ordinary ??= new Start(variables);
+  ordinary ??= new Start(variables, ['node', built]);
   await ordinary.running();
   return ordinary;
 }
