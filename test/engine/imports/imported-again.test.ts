@@ -32,13 +32,13 @@ const asking =
     return body;
   };
 
-/** More with `npm run test:long`. */
-const SEEDS = Number(process.env['RUNS'] ?? 20) > 100 ? 20 : 1;
-const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
-const PASTS = Array.from({ length: SEEDS * FREQUENCIES.length }, (_, nth) => ({
+/** `npm run test:long`: more pasts, those with weekly streaks too. */
+const IS_LONG = Number(process.env['RUNS'] ?? 20) > 100;
+const FREQUENCIES = ['daily', 'monthly', 'weekly'] as const;
+const PASTS = Array.from({ length: IS_LONG ? 60 : 2 }, (_, nth) => ({
   nth,
   // With seed 40, a streak of 1 is restored and then kept by freezes; with 46, points of the first day are taken on the second.
-  seed: { 0: 40, 2: 46 }[nth] ?? 17 + nth,
+  seed: [40, 46][nth] ?? 17 + nth,
   frequency: FREQUENCIES[nth % FREQUENCIES.length]!,
 }));
 
