@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../src/local/free-port.ts';
 import { Start } from './processes/start.ts';
 import { DATA_FOLDER } from './stack/data-folder.ts';
@@ -48,18 +48,22 @@ beforeAll(async () => {
   variables = { DATA_DIR: dataDir, APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
 });
 
-afterEach(async () => {
+afterAll(async () => {
   // Whatever a failed test left is ended; killed, its servers end by themselves.
   for (const { process: child } of starts.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
 });
 
-afterAll(() => rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 }));
+/** Resolves when no process uses the data any longer. A look reads what `/proc` says of every process, so they are few. */
+const nothingRuns = (): Promise<void> => expect.poll(() => processesWith(dataDir).length, { interval: 200 }).toBe(0);
 
 describe('npm start', () => {
   let key = '';
+  /** The one that runs, from one test to the next. */
+  let laurel: Start;
 
   test('on an empty machine: prints a key and a line that submits an event; Ctrl-C leaves nothing running', async () => {
-    const laurel = start();
+    laurel = start();
     await laurel.running();
     key = /Admin key +(\S+)/.exec(laurel.output)?.[1] ?? '';
     expect(key).toMatch(/^[\w-]+\.[\w-]{16,}$/);
@@ -75,11 +79,11 @@ describe('npm start', () => {
     expect(Object.keys(shown.leaderboards)).not.toEqual([]);
 
     expect(await laurel.end('SIGINT')).toBe(0);
-    await expect.poll(() => processesWith(dataDir).length).toBe(0);
+    await nothingRuns();
   });
 
   test('the next start finds its data, the key included; a dead process comes back; the event is in Postgres', async () => {
-    const laurel = start();
+    laurel = start({ HTTP_PROCESSES: '2' });
     await laurel.running();
     expect(laurel.output).not.toContain('Admin key  ');
     expect(await event(key, 1)).toMatchObject({ total: 13 });
@@ -105,21 +109,19 @@ describe('npm start', () => {
     } finally {
       await client.end();
     }
-    expect(await laurel.end('SIGTERM')).toBe(0);
-    await expect.poll(() => processesWith(dataDir).length).toBe(0);
   });
 
   test('killed outright, its servers and processes end too, and nothing that was answered is lost', async () => {
-    const laurel = start({ HTTP_PROCESSES: '2' });
-    await laurel.running();
     expect(await event(key, 1)).toMatchObject({ total: 15 });
     await laurel.end('SIGKILL');
-    await expect.poll(() => processesWith(dataDir).length).toBe(0);
+    await nothingRuns();
 
-    const next = start();
-    await next.running();
+    laurel = start();
+    await laurel.running();
     expect(await event(key, 1)).toMatchObject({ total: 16 });
+  });
 
+  test('a second one beside it is refused, for its port or for its data', async () => {
     const port = Number(variables['APP_PORT']);
     const second = start();
     expect(await second.end()).toBe(1);
@@ -129,18 +131,21 @@ describe('npm start', () => {
     const third = start({ APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
     expect(await third.end()).toBe(1);
     expect(third.output).toMatch(/^Laurel is running already with the data in .*\n$/);
-    expect(await next.end('SIGINT')).toBe(0);
+    expect(await laurel.end('SIGTERM')).toBe(0);
+    await nothingRuns();
   });
 
-  test.each<NodeJS.Signals>(['SIGTERM', 'SIGKILL'])('%s to npm itself leaves nothing running', async (signal) => {
-    // Without its own build, which would take away what other tests run.
-    const laurel = start({}, ['npm', 'start', '--ignore-scripts']);
-    await laurel.running();
-    await laurel.end(signal);
-    await expect.poll(() => processesWith(dataDir).length).toBe(0);
-    // The port is free and the data whole.
+  test('SIGTERM or SIGKILL to npm itself leaves nothing running, the port free and the data whole', async () => {
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      // Without its own build, which would take away what other tests run.
+      const npm = start({}, ['npm', 'start', '--ignore-scripts']);
+      await npm.running();
+      await npm.end(signal);
+      await nothingRuns();
+    }
     const next = start();
     await next.running();
+    expect(await event(key, 1)).toMatchObject({ total: 17 });
     expect(await next.end('SIGTERM')).toBe(0);
   });
 

@@ -9,6 +9,7 @@ import { freePort } from '../../src/local/free-port.ts';
 import { startPostgres, type LocalServer } from '../../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 
@@ -75,7 +76,7 @@ export class RunWithFaults {
       DATABASE_URL: await this.postgresProxy.listen(),
       ADMIN_API_KEY: adminKey,
     };
-    this.laurel = this.run(['dist/src/main.js']);
+    this.laurel = this.run([join(await inFewFiles(), 'src/main.js')]);
     await vi.waitUntil(
       () => {
         if (this.laurel?.exitCode !== null) throw new Error(`It ended:\n${this.output}`);

@@ -1,11 +1,14 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { runChaos, type ChaosResult } from './suite.ts';
 
 // Short runs of `npm run chaos`, which see; they run the built code.
 async function run(rounds: number, only?: string): Promise<ChaosResult> {
   const lines: string[] = [];
   const seed = Number(process.env['SEED']);
-  const result = await runChaos({ rounds, seed, ...(only && { only }), say: (line) => lines.push(line) });
+  const main = join(await inFewFiles(), 'src/main.js');
+  const result = await runChaos({ rounds, seed, main, ...(only && { only }), say: (line) => lines.push(line) });
   expect({ lines, differences: result.findings.differences }).toEqual({ lines, differences: [] });
   expect(result.acknowledged).toBeGreaterThan(100);
   expect(result.findings.messages).toBeGreaterThan(0);

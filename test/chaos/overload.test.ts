@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { drained } from './audit.ts';
 import { HttpClient, type Reply } from './http.ts';
 import { eventually, signal } from './processes.ts';
@@ -18,7 +20,10 @@ let app: HttpClient;
 let events = 0;
 
 beforeAll(async () => {
-  stack = await ChaosStack.start({ NODE_ENV: '', BACKLOG_LIMIT: String(BACKLOG_LIMIT) });
+  stack = await ChaosStack.start(
+    { NODE_ENV: '', BACKLOG_LIMIT: String(BACKLOG_LIMIT) },
+    { main: join(await inFewFiles(), 'src/main.js') },
+  );
   app = new HttpClient(stack.appPort, API_KEY);
 });
 afterAll(async () => {

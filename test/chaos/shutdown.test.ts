@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { HttpClient } from './http.ts';
 import { drained } from './audit.ts';
 import { eventually, signal } from './processes.ts';
@@ -13,12 +15,12 @@ const CLIENTS = 8;
 let stack: ChaosStack;
 let app: HttpClient;
 
-beforeEach(async () => {
+beforeAll(async () => {
   // No grace for a load balancer: what is asked for must hold without.
-  stack = await ChaosStack.start({ NODE_ENV: '' });
+  stack = await ChaosStack.start({ NODE_ENV: '' }, { main: join(await inFewFiles(), 'src/main.js') });
   app = new HttpClient(stack.appPort, API_KEY);
 });
-afterEach(async () => {
+afterAll(async () => {
   app.close();
   await stack.stop();
 });
@@ -28,10 +30,13 @@ class Load {
   readonly acknowledged: string[] = [];
   readonly failures: string[] = [];
   refusals = 0;
+  private readonly name: string;
   private readonly ending = new AbortController();
   private readonly working: Promise<unknown>;
 
-  constructor(whenRefused: 'again' | 'end') {
+  /** `name`: begins the keys of its events. */
+  constructor(name: string, whenRefused: 'again' | 'end') {
+    this.name = name;
     this.working = Promise.all(Array.from({ length: CLIENTS }, (_, no) => this.work(no, whenRefused)));
   }
 
@@ -42,7 +47,7 @@ class Load {
 
   private async work(no: number, whenRefused: 'again' | 'end'): Promise<void> {
     for (let n = 1; !this.ending.signal.aborted; n++) {
-      const key = `${no}-${n}`;
+      const key = `${this.name}-${no}-${n}`;
       const body = { user: { id: `user-${no}` }, value: 1 };
       try {
         const { status } = await app.send('POST', '/v1/metrics/flashcards-flipped/event', {
@@ -72,11 +77,15 @@ function listeners(port: number): number {
   }).length;
 }
 
-async function storedKeys(): Promise<string[]> {
+/** Keys of the stored events of a load. */
+async function storedKeys(name: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: stack.databaseUrl });
   await client.connect();
   try {
-    const { rows } = await client.query<{ key: string }>('SELECT idempotency_key AS key FROM events ORDER BY 1');
+    const { rows } = await client.query<{ key: string }>(
+      `SELECT idempotency_key AS key FROM events WHERE idempotency_key LIKE $1 || '-%' ORDER BY 1`,
+      [name],
+    );
     return rows.map(({ key }) => key);
   } finally {
     await client.end();
@@ -85,7 +94,7 @@ async function storedKeys(): Promise<string[]> {
 
 describe('under load', () => {
   test('frontends behind one port are restarted one after the other, and no request fails', async () => {
-    const load = new Load('again');
+    const load = new Load('restarts', 'again');
     await eventually('the first events', () => load.acknowledged.length > 20);
     const before = stack.pids('frontend');
     for (const pid of before) {
@@ -103,11 +112,11 @@ describe('under load', () => {
     const redis = new Redis(stack.redisUrl);
     await drained(redis);
     redis.disconnect();
-    expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
+    expect(await storedKeys('restarts')).toEqual(load.acknowledged.toSorted());
   });
 
   test('SIGTERM: what was begun is answered, the rest refused, and all that was answered is stored', async () => {
-    const load = new Load('end');
+    const load = new Load('end', 'end');
     await eventually('the first events', () => load.acknowledged.length > 100);
     const exited = once(stack.laurel, 'exit');
     stack.laurel.kill('SIGTERM');
@@ -117,6 +126,6 @@ describe('under load', () => {
     const redis = new Redis(stack.redisUrl);
     expect(await redis.xlen('{s0}:outbox')).toBe(0);
     redis.disconnect();
-    expect(await storedKeys()).toEqual(load.acknowledged.toSorted());
+    expect(await storedKeys('end')).toEqual(load.acknowledged.toSorted());
   });
 });

@@ -52,10 +52,13 @@ export class ChaosStack {
   }
 
   /**
-   * Starts it. `variables`: more of the environment; `arrangement`: of several Redis with replicas instead of the one. It ends with this
-   * process at the latest.
+   * Starts it. `variables`: more of the environment; `arrangement`: of several Redis with replicas instead of the one; `main`: the file
+   * that is run. It ends with this process at the latest.
    */
-  static async start(variables: NodeJS.ProcessEnv = {}, arrangement: Arrangement | null = null): Promise<ChaosStack> {
+  static async start(
+    variables: NodeJS.ProcessEnv = {},
+    { arrangement = null, main = 'dist/src/main.js' }: { arrangement?: Arrangement | null; main?: string } = {},
+  ): Promise<ChaosStack> {
     const folder = await mkdtemp(join(DATA_FOLDER, 'laurel-chaos-'));
     const [redis, postgres] = await Promise.all([
       arrangement === null ? startChaosRedis(folder) : RedisGroups.start(folder, arrangement),
@@ -64,7 +67,7 @@ export class ChaosStack {
     const ports: [number, number] = [await freePort(), await freePort()];
     const stack = new ChaosStack({ ports, folder, servers: { redis, postgres } });
     try {
-      await stack.startLaurel(variables);
+      await stack.startLaurel(main, variables);
       return stack;
     } catch (error) {
       await stack.stop();
@@ -138,8 +141,8 @@ export class ChaosStack {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
 
-  private async startLaurel(variables: NodeJS.ProcessEnv): Promise<void> {
-    const supervisor = spawn(process.execPath, ['--enable-source-maps', 'dist/src/main.js'], {
+  private async startLaurel(main: string, variables: NodeJS.ProcessEnv): Promise<void> {
+    const supervisor = spawn(process.execPath, ['--enable-source-maps', main], {
       cwd: PACKAGE_ROOT,
       env: {
         PATH: process.env['PATH'],

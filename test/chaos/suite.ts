@@ -19,6 +19,8 @@ export interface ChaosOptions {
   clients?: number;
   /** Only faults whose names hold this text. */
   only?: string;
+  /** The file that is run, instead of the build's. */
+  main?: string;
   say: (line: string) => void;
 }
 
@@ -51,13 +53,20 @@ const BEFORE_MS = { min: 150, max: 600 };
 const AFTER_MS = { min: 250, max: 700 };
 
 /** Runs the rounds, each with another fault under load and an audit of everything at its end; the first difference ends them. */
-export async function runChaos({ rounds, seed, clients = CLIENTS, only, say }: ChaosOptions): Promise<ChaosResult> {
+export async function runChaos({
+  rounds,
+  seed,
+  clients = CLIENTS,
+  only,
+  main,
+  say,
+}: ChaosOptions): Promise<ChaosResult> {
   const names = Object.keys(FAULTS).filter((name) => name.includes(only ?? ''));
   if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(FAULTS).join(', ')}`);
   const startedMs = performance.now();
   const random = new Random(seed);
   const receiver = await Receiver.start();
-  const stack = await ChaosStack.start({ WEBHOOK_ALLOW_PRIVATE: '1' });
+  const stack = await ChaosStack.start({ WEBHOOK_ALLOW_PRIVATE: '1' }, main === undefined ? {} : { main });
   const app = new HttpClient(stack.appPort, API_KEY);
   const admin = new HttpClient(stack.adminPort, API_KEY);
   try {

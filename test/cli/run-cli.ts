@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 
 export interface Ended {
   /** Null: it was ended by a signal, as after two minutes. */
@@ -12,8 +13,8 @@ export interface Ended {
 const TIMEOUT_MS = 120_000;
 
 /** Runs `laurel <words>` as a process of its own. `variables` are added to this process's environment; undefined takes one away. */
-export function runCli(words: readonly string[], variables: Record<string, string | undefined>): Promise<Ended> {
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), words, {
+export async function runCli(words: readonly string[], variables: Record<string, string | undefined>): Promise<Ended> {
+  const child = spawn(process.execPath, [join(await inFewFiles(), 'src/cli/main.js'), ...words], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '../../src/local/free-port.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { AdminKeys } from '../../src/postgres/admin-keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { connectRedis } from '../../src/engine/shards/connect-redis.ts';
@@ -58,8 +58,9 @@ export async function startTarget(): Promise<Target> {
     DATABASE_URL: stack.databaseUrl,
     LOG_LEVEL: 'error',
   };
+  const folder = await inFewFiles();
   const start = async (file: string): Promise<ChildProcess> => {
-    const child = fork(join(PACKAGE_ROOT, 'dist', file), { env, execArgv: ['--enable-source-maps'] });
+    const child = fork(join(folder, file), { env, execArgv: ['--enable-source-maps'] });
     await once(child, 'message');
     return child;
   };

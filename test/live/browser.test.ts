@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../src/local/free-port.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
@@ -69,7 +69,8 @@ beforeAll(async () => {
   laurel = await startLaurel({ configuration: CONFIGURATION, workers: true });
   const appPort = await freePort();
   const { redisUrl, databaseUrl } = laurel;
-  frontend = fork(join(PACKAGE_ROOT, 'dist/src/processes/frontend.js'), {
+  frontend = fork(join(await inFewFiles(), 'src/processes/frontend.js'), {
+    execArgv: [],
     env: {
       PATH: process.env['PATH'],
       REDIS_URL: redisUrl,

@@ -12,8 +12,8 @@ import { ReplayedHistory, type Call } from './replayed-history.ts';
 import { historyOf } from './streak-answer.ts';
 import { giveFreeze, pause, reset, restore } from './streak-admin.ts';
 
-/** 5 for each of the histories of a run. */
-const HISTORIES = 5 * Number(process.env['RUNS'] ?? 20);
+/** 2 for each of the histories of a run. */
+const HISTORIES = 2 * Number(process.env['RUNS'] ?? 20);
 const SEED = Number(process.env['SEED']);
 const HOUR = 3_600_000;
 const DAYS = 45;

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { freePort } from '../../src/local/free-port.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 
 // What dashboard and alerts ask for, held against what a started Laurel of two frontends and a worker answers.
 
@@ -23,7 +24,7 @@ beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'laurel-test-ops-'));
   ports = { app: await freePort(), admin: await freePort(), metrics: await freePort() };
   let output = '';
-  laurel = spawn('node', ['dist/src/main.js'], {
+  laurel = spawn('node', [join(await inFewFiles(), 'src/main.js')], {
     cwd: PACKAGE_ROOT,
     env: {
       ...process.env,

@@ -10,6 +10,7 @@ import { markKey } from '../../src/redis/keys.ts';
 import { childrenOf, eventually, signal } from '../chaos/processes.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { Start } from './start.ts';
@@ -24,9 +25,14 @@ let stack: TestStack;
 let servers: [OwnRedis, OwnRedis];
 let postgres: CuttingProxy;
 let variables: NodeJS.ProcessEnv;
+/** The file that is started. */
+let built: string;
+/** One with nothing special, which tests may leave running for the next; each of its three processes costs a second of CPU. */
+let ordinary: Start | null = null;
 const starts: Start[] = [];
 
 beforeAll(async () => {
+  built = join(await inFewFiles(), 'src/main.js');
   stack = await testStack({ redis: false });
   servers = [await OwnRedis.start(), await OwnRedis.start()];
   postgres = new CuttingProxy(stack.databaseUrl);
@@ -42,27 +48,41 @@ beforeAll(async () => {
 });
 /** Two tenants. */
 beforeAll(async () => {
-  const laurel = start();
-  await laurel.running();
+  await runOrdinary();
   await configure('/v1/organisation', 'PATCH', { multiTenancy: true });
   const tenants = [ON_SECOND, ON_FIRST].map((customerId) => ({ customerId, name: customerId }));
   await configure('/v1/tenants', 'POST', tenants);
   for (const tenant of [ON_SECOND, ON_FIRST]) await configure('/v1/configuration', 'PUT', STUDY_APP, tenant);
-  await laurel.end('SIGTERM');
 });
 afterEach(async () => {
   for (const started of starts.splice(0)) if (started.process.exitCode === null) await started.end('SIGTERM');
 });
 afterAll(async () => {
+  await endOrdinary();
   postgres.close();
   await Promise.all(servers.map((server) => server.close()));
   await stack.close();
 });
 
-function start(more: NodeJS.ProcessEnv = {}, main = 'dist/src/main.js'): Start {
+function start(more: NodeJS.ProcessEnv = {}, main = built): Start {
   const started = new Start({ ...variables, ...more }, ['node', main]);
   starts.push(started);
   return started;
+}
+
+/** The ordinary one, started unless it runs. */
+async function runOrdinary(): Promise<Start> {
+  ordinary ??= new Start(variables, ['node', built]);
+  await ordinary.running();
+  return ordinary;
+}
+
+/** Ends the ordinary one, whose ports and servers another one is to have. */
+async function endOrdinary(): Promise<void> {
+  if (ordinary === null) return;
+  const ended = ordinary.end('SIGTERM');
+  ordinary = null;
+  expect(await ended).toBe(0);
 }
 
 interface Answer {
@@ -118,37 +138,8 @@ async function rows<T>(sql: string): Promise<T[]> {
 
 const stored = async (): Promise<number> => (await rows<{ n: number }>('SELECT count(*)::int AS n FROM events'))[0]!.n;
 
-describe('several Redis', () => {
-  test.each([
-    ['second', 1, ON_FIRST, ON_SECOND],
-    ['first', 0, ON_SECOND, ON_FIRST],
-  ] as const)('a start while the %s is away serves the tenants of the other', async (_, which, served, away) => {
-    const before = await stored();
-    await servers[which].kill();
-    const laurel = start();
-    await laurel.running();
-    expect(laurel.output).toContain('this Redis does not answer');
-    await expect.poll(() => taken(served)).toBe(201);
-    // A worker stores it, though the queues are on the first.
-    await expect.poll(stored).toBeGreaterThan(before);
-    expect(await event(away)).toMatchObject({ status: 503, retryAfter: '1' });
-    expect(await ask('/readyz')).toMatchObject({
-      status: 200,
-      body: { status: 'ready', degraded: ['some Redis', 'some tenants'] },
-    });
-
-    await servers[which].start();
-    await expect.poll(() => taken(away)).toBe(201);
-    const then = await stored();
-    expect(await taken(away)).toBe(201);
-    await expect.poll(stored).toBeGreaterThan(then);
-    await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
-  });
-});
-
 test('ready while Postgres is away and events are taken; not once so many wait that they are refused', async () => {
-  const laurel = start();
-  await laurel.running();
+  await runOrdinary();
   await expect.poll(() => taken(ON_FIRST)).toBe(201);
   await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
   postgres.retarget(`postgres://127.0.0.1:${await freePort()}`);
@@ -166,68 +157,8 @@ test('ready while Postgres is away and events are taken; not once so many wait t
   await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
 });
 
-describe('a version that keeps another form in Redis', () => {
-  // The built code, with another form: beside it, so that it finds its packages.
-  const other = join(PACKAGE_ROOT, 'dist/other-form');
-  beforeAll(() => {
-    for (const folder of ['src', 'workers'])
-      cpSync(join(PACKAGE_ROOT, 'dist', folder), join(other, folder), { recursive: true });
-    const file = join(other, 'src/engine/rebuild/marks.js');
-    const text = readFileSync(file, 'utf8');
-    const changed = text.replace('const FORM = 1;', 'const FORM = 2;');
-    if (changed === text) throw new Error('The form is not where this test looks for it.');
-    writeFileSync(file, changed);
-  });
-  afterAll(() => rmSync(other, { recursive: true, force: true }));
-
-  const epoch = async (): Promise<number> => (await rows<{ epoch: number }>('SELECT epoch FROM redis_epoch'))[0]!.epoch;
-
-  test('is refused while the other runs, which goes on; started behind it, it rebuilds once', async () => {
-    const laurel = start();
-    await laurel.running();
-    await expect.poll(() => taken(ON_FIRST)).toBe(201);
-    const before = await epoch();
-    const ports = { APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
-    const refused = start(ports, 'dist/other-form/src/main.js');
-    expect(await refused.end()).toBe(1);
-    expect(refused.output).toMatch(
-      /^Laurel \S+ \(form 2\) cannot run beside Laurel \S+ \(form 1, 2 processes\): .* Stop the other version first\.\n$/,
-    );
-    for (let n = 0; n < 10; n += 1) expect(await taken(ON_FIRST)).toBe(201);
-    expect(await epoch()).toBe(before);
-    // The same version is taken.
-    const beside = start(ports);
-    await beside.running();
-    expect(await beside.end('SIGTERM')).toBe(0);
-    expect(await laurel.end('SIGTERM')).toBe(0);
-
-    const next = start({}, 'dist/other-form/src/main.js');
-    await next.running();
-    await expect.poll(() => taken(ON_FIRST)).toBe(201);
-    const after = await epoch();
-    expect(after).toBeGreaterThan(before);
-    const old = start(ports);
-    expect(await old.end()).toBe(1);
-    expect(old.output).toContain('cannot run beside Laurel');
-    expect(await epoch()).toBe(after);
-  });
-});
-
-test('a second frontend that ends while it starts leaves the first one alone, and is started again', async () => {
-  const laurel = start({ HTTP_PROCESSES: '2' });
-  const frontends = (): number[] => childrenOf(laurel.process.pid!, 'src/processes/frontend.js');
-  await eventually('two frontends', () => frontends().length === 2);
-  const [first, second] = frontends().toSorted((a, b) => a - b) as [number, number];
-  signal([second], 'SIGKILL');
-  await laurel.running();
-  await expect.poll(() => taken(ON_FIRST)).toBe(201);
-  await eventually('another second one', () => frontends().length === 2 && !frontends().includes(second));
-  expect(frontends()).toContain(first);
-});
-
 test('shards of another form are not rebuilt while a process of that form lives', async () => {
-  const laurel = start();
-  await laurel.running();
+  const laurel = await runOrdinary();
   await expect.poll(() => taken(ON_FIRST)).toBe(201);
   const pool = createPool(stack.databaseUrl, { max: 2 });
   const other = await pool.connect();
@@ -252,8 +183,97 @@ test('shards of another form are not rebuilt while a process of that form lives'
   }
 });
 
+describe('a version that keeps another form in Redis', () => {
+  // The built code, with another form: beside it, so that it finds its packages.
+  const other = join(PACKAGE_ROOT, 'dist/other-form');
+  beforeAll(() => {
+    for (const folder of ['src', 'workers'])
+      cpSync(join(PACKAGE_ROOT, 'dist', folder), join(other, folder), { recursive: true });
+    const file = join(other, 'src/engine/rebuild/marks.js');
+    const text = readFileSync(file, 'utf8');
+    const changed = text.replace('const FORM = 1;', 'const FORM = 2;');
+    if (changed === text) throw new Error('The form is not where this test looks for it.');
+    writeFileSync(file, changed);
+  });
+  afterAll(() => rmSync(other, { recursive: true, force: true }));
+
+  const epoch = async (): Promise<number> => (await rows<{ epoch: number }>('SELECT epoch FROM redis_epoch'))[0]!.epoch;
+
+  test('is refused while the other runs, which goes on; started behind it, it rebuilds once', async () => {
+    await runOrdinary();
+    await expect.poll(() => taken(ON_FIRST)).toBe(201);
+    const before = await epoch();
+    const ports = { APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
+    const refused = start(ports, 'dist/other-form/src/main.js');
+    expect(await refused.end()).toBe(1);
+    expect(refused.output).toMatch(
+      /^Laurel \S+ \(form 2\) cannot run beside Laurel \S+ \(form 1, 2 processes\): .* Stop the other version first\.\n$/,
+    );
+    for (let n = 0; n < 10; n += 1) expect(await taken(ON_FIRST)).toBe(201);
+    expect(await epoch()).toBe(before);
+    // The same version is taken.
+    const beside = start(ports);
+    await beside.running();
+    expect(await beside.end('SIGTERM')).toBe(0);
+    await endOrdinary();
+
+    const next = start({}, 'dist/other-form/src/main.js');
+    await next.running();
+    await expect.poll(() => taken(ON_FIRST)).toBe(201);
+    const after = await epoch();
+    expect(after).toBeGreaterThan(before);
+    const old = start(ports);
+    expect(await old.end()).toBe(1);
+    expect(old.output).toContain('cannot run beside Laurel');
+    expect(await epoch()).toBe(after);
+  });
+});
+
+test('a second frontend that ends while it starts leaves the first one alone, and is started again', async () => {
+  await endOrdinary();
+  const laurel = start({ HTTP_PROCESSES: '2' });
+  const frontends = (): number[] => childrenOf(laurel.process.pid!, 'src/processes/frontend.js');
+  await eventually('two frontends', () => frontends().length === 2);
+  const [first, second] = frontends().toSorted((a, b) => a - b) as [number, number];
+  signal([second], 'SIGKILL');
+  await laurel.running();
+  await expect.poll(() => taken(ON_FIRST)).toBe(201);
+  await eventually('another second one', () => frontends().length === 2 && !frontends().includes(second));
+  expect(frontends()).toContain(first);
+});
+
+describe('several Redis', () => {
+  test.each([
+    ['second', 1, ON_FIRST, ON_SECOND],
+    ['first', 0, ON_SECOND, ON_FIRST],
+  ] as const)('a start while the %s is away serves the tenants of the other', async (_, which, served, away) => {
+    await endOrdinary();
+    const before = await stored();
+    await servers[which].kill();
+    const laurel = start();
+    await laurel.running();
+    expect(laurel.output).toContain('this Redis does not answer');
+    await expect.poll(() => taken(served)).toBe(201);
+    // A worker stores it, though the queues are on the first.
+    await expect.poll(stored).toBeGreaterThan(before);
+    expect(await event(away)).toMatchObject({ status: 503, retryAfter: '1' });
+    expect(await ask('/readyz')).toMatchObject({
+      status: 200,
+      body: { status: 'ready', degraded: ['some Redis', 'some tenants'] },
+    });
+
+    await servers[which].start();
+    await expect.poll(() => taken(away)).toBe(201);
+    const then = await stored();
+    expect(await taken(away)).toBe(201);
+    await expect.poll(stored).toBeGreaterThan(then);
+    await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
+  });
+});
+
 test('a frontend whose clock is wrong takes no events, and says so', async () => {
   const skewed = `data:text/javascript,${encodeURIComponent('const now = Date.now; Date.now = () => now() + 3_600_000;')}`;
+  await endOrdinary();
   const laurel = start({ NODE_OPTIONS: `--import=${skewed}` });
   await laurel.running();
   await expect.poll(async () => (await ask('/readyz')).body['error']).toBe('Not ready: clock');

@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { vi } from 'vitest';
 import { freePort } from '../../src/local/free-port.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { TestClient } from '../http/client.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
@@ -53,7 +55,11 @@ export class Installation {
       ...variables,
     };
     const stdio = ['ignore', 'pipe', 'pipe'] as const;
-    const started = spawn('node', ['dist/src/main.js'], { cwd: PACKAGE_ROOT, env, stdio: [...stdio] });
+    const started = spawn('node', [join(await inFewFiles(), 'src/main.js')], {
+      cwd: PACKAGE_ROOT,
+      env,
+      stdio: [...stdio],
+    });
     const installation = new Installation(stack, started, ports);
     await vi.waitUntil(
       () => {

@@ -1,6 +1,6 @@
 // The worker as it is built, but with DIE_AT=<step>, DIE_AT_NTH=<n> it is killed at the nth time of that step.
 import { pino } from 'pino';
-import { startWorkers } from '../../dist/workers/start.js';
+import { startWorkers } from '../../dist/in-few-files/workers/start.js';
 
 const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK, LEASE_MS } = process.env;
 let left = Number(DIE_AT_NTH);

@@ -1,21 +1,24 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { beforeAll } from 'vitest';
+import { inFewFiles } from '../stack/in-few-files.ts';
 
 const WORKER = new URL('dying-worker.mjs', import.meta.url);
-const BUILT = new URL('../../dist/workers/start.js', import.meta.url);
 
 /** Workers as they are built, each in a process of its own, which tests kill or which kill themselves. */
 export class DyingWorkers {
   private readonly children: ChildProcess[] = [];
 
+  /** To be called at the top of a test file. */
   constructor() {
-    if (!existsSync(BUILT)) throw new Error('This test runs the built worker: npm run build');
+    beforeAll(inFewFiles);
   }
 
   /** Starts one. `DIE_AT=<step>` with `DIE_AT_NTH=<n>`: it is killed at the nth time of that step. */
   start(stack: { redisUrl: string; databaseUrl: string }, env: Record<string, string> = {}): ChildProcess {
     const child = fork(WORKER, {
+      // Not the test runner's, which load parts of it.
+      execArgv: [],
       env: { ...process.env, REDIS_URL: stack.redisUrl, DATABASE_URL: stack.databaseUrl, ...env },
     });
     this.children.push(child);

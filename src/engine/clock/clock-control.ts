@@ -5,10 +5,10 @@ import { AppError } from '../../errors.ts';
 import { writeAudit } from '../../postgres/audit/write-audit.ts';
 import { readClock, releaseClock, setClock, type StoredClock } from '../../postgres/test-clock.ts';
 import { switchedOnWaits } from '../../postgres/switched-on.ts';
+import { usedShards } from '../../postgres/shards/used-shards.ts';
 import { countFollowers } from '../../postgres/test-clock-followers.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { batchWaits, newestBatch, readBatchProgress, shardsWithBatches } from '../../redis/batches.ts';
-import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import { publishSignal } from '../../redis/signals.ts';
 import { shardsWithEntries } from '../../redis/outbox.ts';
 import { isPersisted } from '../persisted/persisted.ts';
@@ -115,9 +115,10 @@ export class ClockControl {
    */
   private async storeAccepted(): Promise<boolean> {
     const { redis, pool, patienceMs = PATIENCE_MS } = this.options;
-    const queued = await shardsWithBatches(redis, SHARD_NUMBERS);
+    const used = await usedShards(pool);
+    const queued = await shardsWithBatches(redis, used);
     await Promise.all(queued.map((shard) => this.processBatches(shard)));
-    const shards = await shardsWithEntries(redis, SHARD_NUMBERS);
+    const shards = await shardsWithEntries(redis, used);
     const patience = { stillMs: patienceMs, movingMs: STORING_MS };
     const stored = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, patience)));
     if (stored.includes(false)) throw new AppError('unavailable', NOT_STORED);

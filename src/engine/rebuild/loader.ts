@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Belief } from '../../redis/gate.ts';
-import { Script } from '../../redis/script.ts';
+import { scriptNamed } from '../../redis/script.ts';
 
 /** Lua passes at most about 8,000 words to a command. */
 const MAX_PAIRS = 3_000;
@@ -16,7 +16,8 @@ type Word = string | Buffer;
 
 /** Writes to one shard for a rebuild, many commands per call. Throws RedisNotReady after another rebuild took over or Redis restarted. */
 export class Loader {
-  private readonly script = new Script('load_rebuilt');
+  /** Shared by the loaders of all shards, so that an empty Redis receives the library once. */
+  private readonly script = scriptNamed('load_rebuilt');
   private readonly redis: Redis;
   private readonly maxWords: number;
   /** That this rebuild is the one at work on the shard (`rebuildingKey`). */

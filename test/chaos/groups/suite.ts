@@ -24,6 +24,8 @@ export interface GroupChaosOptions {
   clients?: number;
   /** Only faults whose names hold this text. */
   only?: string;
+  /** The file that is run, instead of the build's. */
+  main?: string;
   say: (line: string) => void;
 }
 
@@ -68,12 +70,12 @@ const AUDITS = 3;
  * them; what others noticed is among the differences at the end.
  */
 export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupChaosResult> {
-  const { arrangement, rounds, seed, clients = CLIENTS, only = '', say } = options;
+  const { arrangement, rounds, seed, clients = CLIENTS, only = '', main, say } = options;
   const names = Object.keys(GROUP_FAULTS).filter((name) => name.includes(only));
   if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(GROUP_FAULTS).join(', ')}`);
   const startedMs = performance.now();
   const random = new Random(seed);
-  const stack = await ChaosStack.start({ REDIS_ACKNOWLEDGE: 'replica' }, arrangement);
+  const stack = await ChaosStack.start({ REDIS_ACKNOWLEDGE: 'replica' }, { arrangement, ...(main && { main }) });
   const sql = new pg.Client({ connectionString: stack.databaseUrl });
   await sql.connect();
   let tenants: ChaosTenant[] = [];

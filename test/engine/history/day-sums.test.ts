@@ -9,6 +9,8 @@ import { CATALOG, happen, USERS } from '../imports/random-past.ts';
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
+  // Before anything is configured, for which each day until then would be looked at.
+  await laurel.admin.put('/v1/clock', { now: '2030-05-28T09:00:00Z' });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
 });
 afterAll(() => laurel.close());

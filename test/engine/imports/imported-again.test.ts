@@ -15,8 +15,12 @@ import { CATALOG, happen, happenInAll, USERS } from './random-past.ts';
 // One Laurel with two tenants of the same catalog: what happened in the one is imported into the other.
 const PATH = '/v1/imports?import=from-there';
 let laurel: TestLaurel;
+/** Time goes on: each past begins where the one before it ended. */
+let next = '2030-05-28T09:00:00Z';
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
+  // Before anything is configured, for which each day until then would be looked at.
+  await laurel.admin.put('/v1/clock', { now: next });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
 });
 afterAll(() => laurel.close());
@@ -32,18 +36,16 @@ const asking =
     return body;
   };
 
-/** More with `npm run test:long`. */
-const SEEDS = Number(process.env['RUNS'] ?? 20) > 100 ? 20 : 1;
-const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
-const PASTS = Array.from({ length: SEEDS * FREQUENCIES.length }, (_, nth) => ({
+/** `npm run test:long`: more pasts, those with weekly streaks too. */
+const IS_LONG = Number(process.env['RUNS'] ?? 20) > 100;
+const FREQUENCIES = ['daily', 'monthly', 'weekly'] as const;
+const PASTS = Array.from({ length: IS_LONG ? 60 : 2 }, (_, nth) => ({
   nth,
   // With seed 40, a streak of 1 is restored and then kept by freezes; with 46, points of the first day are taken on the second.
-  seed: { 0: 40, 2: 46 }[nth] ?? 17 + nth,
+  seed: [40, 46][nth] ?? 17 + nth,
   frequency: FREQUENCIES[nth % FREQUENCIES.length]!,
 }));
 
-/** Time goes on: each past begins where the one before it ended. */
-let next = '2030-05-28T09:00:00Z';
 const dateBefore = (time: string, days: number): string =>
   new Date(Date.parse(time) - days * 86_400_000).toISOString().slice(0, 10);
 
