@@ -1,9 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { KEY_SCOPES } from './api-key.ts';
-import { Nullable, Uuid } from './schemas.ts';
-
-/** Requests per second; 0 means no limit. */
-export const RequestsPerSecond = Type.Integer({ minimum: 0, maximum: 1_000_000 });
+import { Nullable, RequestsPerSecond, Uuid } from './schemas.ts';
 
 /**
  * An error or warning about one item of a bulk call. `index` identifies an item without an ID. `level` and `reason` repeat

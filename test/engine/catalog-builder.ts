@@ -169,6 +169,8 @@ export class CatalogBuilder {
       events,
       enabled: true,
       secretNo: 1,
+      header: null,
+      filter: null,
       ...fields,
     };
     this.catalog.webhooks.push(webhook);

@@ -1,4 +1,4 @@
-import type { AttributeCondition } from '../../domain/catalog.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanConditions } from '../plan.ts';
 

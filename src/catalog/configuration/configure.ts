@@ -5,14 +5,14 @@ import type { Kind } from '../../domain/kinds.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { tooMuchWork } from '../event-work.ts';
-import { contentOf, differences, listOf, type Fields, type ResourceOf } from '../resource-fields.ts';
+import { contentOf, differences, listOf, type DocumentKind, type Fields, type ResourceOf } from '../resource-fields.ts';
 import { changeProblems } from '../rules/changes.ts';
 import { problemsOf } from '../rules/rules.ts';
 import { streakProblems } from '../rules/streaks.ts';
 import { completeConfiguration } from './complete.ts';
 import { documentPath } from './document-path.ts';
 import { exportConfiguration } from './export.ts';
-import * as fieldsOf from './fields.ts';
+import { fieldsOf, streakFields } from './fields.ts';
 import { brokenPaths, changedTypes, repeatedIds, tooManyResources } from './document-checks.ts';
 import {
   ACHIEVEMENT_RULES,
@@ -88,18 +88,14 @@ class Configuring {
     for (const achievement of before.achievements) references.addPresent(...achievementName(achievement));
 
     this.problems.push(...changedTypes(attributes, before.attributes));
-    await this.store('attribute', attributes, ({ item }) => fieldsOf.attributeFields(item));
-    await this.store('metric', metrics, ({ item }) => fieldsOf.metricFields(item));
-    await this.store('achievement', achievements, ({ item, path, current }) =>
-      fieldsOf.achievementFields(item, { path, references }, current),
-    );
-    await this.store('points_system', systems, ({ item }) => fieldsOf.systemFields(item));
+    await this.store('attribute', attributes);
+    await this.store('metric', metrics);
+    await this.store('achievement', achievements);
+    await this.store('points_system', systems);
     for (const system of systems) await this.storeParts(system);
     const boards = await this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
-    await this.store('leaderboard', boards, ({ item, path, current }) =>
-      fieldsOf.leaderboardFields(item, { path, references }, { current, today: this.today }),
-    );
-    const streaks = fieldsOf.streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);
+    await this.store('leaderboard', boards);
+    const streaks = streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);
     draft.setStreaks(streaks);
     this.checks.push(() =>
       [...streakProblems(streaks, draft.catalog)].map(({ field, text }) => ({
@@ -137,10 +133,10 @@ class Configuring {
     return placed;
   }
 
-  private async store<K extends Kind, Item>(
+  private async store<K extends DocumentKind, Item extends object>(
     kind: K,
     all: Placed<K, Item>[],
-    fields: (placed: Placed<K, Item>) => Fields<K>,
+    fields = ({ item, path, current }: Placed<K, Item>): Fields<K> => this.fields(kind, item, { path, current }),
   ): Promise<void> {
     const { draft, slices } = this;
     for (let from = 0; from < all.length; from += AT_ONCE) {
@@ -172,16 +168,16 @@ class Configuring {
 
   /** Stores the levels, triggers and boosts of a points system. */
   private async storeParts({ item, id, path }: Placed<'points_system', ConfiguredPointsSystem>): Promise<void> {
-    const { references } = this;
     const own = <K extends 'points_level' | 'points_trigger' | 'points_boost'>(kind: K): ResourceOf[K][] =>
       listOf(this.draft.catalog, kind).filter(({ systemId }) => systemId === id);
-
     const levels = await this.place('points_level', `${path}.levels`, item.levels ?? [], [BY_KEY], own('points_level'));
-    await this.store('points_level', levels, (level) => fieldsOf.levelFields(level.item, id));
+    await this.store('points_level', levels, (level) =>
+      this.fields('points_level', level.item, { path: level.path, systemId: id }),
+    );
 
     // Triggers and boosts have no key. An item is paired with an identical resource, or else with one for the same target.
     const triggers = (item.triggers ?? []).map((trigger, index) =>
-      fieldsOf.triggerFields(trigger, { path: `${path}.triggers[${index}]`, references }, id),
+      this.fields('points_trigger', trigger, { path: `${path}.triggers[${index}]`, systemId: id }),
     );
     const placedTriggers = await this.place(
       'points_trigger',
@@ -193,7 +189,7 @@ class Configuring {
     await this.store('points_trigger', placedTriggers, (placed) => placed.item);
 
     const boosts = (item.boosts ?? []).map((boost, index) =>
-      fieldsOf.boostFields(boost, { path: `${path}.boosts[${index}]`, references }, id),
+      this.fields('points_boost', boost, { path: `${path}.boosts[${index}]`, systemId: id }),
     );
     const placedBoosts = await this.place(
       'points_boost',
@@ -203,6 +199,14 @@ class Configuring {
       own('points_boost'),
     );
     await this.store('points_boost', placedBoosts, (placed) => placed.item);
+  }
+
+  private fields<K extends DocumentKind>(
+    kind: K,
+    item: object,
+    { path, ...more }: { path: string; current?: ResourceOf[K] | undefined; systemId?: string },
+  ): Fields<K> {
+    return fieldsOf(kind, item, { path, references: this.references }, { ...more, today: this.today });
   }
 
   /** Problems of references come first. Violated rules that follow from them are not reported. */

@@ -25,11 +25,11 @@ export const ACHIEVEMENT_RULES: PairingRule<ConfiguredAchievement, Achievement>[
   { item: ({ id }) => id?.toLowerCase() ?? null, resource: ({ id }) => id },
   { item: ({ key }) => key ?? null, resource: ({ key }) => key },
   {
-    item: ({ key, name }) => (key === undefined ? name : null),
+    item: ({ key = null, name }) => (key === null ? name : null),
     resource: ({ key, name }) => (key === null ? name : null),
   },
   // An achievement may gain or lose its key.
-  { item: ({ key, name }) => (key === undefined ? name : null), resource: ({ name }) => name },
+  { item: ({ key = null, name }) => (key === null ? name : null), resource: ({ name }) => name },
   { item: ({ name }) => name, resource: ({ key, name }) => (key === null ? name : null) },
 ];
 

@@ -1,4 +1,4 @@
-import type { AttributeCondition } from '../../domain/catalog.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { ConfiguredCondition } from '../../domain/configuration.ts';
 
 /** A problem at a path of the document, e.g. `achievements[2].metricKey`. */

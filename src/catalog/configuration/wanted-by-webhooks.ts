@@ -1,4 +1,5 @@
-import type { Catalog, WebhookFilter } from '../../domain/catalog.ts';
+import type { Catalog } from '../../domain/catalog.ts';
+import type { WebhookFilter } from '../../domain/schemas.ts';
 import { webhooksFor } from '../rules/referrers.ts';
 import type { DocumentProblem } from './references.ts';
 

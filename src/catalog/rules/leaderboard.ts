@@ -1,4 +1,5 @@
-import { PARTICIPANTS, type Catalog, type Leaderboard } from '../../domain/catalog.ts';
+import type { Catalog, Leaderboard } from '../../domain/catalog.ts';
+import { PARTICIPANTS } from '../../domain/schemas.ts';
 import { isDate } from '../../domain/periods.ts';
 import { attributesIn, keysIn } from './lookups.ts';
 import { belongs, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';

@@ -1,4 +1,5 @@
-import type { AttributeCondition, Catalog } from '../../domain/catalog.ts';
+import type { Catalog } from '../../domain/catalog.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { HTTP_URL_PATTERN } from '../../domain/settings.ts';
 import { attributesIn, idsIn } from './lookups.ts';

@@ -1,17 +1,13 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminKey, CreatedAdminKey } from '../../../domain/admin.ts';
+import { AdminIssue, CreatedAdminKey } from '../../../domain/admin.ts';
+import type { Created as New } from '../../../domain/fields/field.ts';
+import { ADMIN_KEY } from '../../../domain/fields/key.ts';
+import { createdFields } from '../../../domain/fields/wire.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { createdKeyOutcome } from './admin-key-answer.ts';
 
-const items = bulkItems(
-  Type.Object({
-    name: Type.String({ minLength: 1, maxLength: 255 }),
-    access: Type.Optional(AdminKey.properties.access),
-    tenantId: Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Null()])),
-  }),
-  CreatedAdminKey,
-);
+const items = bulkItems(Type.Object(createdFields(ADMIN_KEY)), CreatedAdminKey);
 const Created = Type.Object({ created: Type.Array(CreatedAdminKey), issues: Type.Array(AdminIssue) });
 
 export const adminAdminApiKeysCreate = operation({
@@ -26,7 +22,11 @@ export const adminAdminApiKeysCreate = operation({
   responses: { 200: Created, 201: Created },
   handle: async ({ adminKeys }, { by, body }) => {
     const { done, issues } = await items.each(body, async (good) => {
-      const wanted = good.map(({ name, access = 'full', tenantId = null }) => ({ name, access, tenantId }));
+      const wanted = (good as New<typeof ADMIN_KEY>[]).map(({ name, access = 'full', tenantId = null }) => ({
+        name,
+        access,
+        tenantId,
+      }));
       return (await adminKeys.create(wanted, by)).map(createdKeyOutcome);
     });
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };

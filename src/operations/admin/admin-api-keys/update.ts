@@ -1,19 +1,13 @@
 import { Type } from 'typebox';
 import { AdminIssue, AdminKey } from '../../../domain/admin.ts';
+import { ADMIN_KEY } from '../../../domain/fields/key.ts';
+import { changedFields } from '../../../domain/fields/wire.ts';
 import { Uuid } from '../../../domain/schemas.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { adminKeyOutcome } from './admin-key-answer.ts';
 
-const items = bulkItems(
-  Type.Object({
-    id: Uuid,
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
-    status: Type.Optional(AdminKey.properties.status),
-    access: Type.Optional(AdminKey.properties.access),
-  }),
-  AdminKey,
-);
+const items = bulkItems(Type.Object({ id: Uuid, ...changedFields(ADMIN_KEY) }), AdminKey);
 
 export const adminAdminApiKeysUpdate = operation({
   id: 'admin_admin_api_keys_update',

@@ -1,24 +1,19 @@
-import { Type, type Static } from 'typebox';
-import { AdminIssue, CreatedApplicationKey, RequestsPerSecond } from '../../../domain/admin.ts';
-import { KEY_SCOPES } from '../../../domain/api-key.ts';
-import { UserId } from '../../../domain/user.ts';
+import { Type } from 'typebox';
+import { AdminIssue, CreatedApplicationKey } from '../../../domain/admin.ts';
+import type { Created as New } from '../../../domain/fields/field.ts';
+import { APPLICATION_KEY } from '../../../domain/fields/key.ts';
+import { createdFields } from '../../../domain/fields/wire.ts';
 import type { WantedApplicationKey } from '../../../postgres/application-keys.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';
 import { createdKeyAnswer } from './application-key-answer.ts';
 
-const Item = Type.Object({
-  userId: UserId,
-  scope: Type.Optional(Type.Union([Type.Enum([...KEY_SCOPES]), Type.Null()])),
-  expiresAt: Type.Optional(Type.Union([Type.String({ format: 'date-time' }), Type.Null()])),
-  rateLimit: Type.Optional(Type.Union([RequestsPerSecond, Type.Null()])),
-});
-const items = bulkItems(Item, CreatedApplicationKey);
+const items = bulkItems(Type.Object(createdFields(APPLICATION_KEY)), CreatedApplicationKey);
 const Created = Type.Object({ created: Type.Array(CreatedApplicationKey), issues: Type.Array(AdminIssue) });
 
 /** What is asked for, or why it cannot be. */
 function wanted(
-  { userId, scope, expiresAt, rateLimit }: Static<typeof Item>,
+  { userId, scope, expiresAt, rateLimit }: New<typeof APPLICATION_KEY>,
   nowMs: number,
 ): WantedApplicationKey | string {
   const expiresMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : null;
@@ -39,7 +34,7 @@ export const adminApplicationApiKeysCreate = operation({
   responses: { 200: Created, 201: Created },
   handle: async ({ applicationKeys, clock }, { tenant, by, body }) => {
     const { done, issues } = await items.each(body, async (good) => {
-      const outcomes = good.map((item) => wanted(item, clock.now()));
+      const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => wanted(item, clock.now()));
       const asked = outcomes.filter((outcome) => typeof outcome !== 'string');
       const made = (await applicationKeys.create(tenant.no, asked, by)).values();
       return outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!)));

@@ -1,0 +1,33 @@
+import { Type } from 'typebox';
+import { MetricGuards } from '../guards.ts';
+import { Units } from '../schemas.ts';
+import { field, KEY, NAME } from './field.ts';
+
+export const METRIC = {
+  name: NAME,
+  key: { ...KEY, fixed: true, form: { hint: 'Events name the metric by it' } },
+  unitType: field(Type.Enum(['number', 'currency']), {
+    label: 'Unit',
+    description: 'Whether the metric counts a number or money.',
+    default: 'number',
+  }),
+  units: field(Units, {
+    label: 'Units',
+    description: 'What the metric counts, for people; of money the currency.',
+    example: 'cards',
+    default: '',
+    form: { hint: 'Such as minutes, or EUR' },
+  }),
+  guards: field(MetricGuards, {
+    label: 'Guards',
+    description: 'Limits of what one user’s events of the metric may be. An empty object or null: no guard.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    normalise: (guards: MetricGuards) => (Object.keys(guards).length === 0 ? null : guards),
+    form: {
+      hint: 'Limits for each user. They are checked before anything of an event is applied; what equals a limit is allowed.',
+    },
+  }),
+} as const;
