@@ -112,12 +112,6 @@ export type OrganisationSettings = Static<typeof OrganisationSettings>;
 export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
 export type Organisation = Static<typeof Organisation>;
 
-/**
- * The client's own ID of a tenant. It travels in a header, so it is printable ASCII without leading or trailing spaces: other
- * text would arrive changed and might name a different tenant.
- */
-export const CustomerId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' });
-
 /** The user settings that administrators control. */
 export const ManagedUser = Type.Object({
   id: Type.String(),

@@ -41,6 +41,12 @@ export const PARTICIPANTS = { byDefault: 1_000, most: 1_000 } as const;
 /** Requests per second; 0 means no limit. */
 export const RequestsPerSecond = Type.Integer({ minimum: 0, maximum: 1_000_000 });
 
+/**
+ * The client's own ID of a tenant. It travels in a header, so it is printable ASCII without leading or trailing spaces: other
+ * text would arrive changed and might name a different tenant.
+ */
+export const CustomerId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' });
+
 /** Which keys may write a value of a user: only admin keys (`server`), or the user's application keys as well. */
 export const WritableBy = Type.Enum(['server', 'user']);
 export type WritableBy = Static<typeof WritableBy>;

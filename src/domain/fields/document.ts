@@ -15,8 +15,7 @@ const withoutBounds = (schema: TSchema): TSchema =>
 
 function schemaOf(one: Field): TSchema {
   if (one.conditionsOn !== undefined) return described(Type.Unsafe<ConfiguredCondition[]>(Type.Array(Condition)), one);
-  const isNullable = one.default === null || one.clearable === true;
-  const schema = isNullable ? Nullable(withoutBounds(one.schema)) : withoutBounds(one.schema);
+  const schema = one.clearable ? Nullable(withoutBounds(one.schema)) : withoutBounds(one.schema);
   const hasDefault = one.default !== null && one.default !== undefined && one.default !== TODAY;
   return described(hasDefault ? ({ ...schema, default: one.default } as TSchema) : schema, one);
 }

@@ -6,10 +6,10 @@ import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid
  * configuration document, the texts of the OpenAPI documents and the console's forms all derive from that declaration.
  */
 
-/** Holds if another field of the resource has one of these values; without `is`, if it has a value. */
+/** Holds if another field of the resource has one of these values; with none named, if it has any value. */
 export interface When {
   readonly field: string;
-  readonly is?: readonly string[];
+  readonly is: readonly string[];
 }
 
 /** What the IDs in a field name. The document names the same resources by key. */
@@ -77,7 +77,7 @@ export const only = (name: string, ...is: string[]): When => ({ field: name, is 
 export const applies = (when: When | undefined, values: object): boolean => {
   if (when === undefined) return true;
   const value = (values as Record<string, unknown>)[when.field];
-  return when.is === undefined ? value !== null && value !== undefined : when.is.includes(value as string);
+  return when.is.length === 0 ? value !== null && value !== undefined : when.is.includes(value as string);
 };
 
 // Fields that several kinds have.

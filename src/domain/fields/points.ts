@@ -11,6 +11,7 @@ import {
   NAME,
   only,
   STREAK_LENGTH,
+  TODAY,
   USER_CONDITIONS,
 } from './field.ts';
 
@@ -115,7 +116,12 @@ export const POINTS_BOOST = {
     required: true,
     form: { initial: 2 },
   }),
-  start: field(LocalDate, { label: 'First day', description: 'The first day.', required: true }),
+  start: field(LocalDate, {
+    label: 'First day',
+    description: 'The first day.',
+    required: true,
+    form: { initial: TODAY },
+  }),
   end: field(LocalDate, {
     label: 'Last day',
     description: 'The last day; null: it has none.',

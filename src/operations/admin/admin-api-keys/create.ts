@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { AdminIssue, CreatedAdminKey } from '../../../domain/admin.ts';
 import type { Created as New } from '../../../domain/fields/field.ts';
-import { ADMIN_KEY } from '../../../domain/fields/key.ts';
+import { ADMIN_KEY } from '../../../domain/fields/organisation.ts';
 import { createdFields } from '../../../domain/fields/wire.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';
 import { operation } from '../../operation.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { AdminIssue, AdminKey } from '../../../domain/admin.ts';
-import { ADMIN_KEY } from '../../../domain/fields/key.ts';
+import { ADMIN_KEY } from '../../../domain/fields/organisation.ts';
 import { changedFields } from '../../../domain/fields/wire.ts';
 import { Uuid } from '../../../domain/schemas.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { AdminIssue, CreatedApplicationKey } from '../../../domain/admin.ts';
 import type { Created as New } from '../../../domain/fields/field.ts';
-import { APPLICATION_KEY } from '../../../domain/fields/key.ts';
+import { APPLICATION_KEY } from '../../../domain/fields/organisation.ts';
 import { createdFields } from '../../../domain/fields/wire.ts';
 import type { WantedApplicationKey } from '../../../postgres/application-keys.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../../bulk.ts';

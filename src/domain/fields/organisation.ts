@@ -1,15 +1,28 @@
 import { Type } from 'typebox';
 import { KEY_SCOPES } from '../api-key.ts';
-import { RequestsPerSecond } from '../schemas.ts';
+import { CustomerId, RequestsPerSecond } from '../schemas.ts';
 import { UserId } from '../user.ts';
 import { field } from './field.ts';
 
-export const ADMIN_KEY = {
-  name: field(Type.String({ minLength: 1, maxLength: 255 }), {
-    label: 'Name',
-    description: 'Name for people.',
+const LONG_NAME = field(Type.String({ minLength: 1, maxLength: 255 }), {
+  label: 'Name',
+  description: 'Name for people.',
+  required: true,
+});
+
+export const TENANT = {
+  name: LONG_NAME,
+  customerId: field(CustomerId, {
+    label: 'Your own ID of it',
+    description: 'Your own ID of the tenant, as the `Tenant-ID` header names it.',
+    example: 'acme',
     required: true,
+    form: { hint: 'What the header Tenant-ID holds' },
   }),
+} as const;
+
+export const ADMIN_KEY = {
+  name: LONG_NAME,
   access: field(Type.Enum(['full', 'read']), {
     label: 'Access',
     description: 'Whether the key may do everything, or only read.',
