@@ -71,7 +71,7 @@ function storedOf<K extends DocumentKind>(kind: K, item: Item, more: object = {}
   const fields = FIELDS[kind];
   const given = Object.entries(item).filter(([name, value]) => {
     const one = fields[name];
-    if (one === undefined || value === undefined || (value === null && !one.clearable)) return false;
+    if (one === undefined || one.addition || value === undefined || (value === null && !one.clearable)) return false;
     return !(value === '' && one.default === null && !one.clearable);
   });
   const stored = withDefaults(fields, storedFrom(fields, Object.fromEntries(given)), '');
