@@ -1,19 +1,28 @@
 import { v7 as uuid } from 'uuid';
+import { type Attribute, type Catalog, MOST_RESOURCES } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
-import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../domain/kinds.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import type { WebhookFilter } from '../../domain/schemas.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { tooMuchWork } from '../event-work.ts';
-import { contentOf, differences, listOf, type DocumentKind, type Fields, type ResourceOf } from '../resource-fields.ts';
+import {
+  contentOf,
+  differences,
+  type DocumentKind,
+  type Fields,
+  listOf,
+  type ResourceOf,
+  resourcesIn,
+} from '../resource-fields.ts';
 import { changeProblems } from '../rules/changes.ts';
+import { webhooksFor } from '../rules/referrers.ts';
 import { problemsOf } from '../rules/rules.ts';
 import { streakProblems } from '../rules/streaks.ts';
-import { completeConfiguration } from './complete.ts';
-import { documentPath } from './document-path.ts';
+import { documentPath, type DocumentProblem, ownerAt, References } from './references.ts';
 import { exportConfiguration } from './export.ts';
 import { fieldsOf, streakFields } from './fields.ts';
-import { brokenPaths, changedTypes, repeatedIds, tooManyResources } from './document-checks.ts';
 import {
   ACHIEVEMENT_RULES,
   achievementName,
@@ -21,12 +30,124 @@ import {
   BY_KEY,
   nameOf,
   nameOfAttribute,
+  pair,
+  type PairingRule,
+  type Placed,
+  same,
   targetOf,
-} from './identity.ts';
-import { pair, same, type PairingRule, type Placed } from './pair.ts';
-import { ownerAt } from './owner.ts';
-import { References, type DocumentProblem } from './references.ts';
-import { wantedByWebhooks } from './wanted-by-webhooks.ts';
+} from './pairing.ts';
+
+/**
+ * Fills in everything that a document omits from the document of the current configuration: whole lists, parts of points systems, metrics of
+ * the streak settings.
+ */
+function completeConfiguration(sent: Configuration, present: Required<Configuration>): Required<Configuration> {
+  const systems = new Map(present.pointsSystems.map((system) => [system.key, system]));
+  const leavesDaily = (sent.streaks?.frequency ?? 'daily') !== 'daily';
+  return {
+    attributes: sent.attributes ?? present.attributes,
+    metrics: sent.metrics ?? present.metrics,
+    achievements: sent.achievements ?? present.achievements,
+    pointsSystems:
+      sent.pointsSystems?.map((system) => {
+        const known = systems.get(system.key);
+        return {
+          ...system,
+          levels: system.levels ?? known?.levels ?? [],
+          triggers: system.triggers ?? known?.triggers ?? [],
+          boosts: system.boosts ?? known?.boosts ?? [],
+        };
+      }) ?? present.pointsSystems,
+    leaderboards: sent.leaderboards ?? present.leaderboards,
+    streaks: { ...present.streaks, ...(leavesDaily && { daysOff: [] }), ...sent.streaks },
+    events: { ...present.events, ...sent.events },
+  };
+}
+
+// Checks of the document as a whole, which the rules of single resources cannot make.
+
+/**
+ * Rejects documents that are too long, so it must run first. Resources outside the document also count.
+ * @param options.before the catalog before the change
+ */
+function tooManyResources(
+  document: Required<Configuration>,
+  { catalog, before }: { catalog: Catalog; before: Catalog },
+): DocumentProblem | null {
+  const { attributes, metrics, achievements, pointsSystems, leaderboards } = document;
+  const parts = pointsSystems.map(({ levels, triggers, boosts }) =>
+    [levels, triggers, boosts].reduce((sum, list) => sum + (list?.length ?? 0), 1),
+  );
+  const others = [attributes, metrics, achievements, leaderboards, catalog.webhooks];
+  const sum = others.reduce((all, list) => all + list.length, 0) + parts.reduce((all, one) => all + one, 0);
+  if (sum <= Math.max(MOST_RESOURCES, resourcesIn(before))) return null;
+  const most = MOST_RESOURCES.toLocaleString('en-US');
+  return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
+}
+
+/** Reports achievements with the ID of an earlier one. */
+function repeatedIds(achievements: readonly Placed<'achievement', ConfiguredAchievement>[]): DocumentProblem[] {
+  const seen = new Set<string>();
+  return achievements.flatMap(({ item, path }) => {
+    const id = item.id?.toLowerCase();
+    if (id === undefined) return [];
+    if (seen.has(id)) return [{ path: `${path}.id`, text: 'another achievement of the document has this ID' }];
+    seen.add(id);
+    return [];
+  });
+}
+
+/** Reports changed attribute types. They would make users' values meaningless. */
+function changedTypes(
+  attributes: readonly Placed<'attribute', { key: string; type: string }>[],
+  present: readonly Attribute[],
+): DocumentProblem[] {
+  const before = new Map(present.map((attribute) => [nameOfAttribute(attribute), attribute]));
+  const kept = new Set(attributes.map(({ current }) => current));
+  return attributes.flatMap(({ item, current, path }) => {
+    const other = before.get(nameOfAttribute({ ...item, type: item.type === 'user' ? 'event' : 'user' }));
+    if (current !== undefined || other === undefined || kept.has(other)) return [];
+    const is = other.type === 'user' ? 'a user' : 'an event';
+    const text = `'${item.key}' is ${is} attribute, and the type of an attribute cannot be changed: delete it first`;
+    return [{ path: `${path}.type`, text }];
+  });
+}
+
+/** The paths with problems and their parents. A rule's finding at one of them is a consequence. */
+const brokenPaths = (problems: readonly DocumentProblem[]): ReadonlySet<string> =>
+  new Set(
+    problems.flatMap(({ path }) => {
+      // Rules report stored references; they know neither names nor the document's IDs.
+      const known = path.replace(/\.achievement(Name|Id)/, '.achievementKey');
+      return [known, ...[...known.matchAll(/\[/g)].map(({ index }) => known.slice(0, index))];
+    }),
+  );
+
+const LISTS = [
+  ['metrics', 'metricIds'],
+  ['leaderboards', 'leaderboardIds'],
+  ['pointsSystems', 'pointsSystemIds'],
+] as const satisfies [keyof Catalog, keyof WebhookFilter][];
+
+/**
+ * Resources that a document would delete although a webhook's filter names them. Documents do not contain webhooks, so they cannot change the
+ * filter.
+ */
+const wantedByWebhooks = (before: Catalog, after: Catalog): DocumentProblem[] =>
+  LISTS.flatMap(([path, list]) => {
+    const left = new Set(after[path].map(({ id }) => id));
+    return before[path].flatMap(({ id, key }) => {
+      const wanting = left.has(id) ? [] : webhooksFor(list, id, after);
+      return wanting.length === 0
+        ? []
+        : [
+            {
+              path,
+              text: `must keep '${key}', which the filter of ${wanting.join(', ')} names: change the filter first`,
+            },
+          ];
+    });
+  });
 
 /** Items stored before yielding to other work. */
 const AT_ONCE = 200;

@@ -4,7 +4,7 @@ import { documentNames } from '../../domain/fields/document.ts';
 import type { Field } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
 import { storedFrom, withDefaults } from '../../domain/fields/wire.ts';
-import { daysOffAfter } from '../days-off.ts';
+import { daysOffAfter } from '../changed-streaks.ts';
 import type { DocumentKind, Fields, ResourceOf } from '../resource-fields.ts';
 import type { References } from './references.ts';
 

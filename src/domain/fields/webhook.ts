@@ -10,7 +10,7 @@ export const WEBHOOK = {
     description: 'The address that messages are sent to.',
     example: 'https://example.org/hooks',
     required: true,
-    // The form in which it is checked and used: no default port, a lower-case host name.
+    // Canonical: a lower-case ASCII host name, numeric addresses in their usual form (`http://0x7f.1` becomes `http://127.0.0.1/`).
     normalise: (url: string) => (URL.canParse(url) ? new URL(url).href : url),
     form: { hint: 'Where messages are posted' },
   }),

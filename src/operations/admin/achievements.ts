@@ -4,7 +4,7 @@ import { Nullable, Uuid } from '../../domain/schemas.ts';
 import { UserId } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { operation } from '../operation.ts';
-import { previewOf } from '../resource-preview.ts';
+import { previewOf } from '../resource-edit.ts';
 import { adminResource } from '../resource.ts';
 
 export const achievements = adminResource({
