@@ -20,7 +20,9 @@ export const METRIC = {
   }),
   guards: field(MetricGuards, {
     label: 'Guards',
-    description: 'Limits of what one user’s events of the metric may be. An empty object or null: no guard.',
+    description:
+      'Limits for the events of each user. They are checked before anything of an event is applied, in this order: the value, the time ' +
+      'since the previous event, the sums, the total. A request replaces all guards; null or an empty object: none.',
     clearable: true,
     default: null,
     ifUnset: 'omitted',
