@@ -66,3 +66,12 @@ test('a number is never used again, and what comes to nothing makes no version',
   expect(nothing).toMatchObject({ version: 3, changes: [] });
   expect(announced).toEqual(['0:1', '0:2', '0:3']);
 });
+
+test('a resource that is older than a field has the default of the field, which is no change', async () => {
+  await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('a')));
+  await database.pool.query(`UPDATE catalog_resources SET doc = doc - 'units' - 'guards'`);
+  const [stored] = (await resources.read(0)).metrics;
+  expect(stored).toMatchObject({ key: 'a', unitType: 'number', units: '', guards: null });
+  const again = await resources.edit(0, { who: 'test' }, (draft) => draft.update('metric', stored!.id, metric('a')));
+  expect(again.changes).toEqual([]);
+});
