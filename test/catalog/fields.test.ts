@@ -114,6 +114,7 @@ const FULL: Configuration = {
     {
       key: 'flips',
       name: 'Flips',
+      description: 'Cards that a user flips',
       unitType: 'currency',
       units: 'EUR',
       guards: { maxValue: { limit: 5, action: 'clamp' } },

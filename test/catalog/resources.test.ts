@@ -23,7 +23,14 @@ beforeEach(async () => {
 
 afterAll(() => database.close());
 
-const metric = (key: string): Fields<'metric'> => ({ key, name: key, unitType: 'number', units: '', guards: null });
+const metric = (key: string): Fields<'metric'> => ({
+  key,
+  name: key,
+  description: null,
+  unitType: 'number',
+  units: '',
+  guards: null,
+});
 
 test('two resources may exchange their keys', async () => {
   const { result } = await resources.edit(0, { who: 'test' }, (draft) => [

@@ -39,6 +39,7 @@ export class CatalogBuilder {
       ...this.stored(),
       key,
       name: `Metric ${key}`,
+      description: null,
       unitType: 'number',
       units: '',
       guards,

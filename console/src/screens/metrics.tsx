@@ -9,7 +9,18 @@ import { Code, Empty, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 
 const COLUMNS: readonly Column<Metric>[] = [
-  { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
+  {
+    id: 'name',
+    header: 'Name',
+    value: ({ name }) => name,
+    cell: ({ name, description }) => (
+      <>
+        {name}
+        {description && <span className="block text-xs text-muted">{description}</span>}
+      </>
+    ),
+    wraps: true,
+  },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   { id: 'unitType', header: 'Unit', cell: ({ unitType, units }) => `${unitType} ${units}`, spare: true },
   {

@@ -1,11 +1,18 @@
 import { Type } from 'typebox';
 import { MetricGuards } from '../guards.ts';
 import { Units } from '../schemas.ts';
-import { field, KEY, NAME } from './field.ts';
+import { DESCRIPTION, field, KEY, NAME } from './field.ts';
 
 export const METRIC = {
   name: NAME,
   key: { ...KEY, fixed: true, form: { hint: 'Events name the metric by it' } },
+  description: {
+    ...DESCRIPTION,
+    description: 'What the metric counts and when events are sent, for your team; null: none. Users do not see it.',
+    clearable: true,
+    ifUnset: 'omitted',
+    addition: true,
+  },
   unitType: field(Type.Enum(['number', 'currency']), {
     label: 'Unit',
     description: 'Whether the metric counts a number or money.',
