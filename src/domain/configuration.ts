@@ -1,9 +1,9 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { DaysOff, MOST_RESOURCES } from './catalog.ts';
+import { MOST_RESOURCES, StreakSettings } from './catalog.ts';
 import { EventSettings } from './event-settings.ts';
 import { ACHIEVEMENT } from './fields/achievement.ts';
 import { ATTRIBUTE } from './fields/attribute.ts';
-import { documentFields } from './fields/document.ts';
+import { documentFields, withoutBounds } from './fields/document.ts';
 import type { Configured, Fields } from './fields/field.ts';
 import { LEADERBOARD } from './fields/leaderboard.ts';
 import { METRIC } from './fields/metric.ts';
@@ -47,24 +47,19 @@ export type ConfiguredPointsSystem = Configured<typeof POINTS_SYSTEM> & {
 /** `start` defaults to the day on which the leaderboard is created. */
 export type ConfiguredLeaderboard = Configured<typeof LEADERBOARD>;
 
-export const ConfiguredStreaks = Type.Object({
-  enabled: Type.Optional(Type.Boolean()),
-  frequency: Type.Optional(Type.Enum(['daily', 'weekly', 'monthly'])),
-  weekStart: Type.Optional(Type.Enum(['sunday', 'monday'])),
-  evaluationMode: Type.Optional(Type.Enum(['OR', 'AND'])),
-  daysOff: Type.Optional(DaysOff),
-  metrics: Type.Optional(Type.Array(Type.Object({ metricKey: Type.String(), threshold: Type.Number() }))),
-  freezes: Type.Optional(
-    Type.Object({
-      enabled: Type.Optional(Type.Boolean()),
-      initial: Type.Optional(Type.Integer()),
-      max: Type.Optional(Type.Integer()),
-      autoEarnInterval: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
-      autoEarnAmount: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
-    }),
-  ),
-  personalization: Type.Optional(Type.Boolean()),
-});
+const { freezes, ...settings } = StreakSettings.properties;
+const looseFreezes = Object.fromEntries(
+  Object.entries(freezes.properties).map(([name, schema]) => [name, withoutBounds(schema)]),
+) as typeof freezes.properties;
+
+/** The streak settings. Their metrics are named by key. */
+export const ConfiguredStreaks = Type.Partial(
+  Type.Object({
+    ...settings,
+    metrics: Type.Array(Type.Object({ metricKey: Type.String(), threshold: Type.Number() })),
+    freezes: Type.Partial(Type.Object(looseFreezes)),
+  }),
+);
 export type ConfiguredStreaks = Static<typeof ConfiguredStreaks>;
 
 export const ConfiguredEvents = Type.Partial(EventSettings);

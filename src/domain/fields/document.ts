@@ -9,9 +9,12 @@ const Condition = Type.Object({ key: Type.String(), value: AttributeValue });
 
 const BOUND = /^(?:exclusive)?m(?:in|ax)imum$/i;
 
-/** The rules check the bounds of numbers. Their messages say which resource of the document is wrong. */
-const withoutBounds = (schema: TSchema): TSchema =>
-  Object.fromEntries(Object.entries(schema).filter(([name]) => !BOUND.test(name))) as TSchema;
+/** The rules check the bounds of numbers: their messages say which resource of the document is wrong. */
+export function withoutBounds<T extends TSchema>(schema: T): T {
+  const { anyOf } = schema as { anyOf?: TSchema[] };
+  const kept = Object.entries(schema).filter(([name]) => !BOUND.test(name));
+  return { ...Object.fromEntries(kept), ...(anyOf && { anyOf: anyOf.map(withoutBounds) }) } as unknown as T;
+}
 
 function schemaOf(one: Field): TSchema {
   if (one.conditionsOn !== undefined) return described(Type.Unsafe<ConfiguredCondition[]>(Type.Array(Condition)), one);
