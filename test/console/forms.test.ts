@@ -1,6 +1,6 @@
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FORMS, type FormKind } from '../../src/domain/fields/form.ts';
+import { FORMS } from '../../src/domain/fields/form.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
   test.each([
     ['desk', false, 'leaderboard', '/leaderboards'],
     ['phone', true, 'webhook', '/webhooks'],
-  ] as const)('a form is whole: %s, dark: %s, of a %s', async (width, dark, kind: FormKind & string, path) => {
+  ] as const)('a form is whole: %s, dark: %s, of a %s', async (width, dark, kind, path) => {
     const { page, context, form } = await signedIn({ size: WIDTHS[width], dark });
     const editor = await form(path, kind);
     const always = FORMS[kind].filter(({ when }) => when === undefined);

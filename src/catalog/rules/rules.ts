@@ -1,6 +1,7 @@
 import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { MAX_VALUE } from '../../domain/event.ts';
+import { FIELDS } from '../../domain/fields/kinds.ts';
 import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../domain/guards.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import { limitProblems } from '../event-work.ts';
@@ -9,7 +10,7 @@ import { achievementProblems } from './achievement.ts';
 import { leaderboardProblems } from './leaderboard.ts';
 import { attributeKeysIn, keysIn } from './lookups.ts';
 import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';
-import { named, ownKey, problem, type Problem } from './problem.ts';
+import { declaredProblems, ownKey, problem, type Problem } from './problem.ts';
 import { type RuleSettings, webhookProblems } from './webhook.ts';
 
 /** Longest interval between events that a guard may require: 400 days, in seconds. */
@@ -37,15 +38,12 @@ function* guardsLimitProblems(name: GuardName, limit: number): Generator<Problem
 }
 
 function* attributeProblems(attribute: Attribute, catalog: Catalog): Generator<Problem> {
-  const { type, writableBy } = attribute;
+  const { type } = attribute;
   const keys = attributeKeysIn(catalog.attributes);
-  yield* named(attribute.name);
   yield* ownKey(attribute, { holders: (key) => keys.get(`${type}:${key}`), noun: `${type} attribute` });
-  if (type === 'event' && writableBy !== null) yield problem('writableBy', 'only for attributes of users');
 }
 
 function* metricProblems(metric: Metric, catalog: Catalog): Generator<Problem> {
-  yield* named(metric.name);
   const keys = keysIn(catalog.metrics);
   yield* ownKey(metric, { holders: (key) => keys.get(key), noun: 'metric' });
   yield* guardProblems(metric.guards);
@@ -70,4 +68,8 @@ export const problemsOf = <K extends Kind>(
   kind: K,
   resource: ResourceOf[K],
   { catalog, settings, nowMs }: { catalog: Catalog; settings: RuleSettings; nowMs: number },
-): Problem[] => [...RULES[kind](resource, catalog, settings), ...limitProblems(kind, resource, { catalog, nowMs })];
+): Problem[] => [
+  ...declaredProblems(FIELDS[kind], resource, catalog),
+  ...RULES[kind](resource, catalog, settings),
+  ...limitProblems(kind, resource, { catalog, nowMs }),
+];

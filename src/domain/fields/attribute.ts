@@ -20,7 +20,7 @@ export const ATTRIBUTE = {
     clearable: true,
     default: null,
     addition: true,
-    when: only('type', 'user'),
+    when: { ...only('type', 'user'), called: 'attributes of users' },
     form: {
       hint: 'If empty: servers only while a rule or a leaderboard refers to the attribute, otherwise users too.',
       options: { server: 'Servers only (admin keys)', user: 'Users too (application keys)' },

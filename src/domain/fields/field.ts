@@ -10,6 +10,8 @@ import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid
 export interface When {
   readonly field: string;
   readonly is: readonly string[];
+  /** What messages call resources for which it holds; by default `trigger 'metric'`. */
+  readonly called?: string;
 }
 
 /** What the IDs in a field name. The document names the same resources by key. */

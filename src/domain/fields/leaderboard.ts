@@ -79,7 +79,8 @@ export const LEADERBOARD = {
     description: 'Length of a run in `runUnit`s.',
     default: null,
     defaultWhen: 1,
-    when: only('runUnit'),
+    required: true,
+    when: { ...only('runUnit'), called: 'boards with a runUnit' },
   }),
   breakdownAttributes: field(Type.Array(Uuid), {
     label: 'A board of its own for each',
