@@ -1,4 +1,5 @@
-import type { AttributeCondition, Catalog } from '../src/domain/catalog.ts';
+import type { Catalog } from '../src/domain/catalog.ts';
+import type { AttributeCondition } from '../src/domain/schemas.ts';
 import type { MetricEvent } from '../src/domain/event.ts';
 
 /** An event as a client would send it. */

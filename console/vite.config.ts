@@ -1,13 +1,21 @@
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defineConfig, type Plugin } from 'vite';
+import { FORMS } from '../src/domain/fields/form.ts';
 
 /** Where `npx vite console` finds a Laurel that runs. */
 const ADMIN = 'http://127.0.0.1:8081';
 
+/** Provides `virtual:forms`: data alone, so that no schema library comes with it. */
+const forms: Plugin = {
+  name: 'forms',
+  resolveId: (id) => (id === 'virtual:forms' ? '\0virtual:forms' : null),
+  load: (id) => (id === '\0virtual:forms' ? `export const FORMS = ${JSON.stringify(FORMS)};` : null),
+};
+
 export default defineConfig({
   base: '/console/',
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), forms],
   build: {
     outDir: '../dist/console',
     emptyOutDir: true,

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { KEY_PATTERN } from './domain/catalog.ts';
+import { KEY_PATTERN } from './domain/schemas.ts';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { parseNetworks, type Network } from './domain/networks.ts';
 import { parseRedisUrl } from './redis-address.ts';

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import type { AttributeCondition, Catalog } from '../../src/domain/catalog.ts';
+import type { Catalog } from '../../src/domain/catalog.ts';
+import type { AttributeCondition } from '../../src/domain/schemas.ts';
 
 /** Writes the rules of a catalog into the plain service's tables: what it knows of the demo, as rows. */
 export async function loadRules(pool: Pool, catalog: Catalog): Promise<void> {

@@ -1,7 +1,16 @@
 import type { Catalog, StreakSettings } from '../domain/catalog.ts';
 import type { StreakSettingsChanges } from '../domain/streak-settings.ts';
-import { daysOffAfter } from './days-off.ts';
 import { problem, type Problem } from './rules/problem.ts';
+
+/** Days off after a change of streak settings, ascending: those in the request or else the current ones, cleared unless the frequency is `daily`. */
+export function daysOffAfter(
+  current: StreakSettings,
+  frequency: StreakSettings['frequency'],
+  sent: readonly number[] | undefined,
+): number[] {
+  if (sent !== undefined) return [...sent].sort((a, b) => a - b);
+  return frequency === 'daily' ? current.daysOff : [];
+}
 
 type Freezes = StreakSettings['freezes'];
 

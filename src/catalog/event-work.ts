@@ -1,11 +1,5 @@
-import type {
-  Achievement,
-  AttributeCondition,
-  Catalog,
-  Leaderboard,
-  PointsBoost,
-  PointsTrigger,
-} from '../domain/catalog.ts';
+import type { Achievement, Catalog, Leaderboard, PointsBoost, PointsTrigger } from '../domain/catalog.ts';
+import type { AttributeCondition } from '../domain/schemas.ts';
 import { DAY_MS, dayOf } from '../domain/periods.ts';
 import { boardStatus } from '../domain/runs.ts';
 import type { Kind } from '../domain/kinds.ts';

@@ -1,27 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/author.ts';
-import type { Catalog } from '../domain/catalog.ts';
+import type { Achievement, Catalog, Webhook } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
-import type { Announce } from '../postgres/revisions.ts';
-import { writeAudit } from '../postgres/audit/write-audit.ts';
+import { type AuditEntry, writeAudit } from '../postgres/audit/write-audit.ts';
 import { requestFills } from '../postgres/boards/fills.ts';
-import { replaceJobs } from '../postgres/jobs.ts';
 import { trackBoards } from '../postgres/boards/progress.ts';
+import { replaceJobs } from '../postgres/jobs.ts';
 import { loadCatalog } from '../postgres/load-catalog.ts';
-import { lockCatalog, saveCatalog, type ResourceRow } from '../postgres/save-catalog.ts';
+import type { Announce } from '../postgres/revisions.ts';
+import { lockCatalog, type ResourceRow, saveCatalog } from '../postgres/save-catalog.ts';
 import { transaction } from '../postgres/transaction.ts';
+import { dropWebhookSecrets, setWebhookSecrets } from '../postgres/webhook-secrets.ts';
+import { boardsToTrack, hasBegun, rescored, switchedOn } from './boards-to-track.ts';
 import type { Catalogs } from './catalogs.ts';
-import { auditEntries } from './audit-entries.ts';
+import { changesOf, type Edit } from './configuration/changes.ts';
 import { CatalogDraft, type Change } from './draft.ts';
-import { identityOf, parentOf } from './resource-fields.ts';
+import { differences, identityOf, parentOf } from './resource-fields.ts';
 import type { RuleSettings } from './rules/webhook.ts';
-import { toBackdate } from './to-backdate.ts';
-import { hasBegun, rescored, switchedOn, boardsToTrack } from './boards-to-track.ts';
-import { keepSecrets } from './webhook-secrets.ts';
+
+/** Audit log entries of a catalog edit, in the terms of the configuration document where possible. */
+async function auditEntries(edit: Edit): Promise<AuditEntry[]> {
+  const recorded = edit.changes.filter(({ kind }) => kind !== 'webhook');
+  const changes = await changesOf({ ...edit, changes: recorded });
+  const entries = changes.map(({ action, kind, name, before, after }, index) => {
+    const change = recorded[index];
+    return { action, kind, id: (change?.after ?? change?.before)?.id ?? null, name, before, after };
+  });
+  return [...entries, ...edit.changes.filter(({ kind }) => kind === 'webhook').map(plainEntry)];
+}
+
+function plainEntry({ kind, before, after }: Change): AuditEntry {
+  const { id, name } = (after ?? before)! as { id: string; name: string };
+  if (before === null || after === null) return { action: before === null ? 'create' : 'delete', kind, id, name };
+  const changed = differences(before, after);
+  // A rotation has no fields to show.
+  if (changed.length === 1 && changed[0] === 'secretNo') return { action: 'rotate', kind, id, name };
+  const fields = (of: object): object =>
+    Object.fromEntries(Object.entries(of).filter(([key]) => changed.includes(key)));
+  return { action: 'update', kind, id, name, before: fields(before), after: fields(after) };
+}
+
+/** Fields that determine who qualifies. */
+const CONDITIONS = [
+  'trigger',
+  'metricId',
+  'metricValue',
+  'streakLength',
+  'anniversaryYears',
+  'achievementIds',
+  'userAttributes',
+  'eventAttributes',
+] as const satisfies (keyof Achievement)[];
+
+/**
+ * Achievements that an edit activated, or changed while active, so that some users may already qualify. Excludes achievements that only calls
+ * complete.
+ */
+function toBackdate(changes: readonly Change[]): Achievement[] {
+  return changes.flatMap(({ kind, before, after }) => {
+    if (kind !== 'achievement' || after === null) return [];
+    const [was, is] = [before as Achievement | null, after as Achievement];
+    if (is.status !== 'active' || is.trigger === 'api') return [];
+    const same = was?.status === 'active' && CONDITIONS.every((name) => isDeepStrictEqual(was[name], is[name]));
+    return same ? [] : [is];
+  });
+}
+
+const SECRET_BYTES = 32;
+
+/** A signing secret: 256 random bits in Base64, after a prefix that identifies it. */
+const newSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+
+/** Creates secrets for new webhooks and rotations, and deletes those of deleted webhooks, in the transaction of the changes. */
+async function keepSecrets(
+  client: PoolClient,
+  { tenantNo, nowMs, changes }: { tenantNo: number; nowMs: number; changes: Change[] },
+): Promise<void> {
+  const webhooks = changes.filter(({ kind }) => kind === 'webhook') as {
+    before: Webhook | null;
+    after: Webhook | null;
+  }[];
+  const fresh = webhooks.flatMap(({ before, after }) =>
+    after === null || before?.secretNo === after.secretNo ? [] : [{ id: after.id, secret: newSecret() }],
+  );
+  const gone = webhooks.flatMap(({ before, after }) => (after === null && before !== null ? [before.id] : []));
+  if (fresh.length > 0) await setWebhookSecrets(client, { tenantNo, nowMs, webhooks: fresh });
+  if (gone.length > 0) await dropWebhookSecrets(client, gone);
+}
 
 /** Result of an edit. */
-export interface Edited<T> {
+interface Edited<T> {
   result: T;
   version: number;
   changes: Change[];

@@ -1,5 +1,57 @@
 import { isIP } from 'node:net';
-import { isPublicAddress } from './public-address.ts';
+
+import ipaddr from 'ipaddr.js';
+
+/** The range that IANA assigns for use on the Internet. The rest of IPv6 is reserved. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** Ranges whose last 32 bits are an IPv4 address: `::ffff:a.b.c.d`, and `64:ff9b::a.b.c.d` (RFC 6052). */
+const EMBEDS_IPV4: readonly (readonly [ipaddr.IPv6, number])[] = [
+  ipaddr.IPv6.parseCIDR('::ffff:0:0/96'),
+  ipaddr.IPv6.parseCIDR('64:ff9b::/96'),
+];
+
+/**
+ * Public unicast addresses at which hosting platforms serve their own machines: agents, metadata, internal APIs. They are routed only inside
+ * the platform, so no webhook receiver uses them. Sources: docs/security.md, "Addresses of hosting platforms".
+ */
+const PLATFORM_IPV4 = [
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+  '168.63.129.16/32',
+  '192.80.8.124/32',
+  '199.36.153.4/30',
+  '199.36.153.8/30',
+].map((network) => ipaddr.IPv4.parseCIDR(network));
+const PLATFORM_IPV6 = ['2600:2d00:2:1000::/56', '2600:2d00:2:2000::/56'].map((network) =>
+  ipaddr.IPv6.parseCIDR(network),
+);
+
+/** Interface identifier of ISATAP (RFC 5214), which precedes the IPv4 address, with or without the "universal" bit. */
+const ISATAP = [0x0000, 0x0200];
+const ISATAP_NEXT = 0x5efe;
+
+/**
+ * Whether an IP address is a public unicast address that a webhook receiver may have. False for text that is not an address, for special ranges
+ * (private, loopback, link-local, shared, documentation, multicast, 6to4, Teredo and the rest of IANA's registries), and for addresses of
+ * hosting platforms. An address that embeds an IPv4 address is as public as that one. Check the address in a URL, and again the address of
+ * each new connection, because a name may resolve to another address by then.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return isPublicIPv4(ipaddr.IPv4.parse(address));
+  if (!ipaddr.IPv6.isValid(address)) return false;
+  const ipv6 = ipaddr.IPv6.parse(address);
+  if (EMBEDS_IPV4.some(([network, bits]) => ipv6.match(network, bits))) return isPublicIPv4(lastIPv4(ipv6));
+  const [, , , , high, low] = ipv6.parts as [number, number, number, number, number, number];
+  if (ISATAP.includes(high) && low === ISATAP_NEXT && !isPublicIPv4(lastIPv4(ipv6))) return false;
+  const isGlobal = ipv6.range() === 'unicast' && ipv6.match(...GLOBAL_UNICAST);
+  return isGlobal && !PLATFORM_IPV6.some(([network, bits]) => ipv6.match(network, bits));
+}
+
+const lastIPv4 = (address: ipaddr.IPv6): ipaddr.IPv4 => new ipaddr.IPv4(address.toByteArray().slice(-4));
+
+const isPublicIPv4 = (address: ipaddr.IPv4): boolean =>
+  address.range() === 'unicast' && !PLATFORM_IPV4.some(([network, bits]) => address.match(network, bits));
 
 /**
  * Ports of services that execute commands from anybody or forward mail. A webhook request to them is useless at best. Includes common ports
@@ -17,12 +69,6 @@ const REFUSED_PORTS: ReadonlySet<number> = new Set([
 
 /** Suffixes of names for machines in the operator's or the provider's network. */
 const INTERNAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
-
-/**
- * The canonical form of a URL, in which it is stored, checked and used: lower-case ASCII host name, numeric addresses in their usual form
- * (`http://0x7f.1` becomes `http://127.0.0.1/`), no default port. `null` if the text is not a URL.
- */
-export const canonicalUrl = (text: string): string | null => (URL.canParse(text) ? new URL(text).href : null);
 
 /** Why webhooks may not use a URL, as text that follows "url"; `null` if they may. */
 export function targetProblem(url: URL, { privateTargets }: { privateTargets: boolean }): string | null {

@@ -14,6 +14,8 @@ export const CONSOLE_BUILT = [STAMP, ...FOLDERS];
 const dependsOn = (root) => [
   // What is generated holds types, of which nothing is left in what is built.
   ...filesBelow(root, 'console').filter((file) => !file.startsWith(join(root, 'console/generated/'))),
+  // The forms, and what the console imports.
+  ...filesBelow(root, 'src/domain'),
   join(root, 'package-lock.json'),
 ];
 

@@ -1,9 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { KEY_SCOPES } from './api-key.ts';
-import { Nullable, Uuid } from './schemas.ts';
-
-/** Requests per second; 0 means no limit. */
-export const RequestsPerSecond = Type.Integer({ minimum: 0, maximum: 1_000_000 });
+import { Nullable, RequestsPerSecond, Uuid } from './schemas.ts';
 
 /**
  * An error or warning about one item of a bulk call. `index` identifies an item without an ID. `level` and `reason` repeat
@@ -114,12 +111,6 @@ export type OrganisationSettings = Static<typeof OrganisationSettings>;
 /** `demo`: whether unmodified demo resources are still configured. */
 export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
 export type Organisation = Static<typeof Organisation>;
-
-/**
- * The client's own ID of a tenant. It travels in a header, so it is printable ASCII without leading or trailing spaces: other
- * text would arrive changed and might name a different tenant.
- */
-export const CustomerId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' });
 
 /** The user settings that administrators control. */
 export const ManagedUser = Type.Object({

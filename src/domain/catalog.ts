@@ -1,8 +1,13 @@
 import { Type, type Static } from 'typebox';
 import { DEFAULT_EVENT_SETTINGS, type EventSettings } from './event-settings.ts';
-import { MetricGuards } from './guards.ts';
-import { AttributeValue, LocalDate, Nullable, Uuid } from './schemas.ts';
-import { WEBHOOK_EVENTS } from './webhook.ts';
+import type { ACHIEVEMENT } from './fields/achievement.ts';
+import type { ATTRIBUTE } from './fields/attribute.ts';
+import type { Stored } from './fields/field.ts';
+import type { LEADERBOARD } from './fields/leaderboard.ts';
+import type { METRIC } from './fields/metric.ts';
+import type { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from './fields/points.ts';
+import type { WEBHOOK } from './fields/webhook.ts';
+import { Nullable, Uuid } from './schemas.ts';
 
 /**
  * The catalog: an administrator's configuration as Postgres stores it. Every resource has an `id` (UUID, used in the API) and
@@ -10,178 +15,43 @@ import { WEBHOOK_EVENTS } from './webhook.ts';
  * one another by `id`; the configuration document translates IDs to keys.
  */
 
-export const KEY_PATTERN = '^[a-zA-Z\\d\\-_]+$';
-export const TIME_OF_DAY_PATTERN = '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$';
-
-/** Default and largest `maxParticipants` of a leaderboard. */
-export const PARTICIPANTS = { byDefault: 1_000, most: 1_000 };
-
-/** Longest texts of a resource, in characters. Answers to events contain them. */
-const TEXT = { name: 200, description: 2_000, url: 2_048 };
-
-export const ResourceName = Type.String({ minLength: 1, maxLength: TEXT.name });
-export const Description = Type.String({ maxLength: TEXT.description });
-export const Units = Type.String({ maxLength: TEXT.name });
-export const ResourceUrl = Type.String({ maxLength: TEXT.url });
-export const Badge = Type.Object({ url: ResourceUrl });
-
-/** Which keys may write a value of a user: only admin keys (`server`), or the user's application keys as well. */
-export const WritableBy = Type.Enum(['server', 'user']);
-export type WritableBy = Static<typeof WritableBy>;
-
-/** A condition on one attribute, by the attribute's ID. The value has the same size limit as users' values. */
-export const AttributeCondition = Type.Object({ attributeId: Uuid, attributeValue: AttributeValue });
-export type AttributeCondition = Static<typeof AttributeCondition>;
-
-const Stored = {
-  id: Uuid,
-  no: Type.Integer({ minimum: 1 }),
-  created: Type.Number(),
-  updated: Type.Number(),
+/** Fields that Laurel sets; `no` is unique within the tenant and never reused. Times are epoch ms. */
+type Managed = {
+  id: string;
+  no: number;
+  created: number;
+  updated: number;
 };
 
-export const Attribute = Type.Object({
-  ...Stored,
-  key: Type.String(),
-  name: Type.String(),
-  type: Type.Enum(['user', 'event']),
-  /** Which keys may write a user's value. `null`: only server keys if a rule refers to the attribute, otherwise users' keys as well. */
-  writableBy: Nullable(WritableBy),
-});
-export type Attribute = Static<typeof Attribute>;
+/** A part of a points system. */
+type PartOfSystem = Managed & { systemId: string };
 
-export const Metric = Type.Object({
-  ...Stored,
-  key: Type.String(),
-  name: Type.String(),
-  unitType: Type.Enum(['number', 'currency']),
-  units: Type.String(),
-  guards: Nullable(MetricGuards),
-});
-export type Metric = Static<typeof Metric>;
+export type Attribute = Managed & Stored<typeof ATTRIBUTE>;
+export type Metric = Managed & Stored<typeof METRIC>;
+export type Achievement = Managed & Stored<typeof ACHIEVEMENT>;
+export type PointsSystem = Managed & Stored<typeof POINTS_SYSTEM>;
+export type PointsLevel = PartOfSystem & Stored<typeof POINTS_LEVEL>;
 
-export const Achievement = Type.Object({
-  ...Stored,
-  key: Nullable(Type.String()),
-  name: Type.String(),
-  description: Nullable(Type.String()),
-  badgeUrl: Nullable(Type.String()),
-  status: Type.Enum(['inactive', 'active', 'locked']),
-  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
-  metricId: Nullable(Uuid),
-  metricValue: Nullable(Type.Number()),
-  streakLength: Nullable(Type.Integer()),
-  /** Trigger `anniversary`: full years since the user's `signUpDate`. */
-  anniversaryYears: Nullable(Type.Integer()),
-  achievementIds: Type.Array(Uuid),
-  userAttributes: Type.Array(AttributeCondition),
-  eventAttributes: Type.Array(AttributeCondition),
-});
-export type Achievement = Static<typeof Achievement>;
+export type PointsTrigger = PartOfSystem &
+  Stored<typeof POINTS_TRIGGER> & {
+    /** When the status last became `active` (epoch ms). `time` triggers award nothing for earlier periods. */
+    activated: number | null;
+  };
 
-export const PointsSystem = Type.Object({
-  ...Stored,
-  key: Type.String(),
-  name: Type.String(),
-  description: Nullable(Type.String()),
-  badgeUrl: Nullable(Type.String()),
-  maxPoints: Nullable(Type.Integer()),
-});
-export type PointsSystem = Static<typeof PointsSystem>;
+export type PointsBoost = PartOfSystem & Stored<typeof POINTS_BOOST>;
 
-export const PointsLevel = Type.Object({
-  ...Stored,
-  systemId: Uuid,
-  key: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  badgeUrl: Nullable(Type.String()),
-  points: Type.Integer(),
-});
-export type PointsLevel = Static<typeof PointsLevel>;
-
-export const PointsTrigger = Type.Object({
-  ...Stored,
-  systemId: Uuid,
-  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
-  points: Type.Integer(),
-  status: Type.Enum(['active', 'inactive']),
-  /** When the status last became `active` (epoch ms). `time` triggers award nothing for earlier periods. */
-  activated: Nullable(Type.Number()),
-  metricId: Nullable(Uuid),
-  metricThreshold: Nullable(Type.Integer()),
-  achievementId: Nullable(Uuid),
-  streakLength: Nullable(Type.Integer()),
-  timeUnit: Nullable(Type.Enum(['hours', 'days'])),
-  timeInterval: Nullable(Type.Integer()),
-  blockIfOutOfPoints: Type.Boolean(),
-  userAttributes: Type.Array(AttributeCondition),
-  eventAttributes: Type.Array(AttributeCondition),
-});
-export type PointsTrigger = Static<typeof PointsTrigger>;
-
-export const PointsBoost = Type.Object({
-  ...Stored,
-  systemId: Uuid,
-  name: Type.String(),
-  /** The only user the boost applies to; `null` for every user who meets `userAttributes`. */
-  userId: Nullable(Type.String()),
-  start: LocalDate,
-  /** Last day, inclusive; `null` for an open end. */
-  end: Nullable(LocalDate),
-  multiplier: Type.Number(),
-  rounding: Type.Enum(['down', 'up', 'nearest']),
-  userAttributes: Type.Array(AttributeCondition),
-});
-export type PointsBoost = Static<typeof PointsBoost>;
-
-export const Leaderboard = Type.Object({
-  ...Stored,
-  key: Type.String(),
-  name: Type.String(),
-  description: Nullable(Type.String()),
-  status: Type.Enum(['inactive', 'scheduled', 'active', 'finished']),
-  rankBy: Type.Enum(['metric', 'streak', 'points']),
-  metricId: Nullable(Uuid),
-  pointsSystemId: Nullable(Uuid),
-  maxParticipants: Nullable(Type.Integer()),
-  start: LocalDate,
-  end: Nullable(LocalDate),
-  startTime: Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN })),
-  endTime: Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN })),
-  /** IDs of the user attributes that divide the leaderboard into groups. */
-  breakdownAttributes: Type.Array(Uuid),
-  /** `null` for a perpetual leaderboard. */
-  runUnit: Nullable(Type.Enum(['day', 'month', 'year'])),
-  runInterval: Nullable(Type.Integer()),
-  /** When an administrator finished the leaderboard (epoch ms). */
-  finished: Type.Optional(Type.Number()),
-});
-export type Leaderboard = Static<typeof Leaderboard>;
-
-/** Restricts a webhook's notifications to the named resources. A kind that is not set is not restricted. */
-export const WebhookFilter = Type.Object({
-  metricIds: Type.Optional(Type.Array(Uuid)),
-  leaderboardIds: Type.Optional(Type.Array(Uuid)),
-  pointsSystemIds: Type.Optional(Type.Array(Uuid)),
-});
-export type WebhookFilter = Static<typeof WebhookFilter>;
+export type Leaderboard = Managed &
+  Stored<typeof LEADERBOARD> & {
+    /** When an administrator finished the leaderboard (epoch ms). */
+    finished?: number;
+  };
 
 /** The secret is stored separately (`webhook_secrets`), hidden from readers of the catalog. */
-export const Webhook = Type.Object({
-  ...Stored,
-  name: Type.String(),
-  url: Type.String(),
-  events: Type.Array(Type.Enum([...WEBHOOK_EVENTS])),
-  enabled: Type.Boolean(),
-  /** Number of secrets so far; the newest one signs. */
-  secretNo: Type.Integer({ minimum: 1 }),
-  /** Name of the signature header that uses the whole secret; `null` or absent for the default. */
-  header: Type.Optional(Nullable(Type.String())),
-  /** `null` or absent for all notifications. */
-  filter: Type.Optional(Nullable(WebhookFilter)),
-});
-export type Webhook = Static<typeof Webhook>;
+export type Webhook = Managed &
+  Stored<typeof WEBHOOK> & {
+    /** Number of secrets so far; the newest one signs. */
+    secretNo: number;
+  };
 
 /** Weekdays, 0 = Sunday to 6. At most six, so that a streak can still be lost. */
 export const DaysOff = Type.Array(Type.Integer({ minimum: 0, maximum: 6 }), { uniqueItems: true, maxItems: 6 });

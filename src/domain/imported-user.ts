@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { KEY_PATTERN } from './catalog.ts';
+import { AttributeValue, KEY_PATTERN, LocalDate, byKey } from './schemas.ts';
 import { UpdateUserPreferencesRequest } from './preferences.ts';
-import { AttributeValue, byKey, LocalDate } from './schemas.ts';
 import { UpsertedUser } from './user.ts';
 
 /*

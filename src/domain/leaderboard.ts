@@ -1,13 +1,12 @@
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
-import { TIME_OF_DAY_PATTERN } from './catalog.ts';
-import { LocalDate, Nullable } from './schemas.ts';
+import { LocalDate, Nullable, TimeOfDay as Time } from './schemas.ts';
 import { INSTEAD_OF_NULL, NullableWholeNumber, WholeNumber } from './client-keywords.ts';
 
 /** Means "no limit" to clients that require a number. Fits into a 32-bit integer. */
 const MOST_PARTICIPANTS = 2_147_483_647;
 
-const TimeOfDay = Nullable(Type.String({ pattern: TIME_OF_DAY_PATTERN }));
+const TimeOfDay = Nullable(Time);
 
 export const BoardStatus = Type.Enum(['active', 'scheduled', 'finished']);
 export type BoardStatus = Static<typeof BoardStatus>;

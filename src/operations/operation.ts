@@ -85,7 +85,7 @@ export type Answer =
   | { status: 200; file: StaticFile };
 
 export interface Operation {
-  /** The file's path below `operations/` with `_` for `/` and `-`, without `application_`: the OpenAPI operationId. */
+  /** The OpenAPI operationId. Begins with the file's path below `operations/`, without `application/`: `admin_users_list` in `admin/users.ts`. */
   id: string;
   surface: 'application' | 'admin';
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';

@@ -1,13 +1,15 @@
 import { v7 as uuid } from 'uuid';
+import { CatalogIndex } from '../catalog/catalog-index.ts';
 import type { CatalogDraft } from '../catalog/draft.ts';
-import { listOf, parentOf, resourcesIn, type Fields, type ResourceOf } from '../catalog/resource-fields.ts';
 import { deleteUnreferred, updateChecked, workProblems } from '../catalog/resource-edits.ts';
+import { type Fields, listOf, parentOf, type ResourceOf, resourcesIn } from '../catalog/resource-fields.ts';
+import type { Resources } from '../catalog/resources.ts';
 import type { Problem } from '../catalog/rules/problem.ts';
 import { problemsOf } from '../catalog/rules/rules.ts';
-import { MOST_RESOURCES, type Catalog } from '../domain/catalog.ts';
-import { DAY_MS, dateOf } from '../domain/periods.ts';
-import { AppError } from '../errors.ts';
+import { type Catalog, MOST_RESOURCES } from '../domain/catalog.ts';
 import type { Kind } from '../domain/kinds.ts';
+import { dateOf, DAY_MS } from '../domain/periods.ts';
+import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
 import type { Deletion } from './bulk.ts';
 import type { AdminResource, PartKind, ShownAt } from './resource.ts';
@@ -155,3 +157,27 @@ const textOf = (problems: Problem[]): string =>
     .slice(0, MOST_PROBLEMS)
     .map(({ field, text }) => `${field.replace('badgeUrl', 'badge.url')}: ${text}`)
     .join('; ') + (problems.length > MOST_PROBLEMS ? `; and ${problems.length - MOST_PROBLEMS} more` : '');
+
+/** No resource has it: numbers begin with 1. */
+const NO_NUMBER = 0;
+
+/**
+ * A resource as an item would make it, new or, where the item has an `id`, changed, with the catalog that it would be part of.
+ * Nothing is stored. 422 with what is wrong with it.
+ */
+export async function previewOf<K extends Kind>(
+  resources: Resources,
+  { tenantNo, resource, item }: { tenantNo: number; resource: AdminResource<K>; item: object },
+): Promise<{ catalog: CatalogIndex; previewed: ResourceOf[K] }> {
+  const { id } = item as { id?: string };
+  const { result } = await resources.preview(tenantNo, async (draft) => {
+    const [outcome] =
+      id === undefined
+        ? await createEach(draft, resource, { items: [item], systemId: undefined })
+        : await updateEach(draft, resource, { items: [{ ...item, id }], systemId: undefined });
+    if (typeof outcome !== 'object') throw new AppError('unprocessable', outcome ?? '');
+    const stored = draft.get(resource.kind, (outcome as { id: string }).id)!;
+    return { catalog: draft.catalog, previewed: id === undefined ? { ...stored, no: NO_NUMBER } : stored };
+  });
+  return { catalog: new CatalogIndex(result.catalog), previewed: result.previewed };
+}

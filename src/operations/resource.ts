@@ -1,44 +1,54 @@
-import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { Type, type TObject, type TSchema } from 'typebox';
 import type { Fields, ResourceOf } from '../catalog/resource-fields.ts';
 import { Ids } from '../domain/admin.ts';
-import { KEY_PATTERN, type AttributeCondition, type Catalog } from '../domain/catalog.ts';
-import { Uuid } from '../domain/schemas.ts';
+import type { Catalog } from '../domain/catalog.ts';
+import { FIELDS } from '../domain/fields/kinds.ts';
+import {
+  answeredFields,
+  answerFrom,
+  changedFields,
+  createdFields,
+  storedFrom,
+  withChanges,
+  withDefaults,
+} from '../domain/fields/wire.ts';
 import type { Kind } from '../domain/kinds.ts';
+import { Uuid } from '../domain/schemas.ts';
 
-/** A kind of resource as the admin operations show it: its wire schema, and its mapping to what is stored. */
+/** A kind of resource as the admin operations show it. Its schemas and conversions derive from the declaration of its fields. */
 export interface AdminResource<K extends Kind> {
   kind: K;
   /** For a person: 'metric'. */
   noun: string;
-  /** Of its operations' IDs: 'admin_metrics'. */
+  /** Start of its operations' IDs: 'admin_metrics'. */
   id: string;
   path: string;
   /** Whether it is a part of a points system, which `path` names as `{systemId}`. */
   ofSystem: boolean;
   answer: TObject;
-  /** Of an item just created: the answer, with its parts. */
+  /** The answer to a creation: with the resource's parts. */
   created: TObject;
   create: TObject;
   update: TObject;
-  /** What their operations say of how many may be in force; null: nothing. */
+  /** Limits of active resources, for the descriptions of its operations; `null`: none. */
   limits: string | null;
-  /** How many of them a tenant may have; null: as many as a configuration has resources. */
+  /** Limit per tenant; `null`: only the limit of the whole configuration. */
   most: number | null;
-  /** Every field that any of these has, and those of its parts: what an item may have, though it may say nothing. */
+  /** All fields that an item may have, including fields of answers, which have no effect. */
   known: TObject;
   ids: TObject<{ ids: typeof Ids.properties.ids }>;
-  /** What issues call the ID besides `id`. */
+  /** Another name of the ID in issues. */
   issueId: 'boostId' | null;
   /** Lists of a create item whose items are created with it. */
   parts: Parts;
-  /** All stored fields of a new resource, from an item that fits `create`. `today`: `YYYY-MM-DD`. */
+  /** The stored fields of a new resource. `item` fits `create`; `today`: `YYYY-MM-DD`. */
   fields(item: object, today: string): Fields<K>;
-  /** What an item that fits `update` says, and all stored fields after it. */
+  /** The stored fields that an item has, and all stored fields after the change. `item` fits `update`. */
   updated(item: object, current: ResourceOf[K]): { sent: Partial<Fields<K>>; fields: Fields<K> };
   show(resource: ResourceOf[K], at: ShownAt): object;
 }
 
-/** What the answer about a resource depends on besides it. */
+/** What an answer about a resource depends on, apart from the resource. */
 export interface ShownAt {
   catalog: Catalog;
   utcDay: number;
@@ -47,99 +57,60 @@ export interface ShownAt {
 export type PartKind = 'points_level' | 'points_boost' | 'points_trigger';
 type Parts = Record<string, AdminResource<PartKind>>;
 
-type Item<S extends TProperties> = { [N in keyof S]?: Static<S[N]> };
-
-interface Definition<K extends Kind, S extends TProperties, A extends TObject> {
+interface Definition<K extends Kind> {
   kind: K;
   noun: string;
   id: string;
   path: string;
-  /** The fields of an item. */
-  shape: S;
-  /** Those that a new item must have. */
-  required: (keyof S & string)[];
-  /** Those that cannot be changed: an update does not know them. */
-  fixed?: (keyof S & string)[];
-  /** Fields that are taken and say nothing: of newer contracts, and of answers. */
-  ignored?: string[];
-  answer: A;
   limits?: string;
   most?: number;
   ids?: AdminResource<K>['ids'];
   issueId?: 'boostId';
   parts?: Parts;
-  /** What an item says of the stored fields. */
-  changes: (item: Item<S>) => Partial<Fields<K>>;
-  /** The stored fields that a new item says nothing of. `today`: `YYYY-MM-DD`. */
-  defaults: (sent: Partial<Fields<K>>, today: string) => Partial<Fields<K>>;
-  /** What becomes of fields that an update does not name, but makes meaningless. */
-  cleared?: (sent: Partial<Fields<K>>, current: ResourceOf[K]) => Partial<Fields<K>>;
-  show: (resource: ResourceOf[K], at: ShownAt) => Static<A>;
+  /** Fields of answers that are not configured: their schemas, and their values. */
+  computed?: { schemas: Record<string, TSchema>; of: (resource: ResourceOf[K], at: ShownAt) => object };
+  /** Stored fields of a new resource that are not configured. */
+  initial?: Partial<Fields<K>>;
+  /** Further fields that items may have without effect. */
+  ignored?: string[];
 }
 
-/** Declares a resource: one shape for what creates it and what updates it. */
-export function adminResource<K extends Kind, S extends TProperties, A extends TObject>(
-  definition: Definition<K, S, A>,
-): AdminResource<K> {
-  const { shape, required, fixed = [], ignored = [], parts = {}, answer, changes, defaults, cleared } = definition;
-  const nested = Object.entries(parts).map(([name, part]) => [name, Type.Optional(Type.Array(part.create))] as const);
-  const own = Object.entries(shape);
-  const optional = ([name, schema]: [string, TSchema]): [string, TSchema] => [name, Type.Optional(schema)];
-  const updatable = own.filter(([name]) => !fixed.includes(name));
-  const known = (item: object, fields: [string, TSchema][]): Item<S> =>
-    Object.fromEntries(
-      fields.flatMap(([name]) => (Object.hasOwn(item, name) ? [[name, valueOf(item, name)]] : [])),
-    ) as Item<S>;
+/** Derives a resource's schemas and conversions from the declaration of its fields. */
+export function adminResource<K extends Kind>(definition: Definition<K>): AdminResource<K> {
+  const { kind, computed, parts = {}, ignored = [], initial } = definition;
+  const fields = FIELDS[kind];
+  const updatable = Object.fromEntries(Object.entries(fields).filter(([, { fixed }]) => !fixed));
+  const answer = Type.Object({ id: Uuid, ...answeredFields(fields), ...computed?.schemas });
+  const partLists = (schema: (part: AdminResource<PartKind>) => TSchema): Record<string, TSchema> =>
+    Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, Type.Optional(Type.Array(schema(part)))]));
+  const create = createdFields(fields);
   return {
     ...definition,
     ofSystem: definition.path.includes('{systemId}'),
-    created: Type.Object({
-      ...answer.properties,
-      ...Object.fromEntries(
-        Object.entries(parts).map(([name, part]) => [name, Type.Optional(Type.Array(part.answer))] as const),
-      ),
-    }),
-    create: Type.Object({
-      ...Object.fromEntries(own.map((field) => (required.includes(field[0]) ? field : optional(field)))),
-      ...Object.fromEntries(nested),
-    }),
+    answer,
+    created: Type.Object({ ...answer.properties, ...partLists((part) => part.answer) }),
+    create: Type.Object({ ...create, ...partLists((part) => part.create) }),
     known: Type.Object({
       ...answer.properties,
-      id: Uuid,
-      ...shape,
-      ...Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, Type.Array(part.known)] as const)),
+      ...create,
+      ...partLists((part) => part.known),
       ...Object.fromEntries(ignored.map((name) => [name, Type.Unknown()])),
     }),
-    update: Type.Object({ id: Uuid, ...Object.fromEntries(updatable.map(optional)) }),
+    update: Type.Object({ id: Uuid, ...changedFields(fields) }),
     limits: definition.limits ?? null,
     most: definition.most ?? null,
     ids: definition.ids ?? Ids,
     issueId: definition.issueId ?? null,
     parts,
-    fields: (item, today) => {
-      const sent = changes(known(item, own));
-      return { ...defaults(sent, today), ...sent } as Fields<K>;
-    },
+    fields: (item, today) =>
+      ({ ...initial, ...withDefaults(fields, storedFrom(fields, item), today) }) as unknown as Fields<K>,
     updated: (item, current) => {
-      const sent = changes(known(item, updatable));
-      return { sent, fields: { ...current, ...cleared?.(sent, current), ...sent } };
+      const sent = storedFrom(updatable, item);
+      return {
+        sent: sent as Partial<Fields<K>>,
+        fields: withChanges(fields, current, sent) as unknown as Fields<K>,
+      };
     },
+    show: (resource, at) => ({ id: resource.id, ...answerFrom(fields, resource), ...computed?.of(resource, at) }),
   };
 }
-
-const valueOf = (item: object, name: string): unknown => (item as Record<string, unknown>)[name];
-
-export const Key = Type.String({ pattern: KEY_PATTERN, minLength: 1, maxLength: 255 });
-
-/** `badge` as it is stored. */
-export const badgeUrl = (badge: { url: string } | null | undefined): { badgeUrl?: string | null } =>
-  badge === undefined ? {} : { badgeUrl: badge?.url ?? null };
-
-export const badge = (url: string | null): { url: string } | null => (url === null ? null : { url });
-
-/** Conditions as they are stored: null is none. */
-export const conditions = (sent: AttributeCondition[] | null): AttributeCondition[] =>
-  (sent ?? []).map(({ attributeId, attributeValue }) => ({ attributeId: attributeId.toLowerCase(), attributeValue }));
-
-/** An ID as it is stored. */
-export const idOf = (sent: string | null): string | null => sent?.toLowerCase() ?? null;

@@ -1,6 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { KEY_PATTERN, TIME_OF_DAY_PATTERN } from '../domain/catalog.ts';
-import { MAX_BYTES } from '../domain/schemas.ts';
+import { KEY_PATTERN, MAX_BYTES, TIME_OF_DAY_PATTERN } from '../domain/schemas.ts';
 import { HTTP_URL_PATTERN } from '../domain/settings.ts';
 import { EMAIL_PATTERN, USER_ID_PATTERN } from '../domain/user.ts';
 

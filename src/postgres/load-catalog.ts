@@ -1,6 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
 import { emptyCatalog, type Catalog, type EarlierStreaks, type StreakSettings } from '../domain/catalog.ts';
 import type { EventSettings } from '../domain/event-settings.ts';
+import { FIELDS } from '../domain/fields/kinds.ts';
+import { withDefaults } from '../domain/fields/wire.ts';
 import { LISTS, type Kind } from '../domain/kinds.ts';
 import { stillNeeded } from '../domain/streaks-in-force.ts';
 
@@ -38,8 +40,8 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
-    // `saveCatalog` writes the same types.
-    (catalog[LISTS[kind]] as object[]).push({ ...doc, id, no, created, updated });
+    // `saveCatalog` writes the same types. A resource that is older than a field has the field's default.
+    (catalog[LISTS[kind]] as object[]).push({ ...withDefaults(FIELDS[kind], doc, ''), id, no, created, updated });
   }
   return catalog;
 }

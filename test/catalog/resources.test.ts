@@ -23,7 +23,14 @@ beforeEach(async () => {
 
 afterAll(() => database.close());
 
-const metric = (key: string): Fields<'metric'> => ({ key, name: key, unitType: 'number', units: '', guards: null });
+const metric = (key: string): Fields<'metric'> => ({
+  key,
+  name: key,
+  description: null,
+  unitType: 'number',
+  units: '',
+  guards: null,
+});
 
 test('two resources may exchange their keys', async () => {
   const { result } = await resources.edit(0, { who: 'test' }, (draft) => [
@@ -65,4 +72,13 @@ test('a number is never used again, and what comes to nothing makes no version',
   });
   expect(nothing).toMatchObject({ version: 3, changes: [] });
   expect(announced).toEqual(['0:1', '0:2', '0:3']);
+});
+
+test('a resource that is older than a field has the default of the field, which is no change', async () => {
+  await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('a')));
+  await database.pool.query(`UPDATE catalog_resources SET doc = doc - 'units' - 'guards'`);
+  const [stored] = (await resources.read(0)).metrics;
+  expect(stored).toMatchObject({ key: 'a', unitType: 'number', units: '', guards: null });
+  const again = await resources.edit(0, { who: 'test' }, (draft) => draft.update('metric', stored!.id, metric('a')));
+  expect(again.changes).toEqual([]);
 });

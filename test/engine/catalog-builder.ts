@@ -39,6 +39,7 @@ export class CatalogBuilder {
       ...this.stored(),
       key,
       name: `Metric ${key}`,
+      description: null,
       unitType: 'number',
       units: '',
       guards,
@@ -169,6 +170,8 @@ export class CatalogBuilder {
       events,
       enabled: true,
       secretNo: 1,
+      header: null,
+      filter: null,
       ...fields,
     };
     this.catalog.webhooks.push(webhook);

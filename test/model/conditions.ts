@@ -1,4 +1,5 @@
-import type { AttributeCondition, Catalog } from '../../src/domain/catalog.ts';
+import type { Catalog } from '../../src/domain/catalog.ts';
+import type { AttributeCondition } from '../../src/domain/schemas.ts';
 
 /** Conditions as the values wanted, by the attribute's key. */
 export const named = (catalog: Catalog, conditions: readonly AttributeCondition[]): Record<string, string> =>

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
@@ -8,30 +8,33 @@ import { contractEvents, contractOperation, contractOperations } from '../contra
 const surfaces = { application: applicationOperations, admin: adminOperations };
 const root = join(import.meta.dirname, '../../src/operations');
 
-/** The ID that an operation's path gives it. */
-const idOf = (path: string): string =>
-  path
+/** What the IDs in a file begin with. */
+const startOf = (file: string): string =>
+  file
     .replace(/\.ts$/, '')
     .replace(/^application\//, '')
     .replaceAll(/[/-]/g, '_');
 
-/** The IDs that a file's operations have by its place: its own, those below it where it holds several, or those of the resource that it declares. */
+/** The IDs of the operations and resources that a file declares. */
 function idsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  const declared = [...text.matchAll(/\boperation\(\{\s+id: '(\w+)'/g)].map(([, id]) => id!);
-  if (declared.length > 1) return declared.filter((id) => id.startsWith(`${idOf(file)}_`));
-  if (declared.length === 1 || /\boperation\(\{/.test(text)) return [idOf(file)];
-  if (!/\badminResource\(\{/.test(text)) return [];
-  return ['list', 'get', 'create', 'update', 'delete'].map((verb) => idOf(`${dirname(file)}/${verb}`));
+  const idsIn = (call: string): string[] =>
+    [...text.matchAll(new RegExp(`\\b${call}\\(\\{[^]*?\\bid: '(\\w+)'`, 'g'))].map(([, id]) => id!);
+  return [
+    ...idsIn('operation'),
+    ...idsIn('adminResource').flatMap((id) =>
+      ['list', 'get', 'create', 'update', 'delete'].map((verb) => `${id}_${verb}`),
+    ),
+  ];
 }
 
 test.each(['application', 'admin'] as const)('%s: every operation and resource is listed, under its ID', (surface) => {
-  const files = readdirSync(join(root, surface), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => `${surface}/${file}`);
-  // A resource's operation may have a file of its own as well.
-  const ids = [...new Set(files.flatMap(idsOf))].sort();
-  expect(surfaces[surface].map(({ id }) => id).sort()).toEqual(ids);
+  const files = readdirSync(join(root, surface)).map((file) => `${surface}/${file}`);
+  const ids = files.flatMap((file) => idsOf(file).map((id) => ({ file, id })));
+  expect(ids.filter(({ file, id }) => !id.startsWith(`${startOf(file)}_`))).toEqual([]);
+  // An operation of its own may stand for one of a resource.
+  const listed = new Set(ids.map(({ id }) => id));
+  expect(surfaces[surface].map(({ id }) => id).sort()).toEqual([...listed].sort());
 });
 
 test.each(['application', 'admin'] as const)('%s: operations are declared for their surface, once each', (surface) => {

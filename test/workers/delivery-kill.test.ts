@@ -46,6 +46,8 @@ test('workers that are killed while they deliver leave every message delivered, 
         events: ['points.changed'],
         enabled: true,
         secretNo: 1,
+        header: null,
+        filter: null,
       }).id,
   );
   const kills = fc.sample(fc.integer({ min: 1, max: 12 }), { numRuns: KILLS, seed: Number(process.env['SEED']) });

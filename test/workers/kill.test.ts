@@ -36,7 +36,15 @@ beforeAll(async () => {
   wakeUp = new WakeUp(redis);
   const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
   const url = 'http://127.0.0.1:9/';
-  const fields = { name: 'Killed', url, events: ['streak.extended' as const], enabled: true, secretNo: 1 };
+  const fields = {
+    name: 'Killed',
+    url,
+    events: ['streak.extended' as const],
+    enabled: true,
+    secretNo: 1,
+    header: null,
+    filter: null,
+  };
   ({ result: webhookId } = await resources.edit(0, { who: 'test' }, (draft) => draft.create('webhook', fields).id));
 });
 

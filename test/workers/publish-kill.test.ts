@@ -42,7 +42,15 @@ const points = (userId: string, total: number, atMs: number): Notification => ({
 test('workers that are killed while they report the ends of windows leave each message, once, and open each window again', async () => {
   const { pool, stack } = database;
   const resources = new Resources({ pool, announce: async () => undefined, clock: systemClock });
-  const hook = { name: 'Killed', url: receiver.url, events: ['points.changed' as const], enabled: true, secretNo: 1 };
+  const hook = {
+    name: 'Killed',
+    url: receiver.url,
+    events: ['points.changed' as const],
+    enabled: true,
+    secretNo: 1,
+    header: null,
+    filter: null,
+  };
   const { result: webhookId } = await resources.edit(0, { who: 'test' }, (draft) => draft.create('webhook', hook).id);
   const due: string[] = [];
   for (const step of STEPS) {

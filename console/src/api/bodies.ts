@@ -1,16 +1,3 @@
-import type { paths } from '../../generated/admin.ts';
-
-type BodyOf<K extends keyof paths, M extends 'post' | 'patch'> = paths[K] extends {
-  [method in M]: { requestBody: { content: { 'application/json': (infer Item)[] } } };
-}
-  ? Item
-  : never;
-
-/** What one item of a bulk creation is. */
-export type New<K extends keyof paths> = BodyOf<K, 'post'>;
-/** What one item of a bulk change is. */
-export type Changed<K extends keyof paths> = BodyOf<K, 'patch'>;
-
 /** The header of a curl line. */
 export const curl = (method: string, path: string, body: unknown): string =>
   `curl -X ${method} ${location.origin}${path} \\\n  -H "X-API-KEY: $ADMIN_KEY" -H "Content-Type: application/json" \\\n  -d '${JSON.stringify(body)}'`;

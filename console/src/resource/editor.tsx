@@ -4,16 +4,16 @@ import { Button } from '../ui/button.tsx';
 import { Sheet } from '../ui/dialogs.tsx';
 import { Failed } from '../ui/parts.tsx';
 import { FieldInput } from './field-input.tsx';
-import { fieldOf, isEmpty, problemOf, sentOf, type Field, type Values } from './field.ts';
+import { fieldOf, isEmpty, isRequired, isShown, problemOf, sentOf, type Field, type Values } from './field.ts';
 import { Previewed, usePreview, type Preview } from './preview.tsx';
 
-interface EditorProps<New> {
+interface EditorProps {
   /** What is edited, in one word. */
   noun: string;
-  fields: readonly Field<New>[];
+  fields: readonly Field[];
   /** The item that is changed; null: a new one is made. */
   item: (Values & { id?: string }) | null;
-  create: (item: New) => Promise<unknown>;
+  create: (item: Values) => Promise<unknown>;
   update?: ((item: Values) => Promise<unknown>) | undefined;
   /** Says what would come of it, before it is saved. */
   preview?: Preview | undefined;
@@ -21,7 +21,7 @@ interface EditorProps<New> {
 }
 
 /** Makes an item or changes one; what the API says of a field is said there. */
-export function Editor<New>({ open, ...props }: EditorProps<New> & { open: boolean }) {
+export function Editor({ open, ...props }: EditorProps & { open: boolean }) {
   const { noun, item, onClose } = props;
   return (
     <Sheet open={open} onClose={onClose} title={item === null ? `New ${noun}` : `Edit the ${noun}`}>
@@ -30,17 +30,17 @@ export function Editor<New>({ open, ...props }: EditorProps<New> & { open: boole
   );
 }
 
-const initialOf = <New,>(fields: readonly Field<New>[], item: Values | null): Values =>
+const initialOf = (fields: readonly Field[], item: Values | null): Values =>
   Object.fromEntries(fields.map(({ name, initial }) => [name, item === null ? initial : item[name]]));
 
-function Form<New>({ noun, fields, item, create, update, preview, onClose }: EditorProps<New>) {
+function Form({ noun, fields, item, create, update, preview, onClose }: EditorProps) {
   const [values, setValues] = useState(() => initialOf(fields, item));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const touch = (names: readonly string[]): void => setTouched(new Set([...touched, ...names]));
   const save = useChange({
     run: () => {
       const sent = sentOf(fields, values, item);
-      return item === null ? create(sent as New) : update!({ id: item.id, ...sent });
+      return item === null ? create(sent) : update!({ id: item.id, ...sent });
     },
     done: item === null ? `The ${noun} is created.` : 'Saved.',
     quiet: true,
@@ -51,13 +51,13 @@ function Form<New>({ noun, fields, item, create, update, preview, onClose }: Edi
   const early = previewed.error?.message ?? '';
   const earlyAt = fieldOf(fields, early);
   /** An empty field has no error before it was left, or somebody tried to save. */
-  const problemAt = (field: Field<New>): string | undefined => {
+  const problemAt = (field: Field): string | undefined => {
     if (refusedAt === field.name) return refusal;
     const value = values[field.name];
-    const problem = touched.has(field.name) ? problemOf(field, value) : null;
+    const problem = touched.has(field.name) ? problemOf(field, values) : null;
     return problem ?? (earlyAt === field.name && !isEmpty(value) ? early : undefined);
   };
-  const shown = fields.filter(({ when }) => when?.(values) !== false);
+  const shown = fields.filter((field) => isShown(field, values, item === null));
   return (
     <form
       className="flex flex-col gap-3"
@@ -65,7 +65,7 @@ function Form<New>({ noun, fields, item, create, update, preview, onClose }: Edi
       onSubmit={(event) => {
         event.preventDefault();
         touch(shown.map(({ name }) => name));
-        const wrong = shown.findIndex((field) => problemOf(field, values[field.name]) !== null);
+        const wrong = shown.findIndex((field) => problemOf(field, values) !== null);
         if (wrong === -1) return save.mutate(undefined, { onSuccess: onClose });
         const input = event.currentTarget.querySelector(`[data-field="${shown[wrong]!.name}"]`);
         input?.querySelector<HTMLElement>('input, select, textarea')?.focus();
@@ -82,6 +82,7 @@ function Form<New>({ noun, fields, item, create, update, preview, onClose }: Edi
         >
           <FieldInput
             field={field}
+            required={isRequired(field, values)}
             disabled={item !== null && field.fixed === true}
             value={values[field.name]}
             onChange={(value) => setValues({ ...values, [field.name]: value })}

@@ -4,24 +4,42 @@ import { Conditions, type Condition } from './conditions.tsx';
 import type { Field } from './field.ts';
 import { GuardInputs } from './guards.tsx';
 
-/** The input of a field, by its kind. */
-export function FieldInput<New>({
+const TYPES: Partial<Record<Field['input'], string>> = {
+  number: 'number',
+  day: 'date',
+  time: 'time',
+  moment: 'datetime-local',
+};
+
+/** A moment as its input has it: local time to the minute. */
+function localMoment(iso: string): string {
+  if (iso === '') return '';
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+const isoOf = (local: string): string => (local === '' ? '' : new Date(local).toISOString());
+
+/** The input of a field. */
+export function FieldInput({
   field,
+  required,
   value,
   onChange,
   disabled,
   problem,
 }: {
-  field: Field<New>;
+  field: Field;
+  required: boolean;
   value: unknown;
   onChange: (value: unknown) => void;
   disabled: boolean;
   problem: string | undefined;
 }) {
-  const { label, hint, kind, options = [], required = false } = field;
+  const { label, hint, input, options = [], lists = [] } = field;
   const shared = { required, disabled, 'aria-invalid': problem !== undefined };
   const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
-  if (kind === 'yes')
+  if (input === 'yes')
     return (
       <label className="flex items-center gap-2">
         <input
@@ -33,7 +51,7 @@ export function FieldInput<New>({
         <span className="font-medium">{label}</span>
       </label>
     );
-  if (kind === 'many')
+  if (input === 'many')
     return (
       <ChooseMany
         label={label}
@@ -43,7 +61,7 @@ export function FieldInput<New>({
         problem={problem}
       />
     );
-  if (kind === 'conditions')
+  if (input === 'conditions')
     return (
       <Conditions
         label={label}
@@ -52,9 +70,13 @@ export function FieldInput<New>({
         onChange={onChange}
       />
     );
-  if (kind === 'guards')
+  if (input === 'filter')
+    return (
+      <FilterInput label={label} hint={hint} lists={lists} value={(value as Filter | null) ?? {}} onChange={onChange} />
+    );
+  if (input === 'guards')
     return <GuardInputs label={label} hint={hint} value={value ?? {}} onChange={onChange} problem={problem} />;
-  if (kind === 'picture') {
+  if (input === 'picture') {
     const url = (value as { url: string } | null | undefined)?.url ?? '';
     return (
       <Labelled label={label} hint={hint} problem={problem}>
@@ -73,7 +95,7 @@ export function FieldInput<New>({
   }
   return (
     <Labelled label={label} hint={hint} problem={problem}>
-      {kind === 'choice' ? (
+      {input === 'choice' ? (
         <SelectInput {...shared} value={text} onChange={({ target }) => onChange(target.value)}>
           {!(required && text !== '') && <option value="">–</option>}
           {options.map((option) => (
@@ -82,15 +104,15 @@ export function FieldInput<New>({
             </option>
           ))}
         </SelectInput>
-      ) : kind === 'area' ? (
+      ) : input === 'area' ? (
         <TextArea {...shared} rows={2} value={text} onChange={({ target }) => onChange(target.value)} />
       ) : (
         <TextInput
           {...shared}
-          type={kind === 'number' ? 'number' : kind === 'day' ? 'date' : 'text'}
-          {...(kind === 'number' && { step: 'any' })}
-          value={text}
-          onChange={({ target }) => onChange(target.value)}
+          type={TYPES[input] ?? 'text'}
+          {...(input === 'number' && { step: 'any' })}
+          value={input === 'moment' ? localMoment(text) : text}
+          onChange={({ target }) => onChange(input === 'moment' ? isoOf(target.value) : target.value)}
         />
       )}
     </Labelled>
@@ -133,6 +155,46 @@ function ChooseMany({
           {problem}
         </p>
       )}
+    </fieldset>
+  );
+}
+
+type Filter = Readonly<Record<string, readonly string[]>>;
+
+/** Lists of which each restricts something if it is not empty. */
+function FilterInput({
+  label,
+  hint,
+  lists,
+  value,
+  onChange,
+}: {
+  label: string;
+  hint: string | undefined;
+  lists: NonNullable<Field['lists']>;
+  value: Filter;
+  /** `null` if nothing is restricted. */
+  onChange: (value: Filter | null) => void;
+}) {
+  const set = (name: string, chosen: readonly string[]): void => {
+    const { [name]: _, ...others } = value;
+    const changed = chosen.length === 0 ? others : { ...others, [name]: chosen };
+    onChange(Object.keys(changed).length === 0 ? null : changed);
+  };
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-2">
+      <legend className="mb-1 font-medium">{label}</legend>
+      {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+      {lists.map((list) => (
+        <ChooseMany
+          key={list.name}
+          label={list.label}
+          options={list.options}
+          chosen={value[list.name] ?? []}
+          onChange={(chosen) => set(list.name, chosen)}
+          problem={undefined}
+        />
+      ))}
     </fieldset>
   );
 }

@@ -1,4 +1,6 @@
 import type { ReactNode } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- types of what the build includes as data
+import type { FormField } from '../../../src/domain/fields/form.ts';
 
 export interface Option {
   value: string;
@@ -7,29 +9,15 @@ export interface Option {
 
 export type Values = Readonly<Record<string, unknown>>;
 
-/** A field of an editor. `New`: what the API takes for a new item, whose fields alone may be named. */
-export interface Field<New> {
-  name: keyof New & string;
-  label: string;
-  hint?: string;
-  kind: 'text' | 'area' | 'number' | 'day' | 'choice' | 'many' | 'yes' | 'conditions' | 'guards' | 'picture';
-  /** Of a choice, or of many. */
-  options?: readonly Option[];
-  /** What a new item has. */
-  initial?: unknown;
-  required?: boolean;
-  /** It cannot be changed later. */
-  fixed?: boolean;
+/** A field of an editor: as the server declares it, with the resources to choose from. */
+export interface Field extends Omit<FormField, 'choices'> {
+  /** Lists of a filter. */
+  lists?: readonly { name: string; label: string; options: readonly Option[] }[];
   /** A sentence about what is wrong with a value that is filled in; `null` if nothing is. */
   check?: (value: unknown) => string | null;
   /** Shown below the input, for its present value. */
   below?: (value: unknown) => ReactNode;
-  /** Shown and sent only then. */
-  when?: (values: Values) => boolean;
 }
-
-/** Options that are their own text, as the API has them. */
-export const named = (values: readonly string[]): Option[] => values.map((value) => ({ value, text: value }));
 
 /** Options that are IDs. */
 export const byId = (items: readonly { id: string; name: string }[] | undefined): Option[] =>
@@ -38,33 +26,54 @@ export const byId = (items: readonly { id: string; name: string }[] | undefined)
 /** Whether nothing is filled in. */
 export const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
 
-/** A field's value as the API takes it; undefined: it is not sent, or null: what there was is cleared. */
-function toSend<New>({ kind, required }: Field<New>, value: unknown, isNew: boolean): unknown {
-  if (isEmpty(value)) return isNew || required ? undefined : null;
-  return kind === 'number' ? Number(value) : value;
+function holds(when: Field['when'], values: Values): boolean {
+  if (when === undefined) return true;
+  const value = values[when.field];
+  return when.is.length === 0 ? !isEmpty(value) : when.is.includes(value as string);
 }
 
-/** What is sent for a new item, or of a changed one what is different. */
-export function sentOf<New>(fields: readonly Field<New>[], values: Values, before: Values | null): Values {
+/** Whether the form of a resource shows a field, and sends it. */
+export const isShown = ({ when, onlyChanged }: Field, values: Values, isNew: boolean): boolean =>
+  holds(when, values) && !(isNew && onlyChanged === true);
+
+export const isRequired = ({ required }: Field, values: Values): boolean =>
+  required !== undefined && (required === true || holds(required, values));
+
+/** A field's value as the API takes it. `undefined` is not sent. */
+function toSend({ input, clearable, initial }: Field, value: unknown, isNew: boolean): unknown {
+  if (!isEmpty(value)) return input === 'number' ? Number(value) : value;
+  // Without it, the default would apply.
+  if (isNew) return clearable && !isEmpty(initial) ? null : undefined;
+  if (clearable) return null;
+  // Without null, a text that is removed is an empty one.
+  return input === 'text' || input === 'area' ? '' : undefined;
+}
+
+/** The fields of a new resource, or the changed ones of an existing resource. */
+export function sentOf(fields: readonly Field[], values: Values, before: Values | null): Values {
   const sent: Record<string, unknown> = {};
   for (const field of fields) {
-    if (field.when?.(values) === false || (before !== null && field.fixed)) continue;
+    if (!isShown(field, values, before === null) || (before !== null && field.fixed)) continue;
     const value = toSend(field, values[field.name], before === null);
     if (value === undefined) continue;
-    if (before !== null && JSON.stringify(value) === JSON.stringify(before[field.name] ?? null)) continue;
+    const was = before?.[field.name];
+    if (before !== null && (JSON.stringify(value) === JSON.stringify(was) || (isEmpty(value) && isEmpty(was))))
+      continue;
     sent[field.name] = value;
   }
   return sent;
 }
 
 /** What is wrong with a value before it is sent: `null` if nothing is known to be. */
-export function problemOf<New>({ required, check }: Field<New>, value: unknown): string | null {
-  if (isEmpty(value)) return required === true ? 'Fill in this field.' : null;
-  return check?.(value) ?? null;
+export function problemOf(field: Field, values: Values): string | null {
+  const value = values[field.name];
+  if (isEmpty(value) || (Array.isArray(value) && value.length === 0))
+    return isRequired(field, values) ? 'Fill in this field.' : null;
+  return field.check?.(value) ?? null;
 }
 
 /** The field that a message of the API is about: the one that it names first; null: none of them. */
-export function fieldOf<New>(fields: readonly Field<New>[], message: string): string | null {
-  const named_ = /^(?:Body|Item|body)?[\s/.[\]0-9]*(\w+)/.exec(message)?.[1];
-  return fields.find(({ name }) => name === named_)?.name ?? null;
+export function fieldOf(fields: readonly Field[], message: string): string | null {
+  const named = /^(?:Body|Item|body)?[\s/.[\]0-9]*(\w+)/.exec(message)?.[1];
+  return fields.find(({ name }) => name === named)?.name ?? null;
 }

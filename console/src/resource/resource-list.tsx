@@ -10,14 +10,14 @@ import type { Column } from '../ui/table-frame.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { Editor } from './editor.tsx';
-import type { Field, Values } from './field.ts';
+import type { Field } from './field.ts';
 import type { Preview } from './preview.tsx';
 
 type Bulk = Promise<{ data?: { issues: Issue[] }; error?: unknown; response: Response }>;
 
 type ReadPage<Item> = (query: { limit: number; skip: number }) => Promise<Item[]>;
 
-export interface ResourceListProps<Item extends { id: string }, New> {
+export interface ResourceListProps<Item extends { id: string }> {
   /** A heading, where there are several lists on a screen. */
   title?: string;
   /** What an item is called, in the singular. */
@@ -27,9 +27,10 @@ export interface ResourceListProps<Item extends { id: string }, New> {
   /** All items at once, where their number is bounded; of others a page. */
   query: { queryKey: QueryKey; queryFn?: unknown } | { queryKey: QueryKey; page: ReadPage<Item> };
   columns: readonly Column<Item>[];
-  fields: readonly Field<New>[];
-  create: (item: New) => Bulk;
-  update?: (item: Values) => Bulk;
+  fields: readonly Field[];
+  /** Typed by its caller: which fields are sent follows from the form. */
+  create: (item: never) => Bulk;
+  update?: (item: never) => Bulk;
   remove: (id: string) => Bulk;
   /** Says what would come of an item, before it is saved. */
   preview?: Preview;
@@ -42,7 +43,7 @@ export interface ResourceListProps<Item extends { id: string }, New> {
 }
 
 /** A list of what is configured, with its editor. */
-export function ResourceList<Item extends { id: string }, New>(props: ResourceListProps<Item, New>) {
+export function ResourceList<Item extends { id: string }>(props: ResourceListProps<Item>) {
   const { title, noun, nameOf, columns, fields, create, update, remove, empty, removal, onCreated } = props;
   const [edited, setEdited] = useState<Item | 'new' | null>(null);
   const [doomed, setDoomed] = useState<Item | null>(null);
@@ -91,10 +92,10 @@ export function ResourceList<Item extends { id: string }, New>(props: ResourceLi
         fields={fields}
         item={edited === 'new' ? null : edited}
         create={async (item) => {
-          const made = await one(create(item));
+          const made = await one(create(item as never));
           onCreated?.(made);
         }}
-        update={update && ((item) => one(update(item)))}
+        update={update && ((item) => one(update(item as never)))}
         preview={props.preview}
         onClose={() => setEdited(null)}
       />

@@ -1,105 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { answer } from '../api/answer.ts';
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
-import {
-  achievementsQuery,
-  attributesQuery,
-  metricsQuery,
-  openJobsQuery,
-  raritiesQuery,
-  type Achievement,
-} from '../api/queries.ts';
+import { achievementsQuery, openJobsQuery, raritiesQuery, type Achievement } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
-import { byId, named, type Field, type Values } from '../resource/field.ts';
+import type { Values } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { achievementRule, causeText } from '../rule-text.ts';
 import { Badge } from '../ui/badge.tsx';
 import { number, percent } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { OpenJob } from './open-job.tsx';
-
-function useFields(): Field<New<'/v1/achievements'>>[] {
-  const metrics = useQuery(metricsQuery).data;
-  const achievements = useQuery(achievementsQuery).data;
-  const attributes = useQuery(attributesQuery).data;
-  const of = (type: 'user' | 'event') => byId(attributes?.filter((attribute) => attribute.type === type));
-  return [
-    { name: 'name', label: 'Name', kind: 'text', required: true },
-    { name: 'description', label: 'Description', kind: 'area' },
-    { name: 'badge', label: 'Badge', kind: 'picture', hint: 'The address of a picture; over https it is shown here' },
-    {
-      name: 'trigger',
-      label: 'Completed by',
-      kind: 'choice',
-      options: named(['metric', 'streak', 'api', 'achievement', 'anniversary']),
-      initial: 'metric',
-      required: true,
-    },
-    {
-      name: 'metricId',
-      label: 'Metric',
-      kind: 'choice',
-      options: byId(metrics),
-      required: true,
-      when: ({ trigger }) => trigger === 'metric',
-    },
-    {
-      name: 'metricValue',
-      label: 'Total that completes it',
-      kind: 'number',
-      required: true,
-      when: ({ trigger }) => trigger === 'metric',
-    },
-    {
-      name: 'streakLength',
-      label: 'Length of the streak',
-      kind: 'number',
-      required: true,
-      when: ({ trigger }) => trigger === 'streak',
-    },
-    {
-      name: 'key',
-      label: 'Key',
-      kind: 'text',
-      required: true,
-      hint: 'Your server completes it by this key',
-      when: ({ trigger }) => trigger === 'api',
-    },
-    {
-      name: 'achievementIds',
-      label: 'All of',
-      kind: 'many',
-      options: byId(achievements),
-      when: ({ trigger }) => trigger === 'achievement',
-    },
-    {
-      name: 'anniversaryYears',
-      label: 'Full years since the sign-up',
-      kind: 'number',
-      required: true,
-      when: ({ trigger }) => trigger === 'anniversary',
-    },
-    { name: 'userAttributes', label: 'Only users whose', kind: 'conditions', options: of('user') },
-    {
-      name: 'eventAttributes',
-      label: 'Only events whose',
-      kind: 'conditions',
-      options: of('event'),
-      when: ({ trigger }) => trigger === 'metric',
-    },
-    {
-      name: 'status',
-      label: 'Status',
-      kind: 'choice',
-      options: named(['inactive', 'active', 'locked']),
-      initial: 'active',
-      required: true,
-      hint: 'Users who qualify already complete it when it becomes active',
-    },
-  ];
-}
 
 /** How many users would hold it. */
 async function previewed(sent: Values): Promise<string> {
@@ -117,7 +30,7 @@ export function Achievements() {
   const rules = useNamed();
   const rarities = useQuery(raritiesQuery).data;
   const jobs = useQuery(openJobsQuery).data;
-  const fields = useFields();
+  const fields = useForm('achievement');
   const held = (id: string) => rarities?.find((rarity) => rarity.id === id);
   const columns: Column<Achievement>[] = [
     {
@@ -166,7 +79,7 @@ export function Achievements() {
         columns={columns}
         fields={fields}
         create={(item) => admin.POST('/v1/achievements', { body: [item] })}
-        update={(item) => admin.PATCH('/v1/achievements', { body: [item as Changed<'/v1/achievements'>] })}
+        update={(item) => admin.PATCH('/v1/achievements', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/achievements', { params: { query: { ids: [id] } } })}
         preview={previewed}
         empty={

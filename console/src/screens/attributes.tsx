@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { answer } from '../api/answer.ts';
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import { attributesQuery, eventSettingsQuery, type Attribute } from '../api/queries.ts';
-import { named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { Labelled, SelectInput } from '../ui/fields.tsx';
 import { Code, Empty, Failed, Panel, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -28,28 +28,6 @@ const WRITERS = [
   { value: 'server', text: 'Servers only (admin keys)' },
   { value: 'user', text: 'Users too (application keys)' },
 ];
-const FIELDS: readonly Field<New<'/v1/attributes'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true },
-  {
-    name: 'type',
-    label: 'Of',
-    kind: 'choice',
-    options: named(['user', 'event']),
-    initial: 'user',
-    required: true,
-    fixed: true,
-  },
-  {
-    name: 'writableBy',
-    label: 'Writable by',
-    hint: 'Left open: servers only while a rule or a leaderboard refers to the attribute, otherwise users too.',
-    kind: 'choice',
-    options: WRITERS,
-    when: ({ type }) => type === 'user',
-  },
-];
-
 /** Who may write the sign-up date, which anniversaries go by. */
 function SignUpDates() {
   const settings = useQuery(eventSettingsQuery);
@@ -91,9 +69,9 @@ export const Attributes = () => (
       nameOf={({ name }) => name}
       query={attributesQuery}
       columns={COLUMNS}
-      fields={FIELDS}
+      fields={useForm('attribute')}
       create={(item) => admin.POST('/v1/attributes', { body: [item] })}
-      update={(item) => admin.PATCH('/v1/attributes', { body: [item as Changed<'/v1/attributes'>] })}
+      update={(item) => admin.PATCH('/v1/attributes', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/attributes', { params: { query: { ids: [id] } } })}
       empty={
         <Empty

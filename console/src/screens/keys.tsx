@@ -1,12 +1,12 @@
 import { RefreshCw } from 'lucide-react';
 import { useState } from 'react';
 import { all, answer } from '../api/answer.ts';
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
-import { named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/dialogs.tsx';
 import { ago, moment } from '../ui/format.ts';
@@ -17,27 +17,6 @@ import type { Column } from '../ui/table-frame.tsx';
 type AdminKey = AdminRead<'/v1/admin-api-keys'>[number];
 type ApplicationKey = AdminRead<'/v1/application-api-keys'>[number];
 
-const ADMIN_FIELDS: readonly Field<New<'/v1/admin-api-keys'> & Changed<'/v1/admin-api-keys'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  {
-    name: 'access',
-    label: 'Access',
-    kind: 'choice',
-    options: named(['full', 'read']),
-    initial: 'full',
-    required: true,
-  },
-  { name: 'tenantId', label: 'Only for the tenant', kind: 'text', fixed: true, hint: 'Your own ID of it; empty: all' },
-  {
-    name: 'status',
-    label: 'Status',
-    kind: 'choice',
-    options: named(['active', 'inactive']),
-    required: true,
-    hint: 'An inactive key is refused, and its sessions are over',
-    when: ({ status }) => status !== undefined,
-  },
-];
 const APPLICATION_COLUMNS: readonly Column<ApplicationKey>[] = [
   { id: 'user', header: 'User', cell: ({ userId }) => userId },
   { id: 'prefix', header: 'Begins with', cell: ({ prefix }) => <Code>{prefix}</Code> },
@@ -50,18 +29,6 @@ const APPLICATION_COLUMNS: readonly Column<ApplicationKey>[] = [
   },
   { id: 'used', header: 'Last used', cell: ({ lastUsed }) => ago(lastUsed) },
 ];
-const APPLICATION_FIELDS: readonly Field<New<'/v1/application-api-keys'>>[] = [
-  { name: 'userId', label: 'ID of the user', kind: 'text', required: true },
-  {
-    name: 'scope',
-    label: 'Scope',
-    kind: 'choice',
-    options: named(['all', 'read', 'events', 'profile']),
-    initial: 'all',
-    required: true,
-  },
-];
-
 /** Both kinds of keys. */
 export function Keys() {
   const [secret, setSecret] = useState<string | null>(null);
@@ -81,7 +48,7 @@ export function Keys() {
           page: (query) => answer(admin.GET('/v1/application-api-keys', { params: { query } })),
         }}
         columns={APPLICATION_COLUMNS}
-        fields={APPLICATION_FIELDS}
+        fields={useForm('application_key')}
         create={(item) => admin.POST('/v1/application-api-keys', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/application-api-keys', { params: { query: { ids: [id] } } })}
         onCreated={shown}
@@ -139,9 +106,9 @@ function AdminKeys({ onShown, onCreated }: { onShown: (key: string) => void; onC
           queryFn: () => all((query) => admin.GET('/v1/admin-api-keys', { params: { query } })),
         }}
         columns={columns}
-        fields={ADMIN_FIELDS}
+        fields={useForm('admin_key')}
         create={(item) => admin.POST('/v1/admin-api-keys', { body: [item] })}
-        update={(item) => admin.PATCH('/v1/admin-api-keys', { body: [item as Changed<'/v1/admin-api-keys'>] })}
+        update={(item) => admin.PATCH('/v1/admin-api-keys', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/admin-api-keys', { params: { query: { ids: [id] } } })}
         removal="It is refused at once, and whoever signed in with it is signed out."
         onCreated={onCreated}

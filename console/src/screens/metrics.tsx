@@ -1,15 +1,26 @@
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import { GUARD_NAMES, GUARDS } from '../api/guards.ts';
 import { metricsQuery, type Metric } from '../api/queries.ts';
-import { named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { EventSettings } from './event-settings.tsx';
 import { Code, Empty, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 
 const COLUMNS: readonly Column<Metric>[] = [
-  { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
+  {
+    id: 'name',
+    header: 'Name',
+    value: ({ name }) => name,
+    cell: ({ name, description }) => (
+      <>
+        {name}
+        {description && <span className="block text-xs text-muted">{description}</span>}
+      </>
+    ),
+    wraps: true,
+  },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   { id: 'unitType', header: 'Unit', cell: ({ unitType, units }) => `${unitType} ${units}`, spare: true },
   {
@@ -19,26 +30,6 @@ const COLUMNS: readonly Column<Metric>[] = [
     cell: ({ guards = {} }) => GUARD_NAMES.flatMap((name) => (guards[name] ? [GUARDS[name]] : [])).join(', '),
   },
 ];
-const FIELDS: readonly Field<New<'/v1/metrics'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true, hint: 'Events name the metric by it' },
-  {
-    name: 'unitType',
-    label: 'Unit',
-    kind: 'choice',
-    options: named(['number', 'currency']),
-    initial: 'number',
-    required: true,
-  },
-  { name: 'units', label: 'Units', kind: 'text', hint: 'Such as minutes, or EUR' },
-  {
-    name: 'guards',
-    label: 'Guards',
-    kind: 'guards',
-    hint: 'Limits for each user. They are checked before anything of an event is applied; what equals a limit is allowed.',
-  },
-];
-
 export const Metrics = () => (
   <Screen
     title="Metrics"
@@ -49,9 +40,9 @@ export const Metrics = () => (
       nameOf={({ name }) => name}
       query={metricsQuery}
       columns={COLUMNS}
-      fields={FIELDS}
+      fields={useForm('metric')}
       create={(item) => admin.POST('/v1/metrics', { body: [item] })}
-      update={(item) => admin.PATCH('/v1/metrics', { body: [item as Changed<'/v1/metrics'>] })}
+      update={(item) => admin.PATCH('/v1/metrics', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/metrics', { params: { query: { ids: [id] } } })}
       removal="Events of it are refused from then on. Totals and history stay."
       empty={

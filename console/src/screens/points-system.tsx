@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { all } from '../api/answer.ts';
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import { useToday } from '../api/clock.ts';
-import { achievementsQuery, attributesQuery, metricsQuery, pointsQuery, type AdminRead } from '../api/queries.ts';
+import { pointsQuery, type AdminRead } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
-import { byId, named, type Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { boostText, causeText, ruleText, triggerRule } from '../rule-text.ts';
 import { dayAfter, number } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
@@ -50,9 +50,6 @@ const none = (noun: string, systemId: string, example: object) => (
 );
 
 function Triggers({ systemId }: { systemId: string }) {
-  const metrics = useQuery(metricsQuery).data;
-  const achievements = useQuery(achievementsQuery).data;
-  const attributes = useQuery(attributesQuery).data;
   const path = { systemId };
   const rules = useNamed();
   const ruleIn = (trigger: Trigger) => triggerRule(trigger, rules);
@@ -68,71 +65,7 @@ function Triggers({ systemId }: { systemId: string }) {
     },
     { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
   ];
-  const fields: Field<New<'/v1/points/{systemId}/triggers'>>[] = [
-    {
-      name: 'type',
-      label: 'Type',
-      kind: 'choice',
-      options: named(['metric', 'achievement', 'streak', 'time', 'user_creation']),
-      initial: 'metric',
-      required: true,
-    },
-    { name: 'points', label: 'Points', kind: 'number', required: true, hint: 'Below 0 takes them away' },
-    {
-      name: 'metricId',
-      label: 'Metric',
-      kind: 'choice',
-      options: byId(metrics),
-      required: true,
-      when: ({ type }) => type === 'metric',
-    },
-    {
-      name: 'metricThreshold',
-      label: 'For every',
-      kind: 'number',
-      required: true,
-      when: ({ type }) => type === 'metric',
-    },
-    {
-      name: 'achievementId',
-      label: 'Achievement',
-      kind: 'choice',
-      options: byId(achievements),
-      required: true,
-      when: ({ type }) => type === 'achievement',
-    },
-    {
-      name: 'streakLength',
-      label: 'For every streak of',
-      kind: 'number',
-      required: true,
-      when: ({ type }) => type === 'streak',
-    },
-    { name: 'timeInterval', label: 'Every', kind: 'number', required: true, when: ({ type }) => type === 'time' },
-    {
-      name: 'timeUnit',
-      label: 'Unit',
-      kind: 'choice',
-      options: named(['hours', 'days']),
-      initial: 'days',
-      required: true,
-      when: ({ type }) => type === 'time',
-    },
-    {
-      name: 'userAttributes',
-      label: 'Only users whose',
-      kind: 'conditions',
-      options: byId(attributes?.filter(({ type }) => type === 'user')),
-    },
-    {
-      name: 'status',
-      label: 'Status',
-      kind: 'choice',
-      options: named(['inactive', 'active']),
-      initial: 'active',
-      required: true,
-    },
-  ];
+  const fields = useForm('points_trigger');
   return (
     <ResourceList
       title="Triggers"
@@ -148,7 +81,7 @@ function Triggers({ systemId }: { systemId: string }) {
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/triggers', {
           params: { path },
-          body: [item as Changed<'/v1/points/{systemId}/triggers'>],
+          body: [item],
         })
       }
       remove={(id) => admin.DELETE('/v1/points/{systemId}/triggers', { params: { path, query: { ids: [id] } } })}
@@ -162,13 +95,6 @@ const LEVEL_COLUMNS: readonly Column<Level>[] = [
   { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
   { id: 'points', header: 'From', align: 'right', value: ({ points }) => points, cell: ({ points }) => number(points) },
 ];
-const LEVEL_FIELDS: readonly Field<New<'/v1/points/{systemId}/levels'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true },
-  { name: 'points', label: 'From so many points', kind: 'number', required: true },
-  { name: 'badge', label: 'Badge', kind: 'picture', hint: 'The address of a picture; over https it is shown here' },
-];
-
 function Levels({ systemId }: { systemId: string }) {
   const path = { systemId };
   return (
@@ -181,12 +107,12 @@ function Levels({ systemId }: { systemId: string }) {
         queryFn: () => all((query) => admin.GET('/v1/points/{systemId}/levels', { params: { path, query } })),
       }}
       columns={LEVEL_COLUMNS}
-      fields={LEVEL_FIELDS}
+      fields={useForm('points_level')}
       create={(item) => admin.POST('/v1/points/{systemId}/levels', { params: { path }, body: [item] })}
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/levels', {
           params: { path },
-          body: [item as Changed<'/v1/points/{systemId}/levels'>],
+          body: [item],
         })
       }
       remove={(id) => admin.DELETE('/v1/points/{systemId}/levels', { params: { path, query: { ids: [id] } } })}
@@ -204,21 +130,7 @@ function Boosts({ systemId }: { systemId: string }) {
     { id: 'rule', header: 'Rule', cell: (boost) => boostText(boost, rules), wraps: true },
     { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
   ];
-  const fields: readonly Field<New<'/v1/points/{systemId}/boosts'>>[] = [
-    { name: 'name', label: 'Name', kind: 'text', required: true },
-    { name: 'multiplier', label: 'Multiplier', kind: 'number', required: true, initial: 2 },
-    { name: 'start', label: 'First day', kind: 'day', required: true, initial: today },
-    { name: 'end', label: 'Last day', kind: 'day', initial: dayAfter(today, 7), hint: 'Empty: without an end' },
-    {
-      name: 'rounding',
-      label: 'Fractions are rounded',
-      kind: 'choice',
-      options: named(['down', 'up', 'nearest']),
-      initial: 'down',
-      required: true,
-    },
-    { name: 'userId', label: 'Only for the user', kind: 'text', fixed: true, hint: 'An ID; empty: for everybody' },
-  ];
+  const fields = useForm('points_boost', { end: { initial: dayAfter(today, 7) } });
   return (
     <ResourceList
       title="Boosts"
@@ -234,7 +146,7 @@ function Boosts({ systemId }: { systemId: string }) {
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/boosts', {
           params: { path },
-          body: [item as Changed<'/v1/points/{systemId}/boosts'>],
+          body: [item],
         })
       }
       remove={(id) => admin.DELETE('/v1/points/{systemId}/boosts', { params: { path, query: { ids: [id] } } })}

@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router';
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import { pointsQuery, type PointsSystem } from '../api/queries.ts';
-import type { Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { Badge } from '../ui/badge.tsx';
 import { number } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
@@ -33,14 +33,6 @@ const COLUMNS: readonly Column<PointsSystem>[] = [
   },
   { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
 ];
-const FIELDS: readonly Field<New<'/v1/points'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  { name: 'key', label: 'Key', kind: 'text', required: true, fixed: true },
-  { name: 'description', label: 'Description', kind: 'area' },
-  { name: 'badge', label: 'Badge', kind: 'picture', hint: 'The address of a picture; over https it is shown here' },
-  { name: 'maxPoints', label: 'Most points of a user', kind: 'number', hint: 'Empty: any number' },
-];
-
 export const Points = () => (
   <Screen
     title="Points"
@@ -51,9 +43,9 @@ export const Points = () => (
       nameOf={({ name }) => name}
       query={pointsQuery}
       columns={COLUMNS}
-      fields={FIELDS}
+      fields={useForm('points_system')}
       create={(item) => admin.POST('/v1/points', { body: [item] })}
-      update={(item) => admin.PATCH('/v1/points', { body: [item as Changed<'/v1/points'>] })}
+      update={(item) => admin.PATCH('/v1/points', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/points', { params: { query: { ids: [id] } } })}
       empty={
         <Empty title="No points system yet" curl={curl('POST', '/v1/points', [{ key: 'xp', name: 'Experience' }])}>

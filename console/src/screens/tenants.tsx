@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { answer } from '../api/answer.ts';
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import { organisationQuery, type AdminRead } from '../api/queries.ts';
-import type { Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { Button } from '../ui/button.tsx';
 import { moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Status } from '../ui/parts.tsx';
@@ -19,18 +19,8 @@ const COLUMNS: readonly Column<Tenant>[] = [
   { id: 'created', header: 'Created', cell: ({ created }) => moment(created), spare: true },
   { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
 ];
-const FIELDS: readonly Field<New<'/v1/tenants'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  {
-    name: 'customerId',
-    label: 'Your own ID of it',
-    kind: 'text',
-    required: true,
-    hint: 'What the header Tenant-ID holds',
-  },
-];
-
 export function Tenants() {
+  const fields = useForm('tenant');
   const organisation = useQuery(organisationQuery);
   const change = useChange({
     run: (multiTenancy: boolean) => answer(admin.PATCH('/v1/organisation', { body: { multiTenancy } })),
@@ -69,9 +59,9 @@ export function Tenants() {
             page: (query) => answer(admin.GET('/v1/tenants', { params: { query } })),
           }}
           columns={COLUMNS}
-          fields={FIELDS}
+          fields={fields}
           create={(item) => admin.POST('/v1/tenants', { body: [item] })}
-          update={(item) => admin.PATCH('/v1/tenants', { body: [item as Changed<'/v1/tenants'>] })}
+          update={(item) => admin.PATCH('/v1/tenants', { body: [item] })}
           remove={(id) => admin.DELETE('/v1/tenants', { params: { query: { ids: [id] } } })}
           removal="It is archived: nothing of it can be read or changed any more."
           empty={

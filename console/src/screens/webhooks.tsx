@@ -3,11 +3,12 @@ import { useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
 import { signatureHeaderProblem } from '../../../src/domain/webhook-header.ts';
 import { all } from '../api/answer.ts';
-import { curl, type Changed, type New } from '../api/bodies.ts';
+import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
-import { named, type Field } from '../resource/field.ts';
+import type { Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import { Code, Empty, Screen, Tag } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -15,28 +16,6 @@ import { SignatureSnippet } from './signature-snippet.tsx';
 import { DisabledTag } from './webhook-state.tsx';
 
 type Webhook = AdminRead<'/v1/webhooks'>[number];
-
-/** Every kind of notification; the type makes sure that none is missing. */
-const EVENTS: Record<Webhook['events'][number], true> = {
-  'achievement.completed': true,
-  'streak.started': true,
-  'streak.extended': true,
-  'streak.lost': true,
-  'streak.freeze_consumed': true,
-  'streak.freeze_earned': true,
-  'points.changed': true,
-  'points.level_changed': true,
-  'points.boost_started': true,
-  'points.boost_finished': true,
-  'leaderboard.started': true,
-  'leaderboard.changed': true,
-  'leaderboard.finished': true,
-  'leaderboard.rank_changed': true,
-  'emails.recap_due': true,
-  'emails.reactivation_due': true,
-  'emails.streak_reminder_due': true,
-  'emails.achievement_due': true,
-};
 
 const COLUMNS: readonly Column<Webhook>[] = [
   {
@@ -62,23 +41,13 @@ const COLUMNS: readonly Column<Webhook>[] = [
     cell: ({ id, enabled }) => (enabled ? <Tag tone="good">enabled</Tag> : <DisabledTag id={id} />),
   },
 ];
-const FIELDS: readonly Field<New<'/v1/webhooks'>>[] = [
-  { name: 'name', label: 'Name', kind: 'text', required: true },
-  { name: 'url', label: 'URL', kind: 'text', required: true, hint: 'Where messages are posted' },
-  { name: 'events', label: 'Events', kind: 'many', options: named(Object.keys(EVENTS)), initial: [] },
-  {
-    name: 'header',
-    label: 'Signature header',
-    kind: 'text',
-    hint: 'Renames the header X-Laurel-Signature, which holds the signature of the message. Enter a name, not a value.',
-    check: (value) => {
-      const problem = signatureHeaderProblem(String(value));
-      return problem === null ? null : `The header ${problem}.`;
-    },
-    below: (value) => <SignatureSnippet header={value} />,
+const HEADER: Partial<Field> = {
+  check: (value) => {
+    const problem = signatureHeaderProblem(String(value));
+    return problem === null ? null : `The header ${problem}.`;
   },
-  { name: 'enabled', label: 'Messages are sent', kind: 'yes', initial: true },
-];
+  below: (value) => <SignatureSnippet header={value} />,
+};
 
 export function Webhooks() {
   const [secret, setSecret] = useState<string | null>(null);
@@ -92,9 +61,9 @@ export function Webhooks() {
           queryFn: () => all((query) => admin.GET('/v1/webhooks', { params: { query } })),
         }}
         columns={COLUMNS}
-        fields={FIELDS}
+        fields={useForm('webhook', { header: HEADER })}
         create={(item) => admin.POST('/v1/webhooks', { body: [item] })}
-        update={(item) => admin.PATCH('/v1/webhooks', { body: [item as Changed<'/v1/webhooks'>] })}
+        update={(item) => admin.PATCH('/v1/webhooks', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/webhooks', { params: { query: { ids: [id] } } })}
         onCreated={(body) => setSecret((body as { created: { secret: string }[] }).created[0]?.secret ?? null)}
         empty={

@@ -2,7 +2,7 @@ import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanAchievement } from '../plan.ts';
-import { present, userConditions } from './conditions.ts';
+import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
 
 /** An achievement as the script takes it. */

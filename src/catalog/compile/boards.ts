@@ -5,7 +5,7 @@ import type { CatalogIndex } from '../catalog-index.ts';
 import type { Plan, PlanBoard } from '../plan.ts';
 import type { NotificationType } from '../../domain/notification.ts';
 import { isWanted } from '../wanted.ts';
-import { present } from './conditions.ts';
+import { present } from './parts.ts';
 
 const secondOfDay = (time: string): number =>
   time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);

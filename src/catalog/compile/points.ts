@@ -2,7 +2,7 @@ import type { Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../dom
 import { dayOf } from '../../domain/periods.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanBoost, PlanSystem, PlanTrigger } from '../plan.ts';
-import { present, userConditions } from './conditions.ts';
+import { present, userConditions } from './parts.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
 

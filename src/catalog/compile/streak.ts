@@ -4,7 +4,7 @@ import { periodStart } from '../../domain/periods.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanSettling, PlanStreak } from '../plan.ts';
-import { present } from './conditions.ts';
+import { present } from './parts.ts';
 
 /** Frequencies as the script counts them. */
 export const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;

@@ -1,19 +1,28 @@
 import { v7 as uuid } from 'uuid';
+import { type Attribute, type Catalog, MOST_RESOURCES } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
-import { DAY_MS } from '../../domain/periods.ts';
 import type { Kind } from '../../domain/kinds.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import type { WebhookFilter } from '../../domain/schemas.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { tooMuchWork } from '../event-work.ts';
-import { contentOf, differences, listOf, type Fields, type ResourceOf } from '../resource-fields.ts';
+import {
+  contentOf,
+  differences,
+  type DocumentKind,
+  type Fields,
+  listOf,
+  type ResourceOf,
+  resourcesIn,
+} from '../resource-fields.ts';
 import { changeProblems } from '../rules/changes.ts';
+import { webhooksFor } from '../rules/referrers.ts';
 import { problemsOf } from '../rules/rules.ts';
 import { streakProblems } from '../rules/streaks.ts';
-import { completeConfiguration } from './complete.ts';
-import { documentPath } from './document-path.ts';
+import { documentPath, type DocumentProblem, ownerAt, References } from './references.ts';
 import { exportConfiguration } from './export.ts';
-import * as fieldsOf from './fields.ts';
-import { brokenPaths, changedTypes, repeatedIds, tooManyResources } from './document-checks.ts';
+import { fieldsOf, streakFields } from './fields.ts';
 import {
   ACHIEVEMENT_RULES,
   achievementName,
@@ -21,12 +30,124 @@ import {
   BY_KEY,
   nameOf,
   nameOfAttribute,
+  pair,
+  type PairingRule,
+  type Placed,
+  same,
   targetOf,
-} from './identity.ts';
-import { pair, same, type PairingRule, type Placed } from './pair.ts';
-import { ownerAt } from './owner.ts';
-import { References, type DocumentProblem } from './references.ts';
-import { wantedByWebhooks } from './wanted-by-webhooks.ts';
+} from './pairing.ts';
+
+/**
+ * Fills in everything that a document omits from the document of the current configuration: whole lists, parts of points systems, metrics of
+ * the streak settings.
+ */
+function completeConfiguration(sent: Configuration, present: Required<Configuration>): Required<Configuration> {
+  const systems = new Map(present.pointsSystems.map((system) => [system.key, system]));
+  const leavesDaily = (sent.streaks?.frequency ?? 'daily') !== 'daily';
+  return {
+    attributes: sent.attributes ?? present.attributes,
+    metrics: sent.metrics ?? present.metrics,
+    achievements: sent.achievements ?? present.achievements,
+    pointsSystems:
+      sent.pointsSystems?.map((system) => {
+        const known = systems.get(system.key);
+        return {
+          ...system,
+          levels: system.levels ?? known?.levels ?? [],
+          triggers: system.triggers ?? known?.triggers ?? [],
+          boosts: system.boosts ?? known?.boosts ?? [],
+        };
+      }) ?? present.pointsSystems,
+    leaderboards: sent.leaderboards ?? present.leaderboards,
+    streaks: { ...present.streaks, ...(leavesDaily && { daysOff: [] }), ...sent.streaks },
+    events: { ...present.events, ...sent.events },
+  };
+}
+
+// Checks of the document as a whole, which the rules of single resources cannot make.
+
+/**
+ * Rejects documents that are too long, so it must run first. Resources outside the document also count.
+ * @param options.before the catalog before the change
+ */
+function tooManyResources(
+  document: Required<Configuration>,
+  { catalog, before }: { catalog: Catalog; before: Catalog },
+): DocumentProblem | null {
+  const { attributes, metrics, achievements, pointsSystems, leaderboards } = document;
+  const parts = pointsSystems.map(({ levels, triggers, boosts }) =>
+    [levels, triggers, boosts].reduce((sum, list) => sum + (list?.length ?? 0), 1),
+  );
+  const others = [attributes, metrics, achievements, leaderboards, catalog.webhooks];
+  const sum = others.reduce((all, list) => all + list.length, 0) + parts.reduce((all, one) => all + one, 0);
+  if (sum <= Math.max(MOST_RESOURCES, resourcesIn(before))) return null;
+  const most = MOST_RESOURCES.toLocaleString('en-US');
+  return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
+}
+
+/** Reports achievements with the ID of an earlier one. */
+function repeatedIds(achievements: readonly Placed<'achievement', ConfiguredAchievement>[]): DocumentProblem[] {
+  const seen = new Set<string>();
+  return achievements.flatMap(({ item, path }) => {
+    const id = item.id?.toLowerCase();
+    if (id === undefined) return [];
+    if (seen.has(id)) return [{ path: `${path}.id`, text: 'another achievement of the document has this ID' }];
+    seen.add(id);
+    return [];
+  });
+}
+
+/** Reports changed attribute types. They would make users' values meaningless. */
+function changedTypes(
+  attributes: readonly Placed<'attribute', { key: string; type: string }>[],
+  present: readonly Attribute[],
+): DocumentProblem[] {
+  const before = new Map(present.map((attribute) => [nameOfAttribute(attribute), attribute]));
+  const kept = new Set(attributes.map(({ current }) => current));
+  return attributes.flatMap(({ item, current, path }) => {
+    const other = before.get(nameOfAttribute({ ...item, type: item.type === 'user' ? 'event' : 'user' }));
+    if (current !== undefined || other === undefined || kept.has(other)) return [];
+    const is = other.type === 'user' ? 'a user' : 'an event';
+    const text = `'${item.key}' is ${is} attribute, and the type of an attribute cannot be changed: delete it first`;
+    return [{ path: `${path}.type`, text }];
+  });
+}
+
+/** The paths with problems and their parents. A rule's finding at one of them is a consequence. */
+const brokenPaths = (problems: readonly DocumentProblem[]): ReadonlySet<string> =>
+  new Set(
+    problems.flatMap(({ path }) => {
+      // Rules report stored references; they know neither names nor the document's IDs.
+      const known = path.replace(/\.achievement(Name|Id)/, '.achievementKey');
+      return [known, ...[...known.matchAll(/\[/g)].map(({ index }) => known.slice(0, index))];
+    }),
+  );
+
+const LISTS = [
+  ['metrics', 'metricIds'],
+  ['leaderboards', 'leaderboardIds'],
+  ['pointsSystems', 'pointsSystemIds'],
+] as const satisfies [keyof Catalog, keyof WebhookFilter][];
+
+/**
+ * Resources that a document would delete although a webhook's filter names them. Documents do not contain webhooks, so they cannot change the
+ * filter.
+ */
+const wantedByWebhooks = (before: Catalog, after: Catalog): DocumentProblem[] =>
+  LISTS.flatMap(([path, list]) => {
+    const left = new Set(after[path].map(({ id }) => id));
+    return before[path].flatMap(({ id, key }) => {
+      const wanting = left.has(id) ? [] : webhooksFor(list, id, after);
+      return wanting.length === 0
+        ? []
+        : [
+            {
+              path,
+              text: `must keep '${key}', which the filter of ${wanting.join(', ')} names: change the filter first`,
+            },
+          ];
+    });
+  });
 
 /** Items stored before yielding to other work. */
 const AT_ONCE = 200;
@@ -88,18 +209,14 @@ class Configuring {
     for (const achievement of before.achievements) references.addPresent(...achievementName(achievement));
 
     this.problems.push(...changedTypes(attributes, before.attributes));
-    await this.store('attribute', attributes, ({ item }) => fieldsOf.attributeFields(item));
-    await this.store('metric', metrics, ({ item }) => fieldsOf.metricFields(item));
-    await this.store('achievement', achievements, ({ item, path, current }) =>
-      fieldsOf.achievementFields(item, { path, references }, current),
-    );
-    await this.store('points_system', systems, ({ item }) => fieldsOf.systemFields(item));
+    await this.store('attribute', attributes);
+    await this.store('metric', metrics);
+    await this.store('achievement', achievements);
+    await this.store('points_system', systems);
     for (const system of systems) await this.storeParts(system);
     const boards = await this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
-    await this.store('leaderboard', boards, ({ item, path, current }) =>
-      fieldsOf.leaderboardFields(item, { path, references }, { current, today: this.today }),
-    );
-    const streaks = fieldsOf.streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);
+    await this.store('leaderboard', boards);
+    const streaks = streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);
     draft.setStreaks(streaks);
     this.checks.push(() =>
       [...streakProblems(streaks, draft.catalog)].map(({ field, text }) => ({
@@ -137,10 +254,10 @@ class Configuring {
     return placed;
   }
 
-  private async store<K extends Kind, Item>(
+  private async store<K extends DocumentKind, Item extends object>(
     kind: K,
     all: Placed<K, Item>[],
-    fields: (placed: Placed<K, Item>) => Fields<K>,
+    fields = ({ item, path, current }: Placed<K, Item>): Fields<K> => this.fields(kind, item, { path, current }),
   ): Promise<void> {
     const { draft, slices } = this;
     for (let from = 0; from < all.length; from += AT_ONCE) {
@@ -172,16 +289,16 @@ class Configuring {
 
   /** Stores the levels, triggers and boosts of a points system. */
   private async storeParts({ item, id, path }: Placed<'points_system', ConfiguredPointsSystem>): Promise<void> {
-    const { references } = this;
     const own = <K extends 'points_level' | 'points_trigger' | 'points_boost'>(kind: K): ResourceOf[K][] =>
       listOf(this.draft.catalog, kind).filter(({ systemId }) => systemId === id);
-
     const levels = await this.place('points_level', `${path}.levels`, item.levels ?? [], [BY_KEY], own('points_level'));
-    await this.store('points_level', levels, (level) => fieldsOf.levelFields(level.item, id));
+    await this.store('points_level', levels, (level) =>
+      this.fields('points_level', level.item, { path: level.path, systemId: id }),
+    );
 
     // Triggers and boosts have no key. An item is paired with an identical resource, or else with one for the same target.
     const triggers = (item.triggers ?? []).map((trigger, index) =>
-      fieldsOf.triggerFields(trigger, { path: `${path}.triggers[${index}]`, references }, id),
+      this.fields('points_trigger', trigger, { path: `${path}.triggers[${index}]`, systemId: id }),
     );
     const placedTriggers = await this.place(
       'points_trigger',
@@ -193,7 +310,7 @@ class Configuring {
     await this.store('points_trigger', placedTriggers, (placed) => placed.item);
 
     const boosts = (item.boosts ?? []).map((boost, index) =>
-      fieldsOf.boostFields(boost, { path: `${path}.boosts[${index}]`, references }, id),
+      this.fields('points_boost', boost, { path: `${path}.boosts[${index}]`, systemId: id }),
     );
     const placedBoosts = await this.place(
       'points_boost',
@@ -203,6 +320,14 @@ class Configuring {
       own('points_boost'),
     );
     await this.store('points_boost', placedBoosts, (placed) => placed.item);
+  }
+
+  private fields<K extends DocumentKind>(
+    kind: K,
+    item: object,
+    { path, ...more }: { path: string; current?: ResourceOf[K] | undefined; systemId?: string },
+  ): Fields<K> {
+    return fieldsOf(kind, item, { path, references: this.references }, { ...more, today: this.today });
   }
 
   /** Problems of references come first. Violated rules that follow from them are not reported. */

@@ -1,16 +1,4 @@
-import type {
-  Achievement,
-  Attribute,
-  AttributeCondition,
-  Catalog,
-  Leaderboard,
-  Metric,
-  PointsBoost,
-  PointsLevel,
-  PointsSystem,
-  PointsTrigger,
-  StreakSettings,
-} from '../../domain/catalog.ts';
+import type { Achievement, Catalog, StreakSettings } from '../../domain/catalog.ts';
 import type {
   Configuration,
   ConfiguredAchievement,
@@ -24,8 +12,12 @@ import type {
   ConfiguredStreaks,
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
-import type { DocumentKind, Resource, ResourceOf } from '../resource-fields.ts';
-import { present } from '../present.ts';
+import { documentNames } from '../../domain/fields/document.ts';
+import type { Field } from '../../domain/fields/field.ts';
+import { FIELDS } from '../../domain/fields/kinds.ts';
+import { storedName } from '../../domain/fields/wire.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
+import type { DocumentKind } from '../resource-fields.ts';
 import { unkeyedNamesIn } from '../rules/lookups.ts';
 
 /** Groups parts by the ID of their points system. */
@@ -39,8 +31,23 @@ function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<stri
   return found;
 }
 
-const badge = (url: string | null): { url: string } | undefined => (url === null ? undefined : { url });
-const filled = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
+/** Resources of a kind in the document. */
+interface ItemOf {
+  attribute: ConfiguredAttribute;
+  metric: ConfiguredMetric;
+  achievement: ConfiguredAchievement;
+  points_system: ConfiguredPointsSystem;
+  points_level: ConfiguredLevel;
+  points_trigger: ConfiguredTrigger;
+  points_boost: ConfiguredBoost;
+  leaderboard: ConfiguredLeaderboard;
+}
+
+/** Whether the document omits a value. If it omitted a `null` whose field has another default, that default would apply. */
+const isOmitted = (value: unknown, { default: byDefault }: Field): boolean =>
+  value === null
+    ? byDefault === null || byDefault === undefined
+    : value === false || (Array.isArray(value) && value.length === 0);
 
 /**
  * Exports a catalog as a document. Applying it to the same catalog changes nothing.
@@ -71,35 +78,35 @@ export class Export {
     const levels = bySystem(some(this.catalog.levels));
     const triggers = bySystem(some(this.catalog.triggers));
     const boosts = bySystem(some(this.catalog.boosts));
+    const all = <K extends DocumentKind>(kind: K, resources: readonly object[] = []): ItemOf[K][] =>
+      resources.map((one) => this.describe(kind, one));
     return {
-      attributes: some(attributes).map((attribute) => this.attribute(attribute)),
-      metrics: some(metrics).map((metric) => this.metric(metric)),
-      achievements: some(achievements).map((achievement) => this.achievement(achievement)),
+      attributes: all('attribute', some(attributes)),
+      metrics: all('metric', some(metrics)),
+      achievements: all('achievement', some(achievements)),
       pointsSystems: some(pointsSystems).map((system) => ({
-        ...this.system(system),
-        levels: (levels.get(system.id) ?? []).map((level) => this.level(level)),
-        triggers: (triggers.get(system.id) ?? []).map((trigger) => this.trigger(trigger)),
-        boosts: (boosts.get(system.id) ?? []).map((boost) => this.boost(boost)),
+        ...this.describe('points_system', system),
+        levels: all('points_level', levels.get(system.id)),
+        triggers: all('points_trigger', triggers.get(system.id)),
+        boosts: all('points_boost', boosts.get(system.id)),
       })),
-      leaderboards: some(leaderboards).map((board) => this.leaderboard(board)),
+      leaderboards: all('leaderboard', some(leaderboards)),
       streaks: this.streaks(streaks),
       events,
     };
   }
 
   /** A resource in the document's form; a points system without its parts. */
-  describe(kind: DocumentKind, resource: Resource): object {
-    const describers: { [X in DocumentKind]: (resource: ResourceOf[X]) => object } = {
-      attribute: (one) => this.attribute(one),
-      metric: (one) => this.metric(one),
-      achievement: (one) => this.achievement(one),
-      points_system: (one) => this.system(one),
-      points_level: (one) => this.level(one),
-      points_trigger: (one) => this.trigger(one),
-      points_boost: (one) => this.boost(one),
-      leaderboard: (one) => this.leaderboard(one),
-    };
-    return (describers[kind] as (of: Resource) => object)(resource);
+  describe<K extends DocumentKind>(kind: K, resource: object): ItemOf[K] {
+    const item: Record<string, unknown> = {};
+    if (kind === 'achievement' && this.isShared(resource as Achievement)) item.id = (resource as Achievement).id;
+    for (const [name, one] of Object.entries(FIELDS[kind])) {
+      const value = (resource as Record<string, unknown>)[storedName(name, one)];
+      if (value === undefined || isOmitted(value, one)) continue;
+      if (one.refersTo === 'achievement') Object.assign(item, this.achievements(name, one, value as string | string[]));
+      else item[documentNames(name, one)[0]!] = this.valueOf(one, value);
+    }
+    return item as unknown as ItemOf[K];
   }
 
   streaks(settings: StreakSettings): ConfiguredStreaks {
@@ -107,90 +114,28 @@ export class Export {
     return { ...settings, metrics };
   }
 
-  private attribute = ({ key, name, type, writableBy }: Attribute): ConfiguredAttribute =>
-    present({ key, name, type, writableBy });
-
-  private metric = ({ key, name, unitType, units, guards }: Metric): ConfiguredMetric =>
-    present({ key, name, unitType, units, guards });
-
-  private level = ({ key, name, points, description, badgeUrl }: PointsLevel): ConfiguredLevel =>
-    present({ key, name, points, description, badge: badge(badgeUrl) });
-
-  private system({ key, name, description, badgeUrl, maxPoints }: PointsSystem): ConfiguredPointsSystem {
-    return present({ key, name, description, badge: badge(badgeUrl), maxPoints });
+  private valueOf({ stored, conditionsOn, refersTo }: Field, value: unknown): unknown {
+    if (stored === 'badgeUrl') return { url: value };
+    if (conditionsOn !== undefined) return this.conditions(value as AttributeCondition[]);
+    if (refersTo === undefined) return value;
+    return Array.isArray(value) ? value.map((id: string) => this.keyOf(id)) : this.keyOf(value as string);
   }
 
-  private achievement(achievement: Achievement): ConfiguredAchievement {
-    const { achievements } = this.catalog;
-    const places = new Set(achievement.achievementIds.flatMap((id) => this.achievementPlaces.get(id) ?? []));
-    const parts = [...places].sort((a, b) => a - b).map((place) => achievements[place]!);
-    return present<ConfiguredAchievement>({
-      id: this.isShared(achievement) ? achievement.id : undefined,
-      key: achievement.key,
-      name: achievement.name,
-      description: achievement.description,
-      badge: badge(achievement.badgeUrl),
-      status: achievement.status,
-      trigger: achievement.trigger,
-      metricKey: this.optionalKeyOf(achievement.metricId),
-      metricValue: achievement.metricValue,
-      streakLength: achievement.streakLength,
-      anniversaryYears: achievement.anniversaryYears,
-      achievementKeys: filled(parts.flatMap(({ key }) => (key === null ? [] : [key]))),
-      achievementNames: filled(parts.flatMap((part) => (part.key === null && !this.isShared(part) ? [part.name] : []))),
-      achievementIds: filled(parts.flatMap((part) => (this.isShared(part) ? [part.id] : []))),
-      userAttributes: this.conditions(achievement.userAttributes),
-      eventAttributes: this.conditions(achievement.eventAttributes),
-    });
-  }
-
-  private trigger(trigger: PointsTrigger): ConfiguredTrigger {
-    const place = this.achievementPlaces.get(trigger.achievementId ?? '');
-    const achievement = place === undefined ? undefined : this.catalog.achievements[place];
-    const isShared = achievement !== undefined && this.isShared(achievement);
-    return present<ConfiguredTrigger>({
-      type: trigger.type,
-      points: trigger.points,
-      status: trigger.status,
-      metricKey: this.optionalKeyOf(trigger.metricId),
-      metricThreshold: trigger.metricThreshold,
-      achievementKey: achievement?.key,
-      achievementName: achievement?.key === null && !isShared ? achievement.name : undefined,
-      achievementId: isShared ? achievement?.id : undefined,
-      streakLength: trigger.streakLength,
-      timeUnit: trigger.timeUnit,
-      timeInterval: trigger.timeInterval,
-      blockIfOutOfPoints: trigger.blockIfOutOfPoints ? true : undefined,
-      userAttributes: this.conditions(trigger.userAttributes),
-      eventAttributes: this.conditions(trigger.eventAttributes),
-    });
-  }
-
-  private boost({ name, userId, start, end, multiplier, rounding, userAttributes }: PointsBoost): ConfiguredBoost {
-    const conditions = this.conditions(userAttributes);
-    return present<ConfiguredBoost>({ name, userId, start, end, multiplier, rounding, userAttributes: conditions });
-  }
-
-  private leaderboard(board: Leaderboard): ConfiguredLeaderboard {
-    const fields = present<ConfiguredLeaderboard>({
-      key: board.key,
-      name: board.name,
-      description: board.description,
-      status: board.status,
-      rankBy: board.rankBy,
-      metricKey: this.optionalKeyOf(board.metricId),
-      pointsSystemKey: this.optionalKeyOf(board.pointsSystemId),
-      maxParticipants: board.maxParticipants,
-      start: board.start,
-      end: board.end,
-      startTime: board.startTime,
-      endTime: board.endTime,
-      breakdownAttributes: filled(board.breakdownAttributes.map((id) => this.keyOf(id))),
-      runUnit: board.runUnit,
-      runInterval: board.runInterval,
-    });
-    // If absent, the default would apply.
-    return board.maxParticipants === null ? { ...fields, maxParticipants: null } : fields;
+  /** References to achievements: by key, name or ID. Those that do not exist are left out. */
+  private achievements(name: string, one: Field, ids: string | string[]): Record<string, string | string[]> {
+    const places = new Set([ids].flat().flatMap((id) => this.achievementPlaces.get(id) ?? []));
+    const parts = [...places].sort((a, b) => a - b).map((place) => this.catalog.achievements[place]!);
+    const named = [
+      parts.flatMap(({ key }) => (key === null ? [] : [key])),
+      parts.flatMap((part) => (part.key === null && !this.isShared(part) ? [part.name] : [])),
+      parts.flatMap((part) => (this.isShared(part) ? [part.id] : [])),
+    ];
+    return Object.fromEntries(
+      documentNames(name, one).flatMap((its, index) => {
+        const values = named[index]!;
+        return values.length === 0 ? [] : [[its, Array.isArray(ids) ? values : values[0]!]];
+      }),
+    );
   }
 
   /** Whether an achievement can be identified only by its ID. */
@@ -198,18 +143,15 @@ export class Export {
     return key === null && (this.unkeyed.get(name) ?? 0) > 1;
   }
 
-  private conditions(conditions: AttributeCondition[]): ConfiguredCondition[] | undefined {
-    return filled(
-      conditions.map(({ attributeId, attributeValue }) => ({ key: this.keyOf(attributeId), value: attributeValue })),
-    );
+  private conditions(conditions: AttributeCondition[]): ConfiguredCondition[] {
+    return conditions.map(({ attributeId, attributeValue }) => ({
+      key: this.keyOf(attributeId),
+      value: attributeValue,
+    }));
   }
 
   /** A dangling ID is exported as it is. Applying the document then reports it as unknown. */
   private keyOf(id: string): string {
     return this.byId.get(id)?.key ?? id;
-  }
-
-  private optionalKeyOf(id: string | null): string | null {
-    return id === null ? null : this.keyOf(id);
   }
 }

@@ -1,18 +1,11 @@
-import { PARTICIPANTS, type Achievement, type Leaderboard, type StreakSettings } from '../../domain/catalog.ts';
-import type {
-  ConfiguredAchievement,
-  ConfiguredAttribute,
-  ConfiguredBoost,
-  ConfiguredLeaderboard,
-  ConfiguredLevel,
-  ConfiguredMetric,
-  ConfiguredPointsSystem,
-  ConfiguredStreaks,
-  ConfiguredTrigger,
-} from '../../domain/configuration.ts';
-import { daysOffAfter } from '../days-off.ts';
-import type { Fields } from '../resource-fields.ts';
-import { guardsOrNone } from '../rules/guards.ts';
+import type { Achievement, StreakSettings } from '../../domain/catalog.ts';
+import type { ConfiguredCondition, ConfiguredStreaks } from '../../domain/configuration.ts';
+import { documentNames } from '../../domain/fields/document.ts';
+import type { Field } from '../../domain/fields/field.ts';
+import { FIELDS } from '../../domain/fields/kinds.ts';
+import { storedFrom, withDefaults } from '../../domain/fields/wire.ts';
+import { daysOffAfter } from '../changed-streaks.ts';
+import type { DocumentKind, Fields, ResourceOf } from '../resource-fields.ts';
 import type { References } from './references.ts';
 
 /** An item's path in the document, and the document's references. */
@@ -21,141 +14,92 @@ export interface Place {
   references: References;
 }
 
-const lower = (id: string): string => id.toLowerCase();
+/**
+ * The stored form of an item of the document.
+ * @param options.current the resource that the item describes
+ * @param options.today `YYYY-MM-DD`; the start of a new leaderboard without one
+ * @param options.systemId the points system that the item is a part of
+ */
+export function fieldsOf<K extends DocumentKind>(
+  kind: K,
+  item: object,
+  place: Place,
+  { current, today, systemId }: { current?: ResourceOf[K] | undefined; today: string; systemId?: string },
+): Fields<K> {
+  const fields = FIELDS[kind];
+  const given: Record<string, unknown> = {};
+  const plain: Record<string, unknown> = {};
+  for (const [name, one] of Object.entries(fields)) {
+    if (one.conditionsOn !== undefined || one.refersTo !== undefined) {
+      given[name] = referred({ name, one, item, place, current });
+      continue;
+    }
+    const value = (item as Record<string, unknown>)[name];
+    // An item without a first day keeps the day on which its leaderboard was created.
+    const kept = one.default === 'today' ? (current as Record<string, unknown> | undefined)?.[name] : undefined;
+    if (value !== undefined && (value !== null || one.clearable)) plain[name] = value;
+    else if (kept !== undefined) plain[name] = kept;
+  }
+  const stored = withDefaults(fields, { ...storedFrom(fields, plain), ...given }, today);
+  return { ...stored, ...(systemId !== undefined && { systemId }) } as unknown as Fields<K>;
+}
 
-export const attributeFields = ({ key, name, type, writableBy }: ConfiguredAttribute): Fields<'attribute'> => ({
-  key,
-  name,
-  type,
-  writableBy: writableBy ?? null,
-});
+interface Reference {
+  name: string;
+  one: Field;
+  item: object;
+  place: Place;
+  current: object | undefined;
+}
 
-export const metricFields = ({ key, name, unitType, units, guards }: ConfiguredMetric): Fields<'metric'> => ({
-  key,
-  name,
-  unitType: unitType ?? 'number',
-  units: units ?? '',
-  guards: guardsOrNone(guards),
-});
+/** The stored form of a field that refers to other resources. */
+function referred({ name, one, item, place: { path, references }, current }: Reference): unknown {
+  const values = item as Record<string, string | undefined> & Record<string, string[] | undefined>;
+  if (one.conditionsOn !== undefined)
+    return references.conditions(one.conditionsOn, values[name] as ConfiguredCondition[] | undefined, path);
+  const names = documentNames(name, one);
+  if (one.refersTo === 'achievement')
+    return Array.isArray(one.default)
+      ? achievementsOf(names, values, { path, references, current: current as Achievement | undefined })
+      : achievementOf(names, values, { path, references });
+  const at = `${path}.${names[0]}`;
+  return Array.isArray(one.default)
+    ? references.findAll(one.refersTo!, values[names[0]!], at)
+    : references.find(one.refersTo!, values[names[0]!], at);
+}
 
-export function achievementFields(
-  item: ConfiguredAchievement,
-  { path, references }: Place,
-  current: Achievement | undefined,
-): Fields<'achievement'> {
-  const parts = [
-    ...references.findAll('achievement', item.achievementKeys, `${path}.achievementKeys`),
-    ...references.findAll('achievement without a key', item.achievementNames, `${path}.achievementNames`),
-    ...references.findAll('achievement ID', item.achievementIds?.map(lower), `${path}.achievementIds`),
-  ];
+const ACHIEVEMENT_NOUNS = ['achievement', 'achievement without a key', 'achievement ID'] as const;
+
+function achievementsOf(
+  names: readonly string[],
+  values: Record<string, string[] | undefined>,
+  { path, references, current }: Place & { current: Achievement | undefined },
+): string[] {
+  const parts = ACHIEVEMENT_NOUNS.flatMap((noun, index) => {
+    const name = names[index]!;
+    const given = noun === 'achievement ID' ? values[name]?.map((id) => id.toLowerCase()) : values[name];
+    return references.findAll(noun, given, `${path}.${name}`);
+  });
   // Their order has no meaning, so it stays if the parts are the same.
   const before = current?.achievementIds ?? [];
   const named = new Set(parts);
-  const same = before.length === parts.length && before.every((id) => named.has(id));
-  return {
-    key: item.key ?? null,
-    name: item.name,
-    description: item.description ?? null,
-    badgeUrl: item.badge?.url ?? null,
-    status: item.status ?? 'inactive',
-    trigger: item.trigger,
-    metricId: references.find('metric', item.metricKey, `${path}.metricKey`),
-    metricValue: item.metricValue ?? null,
-    streakLength: item.streakLength ?? null,
-    anniversaryYears: item.anniversaryYears ?? null,
-    achievementIds: same ? before : parts,
-    userAttributes: references.conditions('user', item.userAttributes, path),
-    eventAttributes: references.conditions('event', item.eventAttributes, path),
-  };
+  return before.length === parts.length && before.every((id) => named.has(id)) ? before : parts;
 }
 
-export const systemFields = (item: ConfiguredPointsSystem): Fields<'points_system'> => ({
-  key: item.key,
-  name: item.name,
-  description: item.description ?? null,
-  badgeUrl: item.badge?.url ?? null,
-  maxPoints: item.maxPoints ?? null,
-});
-
-export const levelFields = (item: ConfiguredLevel, systemId: string): Fields<'points_level'> => ({
-  systemId,
-  key: item.key,
-  name: item.name,
-  description: item.description ?? '',
-  badgeUrl: item.badge?.url ?? null,
-  points: item.points,
-});
-
-export function triggerFields(
-  item: ConfiguredTrigger,
+function achievementOf(
+  [byKey, byName, byId]: readonly string[],
+  values: Record<string, string | undefined>,
   { path, references }: Place,
-  systemId: string,
-): Fields<'points_trigger'> {
-  const { achievementKey, achievementName } = item;
-  if (achievementKey !== undefined && achievementName !== undefined)
-    references.problems.push({ path: `${path}.achievementName`, text: 'only where achievementKey is not given' });
-  if (item.achievementId !== undefined && (achievementKey ?? achievementName) !== undefined) {
-    const text = 'only where neither achievementKey nor achievementName is given';
-    references.problems.push({ path: `${path}.achievementId`, text });
-  }
-  const byName = references.find('achievement without a key', achievementName, `${path}.achievementName`);
-  const byId = references.find('achievement ID', item.achievementId?.toLowerCase(), `${path}.achievementId`);
-  return {
-    systemId,
-    type: item.type,
-    points: item.points,
-    status: item.status ?? 'inactive',
-    metricId: references.find('metric', item.metricKey, `${path}.metricKey`),
-    metricThreshold: item.metricThreshold ?? null,
-    achievementId: references.find('achievement', item.achievementKey, `${path}.achievementKey`) ?? byName ?? byId,
-    streakLength: item.streakLength ?? null,
-    timeUnit: item.timeUnit ?? null,
-    timeInterval: item.timeInterval ?? null,
-    blockIfOutOfPoints: item.blockIfOutOfPoints ?? false,
-    userAttributes: references.conditions('user', item.userAttributes, path),
-    eventAttributes: references.conditions('event', item.eventAttributes, path),
-  };
-}
-
-export const boostFields = (
-  item: ConfiguredBoost,
-  { path, references }: Place,
-  systemId: string,
-): Fields<'points_boost'> => ({
-  systemId,
-  name: item.name,
-  userId: item.userId ?? null,
-  start: item.start,
-  end: item.end ?? null,
-  multiplier: item.multiplier,
-  rounding: item.rounding ?? 'down',
-  userAttributes: references.conditions('user', item.userAttributes, path),
-});
-
-/** @param today `YYYY-MM-DD`; the start if neither the document nor the existing leaderboard has one */
-export function leaderboardFields(
-  item: ConfiguredLeaderboard,
-  { path, references }: Place,
-  { current, today }: { current: Leaderboard | undefined; today: string },
-): Fields<'leaderboard'> {
-  const runUnit = item.runUnit ?? null;
-  return {
-    key: item.key,
-    name: item.name,
-    description: item.description ?? null,
-    status: item.status ?? 'inactive',
-    rankBy: item.rankBy,
-    metricId: references.find('metric', item.metricKey, `${path}.metricKey`),
-    pointsSystemId: references.find('points system', item.pointsSystemKey, `${path}.pointsSystemKey`),
-    maxParticipants: item.maxParticipants === undefined ? PARTICIPANTS.byDefault : item.maxParticipants,
-    start: item.start ?? current?.start ?? today,
-    end: item.end ?? null,
-    startTime: item.startTime ?? null,
-    endTime: item.endTime ?? null,
-    breakdownAttributes: references.findAll('user attribute', item.breakdownAttributes, `${path}.breakdownAttributes`),
-    runUnit,
-    runInterval: item.runInterval ?? (runUnit === null ? null : 1),
-  };
+): string | null {
+  const [key, name, id] = [values[byKey!], values[byName!], values[byId!]];
+  if (key !== undefined && name !== undefined)
+    references.problems.push({ path: `${path}.${byName}`, text: `only where ${byKey} is not given` });
+  if (id !== undefined && (key ?? name) !== undefined)
+    references.problems.push({ path: `${path}.${byId}`, text: `only where neither ${byKey} nor ${byName} is given` });
+  const found = ACHIEVEMENT_NOUNS.map((noun, index) =>
+    references.find(noun, [key, name, id?.toLowerCase()][index], `${path}.${[byKey, byName, byId][index]}`),
+  );
+  return found.find((one) => one !== null) ?? null;
 }
 
 /** The current settings, overridden by the document. */
@@ -164,27 +108,15 @@ export function streakFields(
   { path, references }: Place,
   current: StreakSettings,
 ): StreakSettings {
-  const { freezes } = current;
-  const given = item.freezes ?? {};
   const frequency = item.frequency ?? current.frequency;
   return {
-    enabled: item.enabled ?? current.enabled,
-    frequency,
-    weekStart: item.weekStart ?? current.weekStart,
-    evaluationMode: item.evaluationMode ?? current.evaluationMode,
+    ...current,
+    ...item,
     daysOff: daysOffAfter(current, frequency, item.daysOff),
     metrics: (item.metrics ?? []).flatMap(({ metricKey, threshold }, index) => {
       const metricId = references.find('metric', metricKey, `${path}.metrics[${index}].metricKey`);
       return metricId === null ? [] : [{ metricId, threshold }];
     }),
-    freezes: {
-      enabled: given.enabled ?? freezes.enabled,
-      initial: given.initial ?? freezes.initial,
-      max: given.max ?? freezes.max,
-      // `null` is a value: users earn no freezes.
-      autoEarnInterval: given.autoEarnInterval === undefined ? freezes.autoEarnInterval : given.autoEarnInterval,
-      autoEarnAmount: given.autoEarnAmount === undefined ? freezes.autoEarnAmount : given.autoEarnAmount,
-    },
-    personalization: item.personalization ?? current.personalization,
+    freezes: { ...current.freezes, ...item.freezes },
   };
 }

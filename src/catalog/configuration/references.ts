@@ -1,5 +1,5 @@
-import type { AttributeCondition } from '../../domain/catalog.ts';
-import type { ConfiguredCondition } from '../../domain/configuration.ts';
+import type { Configuration, ConfiguredCondition } from '../../domain/configuration.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 
 /** A problem at a path of the document, e.g. `achievements[2].metricKey`. */
 export interface DocumentProblem {
@@ -76,4 +76,44 @@ export class References {
     if (noun === 'event attribute' && this.ids.has(`user attribute:${key}`)) return ' (it is a user attribute)';
     return '';
   }
+}
+
+const NAMES: [RegExp, string][] = [
+  [/^metricId$/, 'metricKey'],
+  [/\.metricId$/, '.metricKey'],
+  [/^achievementId$/, 'achievementKey'],
+  [/^achievementIds/, 'achievementKeys'],
+  [/^pointsSystemId$/, 'pointsSystemKey'],
+  [/\.attributeId$/, '.key'],
+  [/\.attributeValue$/, '.value'],
+  [/^badgeUrl$/, 'badge.url'],
+];
+
+/**
+ * Translates a stored field to the document's terms: `userAttributes[0].attributeId` → `userAttributes[0].key`. A composite's parts are listed by
+ * key, then by name, then by ID; `keys` and `names` are the numbers of the first two.
+ */
+export function documentPath(field: string, { keys = 0, names = 0 }: { keys?: number; names?: number } = {}): string {
+  const part = /^achievementIds\[(\d+)\]$/.exec(field);
+  const at = Number(part?.[1]);
+  if (at >= keys + names) return `achievementIds[${at - keys - names}]`;
+  if (at >= keys) return `achievementNames[${at - keys}]`;
+  return NAMES.reduce((path, [pattern, name]) => path.replace(pattern, name), field);
+}
+
+/** Describes what a path of a document refers to, for a person; `null` for a whole list. */
+export function ownerAt({ document, path }: { document: Required<Configuration>; path: string }): string | null {
+  if (path.startsWith('streaks.')) return 'the streak settings';
+  const [, list, index, part, partIndex] = /^(\w+)\[(\d+)\](?:\.(triggers|boosts)\[(\d+)\])?/.exec(path) ?? [];
+  const at = Number(index);
+  if (list === 'achievements') {
+    const { key, name } = document.achievements[at]!;
+    return `achievement '${key ?? name}'`;
+  }
+  if (list === 'leaderboards') return `leaderboard '${document.leaderboards[at]!.key}'`;
+  if (list !== 'pointsSystems' || part === undefined) return null;
+  const system = document.pointsSystems[at]!;
+  const of = ` of points system '${system.key}'`;
+  if (part === 'boosts') return `boost '${system.boosts![Number(partIndex)]!.name}'${of}`;
+  return `${system.triggers![Number(partIndex)]!.type} trigger${of}`;
 }

@@ -1,6 +1,6 @@
 import type { Achievement, Catalog } from '../../domain/catalog.ts';
 import { achievementsIn, endlessIn, keysIn } from './lookups.ts';
-import { amount, badge, belongs, conditions, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
+import { amount, ownKey, problem, refers, whole, type Problem } from './problem.ts';
 
 /** Longest streak that a rule may require, in periods. */
 export const LONGEST_STREAK = 1_000_000;
@@ -9,28 +9,13 @@ export const LONGEST_STREAK = 1_000_000;
 const MOST_YEARS = 1_000;
 
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
-  const { trigger, key, name, metricId, metricValue, streakLength, anniversaryYears, achievementIds } = achievement;
-  yield* named(name);
-  yield* badge(achievement.badgeUrl);
+  const { metricValue, streakLength, anniversaryYears } = achievement;
   const keys = keysIn(catalog.achievements);
   yield* ownKey(achievement, { holders: (of) => keys.get(of), noun: 'achievement' });
-  if (trigger === 'api') yield* belongs('key', key, { to: `trigger 'api'`, when: true });
-  const metric = { to: `trigger 'metric'`, when: trigger === 'metric' };
-  yield* belongs('metricId', metricId, metric);
-  yield* refers('metricId', metricId, { among: catalog.metrics, noun: 'metric' });
-  yield* belongs('metricValue', metricValue, metric);
   if (metricValue !== null) yield* amount('metricValue', metricValue);
-  yield* belongs('streakLength', streakLength, { to: `trigger 'streak'`, when: trigger === 'streak' });
   if (streakLength !== null) yield* whole('streakLength', streakLength, { min: 1, max: LONGEST_STREAK });
-  const anniversary = { to: `trigger 'anniversary'`, when: trigger === 'anniversary' };
-  yield* belongs('anniversaryYears', anniversaryYears, anniversary);
   if (anniversaryYears !== null) yield* whole('anniversaryYears', anniversaryYears, { min: 1, max: MOST_YEARS });
-  const composite = { to: `trigger 'achievement'`, when: trigger === 'achievement' };
-  yield* belongs('achievementIds', achievementIds.length === 0 ? null : achievementIds, composite);
   yield* partProblems(achievement, catalog);
-  yield* conditions('userAttributes', achievement.userAttributes, catalog);
-  if (achievement.eventAttributes.length > 0) yield* belongs('eventAttributes', achievement.eventAttributes, metric);
-  yield* conditions('eventAttributes', achievement.eventAttributes, catalog);
 }
 
 function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): Generator<Problem> {

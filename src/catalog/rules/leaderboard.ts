@@ -1,24 +1,16 @@
-import { PARTICIPANTS, type Catalog, type Leaderboard } from '../../domain/catalog.ts';
+import type { Catalog, Leaderboard } from '../../domain/catalog.ts';
+import { PARTICIPANTS } from '../../domain/schemas.ts';
 import { isDate } from '../../domain/periods.ts';
 import { attributesIn, keysIn } from './lookups.ts';
-import { belongs, named, ownKey, problem, refers, whole, type Problem } from './problem.ts';
+import { ownKey, problem, whole, type Problem } from './problem.ts';
 
 const LONGEST_RUN = 10_000;
 /** All their values are part of a group's name, and so of Redis keys. */
 const MOST_BREAKDOWN = 10;
 
 export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Generator<Problem> {
-  const only = (rankBy: Leaderboard['rankBy']): { to: string; when: boolean } => ({
-    to: `rankBy '${rankBy}'`,
-    when: board.rankBy === rankBy,
-  });
-  yield* named(board.name);
   const keys = keysIn(catalog.leaderboards);
   yield* ownKey(board, { holders: (key) => keys.get(key), noun: 'leaderboard' });
-  yield* belongs('metricId', board.metricId, only('metric'));
-  yield* refers('metricId', board.metricId, { among: catalog.metrics, noun: 'metric' });
-  yield* belongs('pointsSystemId', board.pointsSystemId, only('points'));
-  yield* refers('pointsSystemId', board.pointsSystemId, { among: catalog.pointsSystems, noun: 'points system' });
   if (board.maxParticipants !== null) {
     yield* whole('maxParticipants', board.maxParticipants, { min: 1, max: PARTICIPANTS.most });
   }
@@ -51,6 +43,5 @@ const withSeconds = (timeOfDay: string): string => (timeOfDay.length === 5 ? `${
 function* runProblems({ rankBy, runUnit, runInterval }: Leaderboard): Generator<Problem> {
   if (runUnit !== null && rankBy === 'streak')
     yield problem('runUnit', `not for rankBy 'streak': such a board is perpetual`);
-  yield* belongs('runInterval', runInterval, { to: 'boards with a runUnit', when: runUnit !== null });
   if (runInterval !== null) yield* whole('runInterval', runInterval, { min: 1, max: LONGEST_RUN });
 }

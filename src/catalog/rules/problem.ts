@@ -1,5 +1,8 @@
-import type { AttributeCondition, Catalog } from '../../domain/catalog.ts';
+import type { Catalog } from '../../domain/catalog.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
+import { applies, type Field, type Fields, type When } from '../../domain/fields/field.ts';
+import { storedName } from '../../domain/fields/wire.ts';
 import { HTTP_URL_PATTERN } from '../../domain/settings.ts';
 import { attributesIn, idsIn } from './lookups.ts';
 
@@ -32,16 +35,6 @@ export function* amount(field: string, value: number): Generator<Problem> {
   else if (decimalNumber(toDecimal(value)) !== value) yield problem(field, 'must have at most 6 decimals');
 }
 
-/** A field that is required with certain values of another field, and not allowed otherwise. */
-export function* belongs(
-  field: string,
-  value: unknown,
-  { to, when }: { to: string; when: boolean },
-): Generator<Problem> {
-  if (when && (value === null || value === undefined)) yield problem(field, `required for ${to}`);
-  if (!when && value !== null && value !== undefined) yield problem(field, `only for ${to}`);
-}
-
 export function* refers(
   field: string,
   id: string | null,
@@ -50,14 +43,10 @@ export function* refers(
   if (id !== null && !idsIn(among).has(id)) yield problem(field, `unknown ${noun} '${id}'`);
 }
 
-export function* named(name: string): Generator<Problem> {
-  if (name.trim() === '') yield problem('name', 'must not be empty');
-}
-
 const HTTP_URL = new RegExp(HTTP_URL_PATTERN);
 
 /** The URL of a picture, which pages load. Other schemes, such as `javascript:` and `data:`, are refused for security. */
-export function* badge(url: string | null): Generator<Problem> {
+function* badge(url: string | null): Generator<Problem> {
   if (url === null || (HTTP_URL.test(url) && URL.canParse(url))) return;
   yield problem('badgeUrl', 'must be a URL that begins with https:// or http://');
 }
@@ -75,7 +64,7 @@ export function* ownKey(
 }
 
 /** Conditions must name attributes of one type, each at most once. */
-export function* conditions(
+function* conditions(
   field: 'userAttributes' | 'eventAttributes',
   given: AttributeCondition[],
   catalog: Catalog,
@@ -95,3 +84,35 @@ export function* conditions(
     earlier.add(attributeId);
   }
 }
+
+/** The rules that the declarations of fields state: which are required, which apply, and what they refer to. */
+export function* declaredProblems(fields: Fields, resource: object, catalog: Catalog): Generator<Problem> {
+  for (const [name, one] of Object.entries(fields)) {
+    const value = (resource as Record<string, unknown>)[storedName(name, one)] ?? null;
+    if (name === 'name' && (value as string).trim() === '') yield problem('name', 'must not be empty');
+    if (one.stored === 'badgeUrl') yield* badge(value as string | null);
+    yield* belongs(name, one, { resource, isSet: value !== null && !(Array.isArray(value) && value.length === 0) });
+    if (one.conditionsOn !== undefined)
+      yield* conditions(`${one.conditionsOn}Attributes`, value as AttributeCondition[], catalog);
+    const noun = one.refersTo;
+    if (noun !== undefined && noun !== 'user attribute' && !Array.isArray(value))
+      yield* refers(name, value as string | null, { among: catalog[REFERRED[noun]], noun });
+  }
+}
+
+const REFERRED = { metric: 'metrics', 'points system': 'pointsSystems', achievement: 'achievements' } as const;
+
+function* belongs(
+  name: string,
+  { when, required }: Field,
+  { resource, isSet }: { resource: object; isSet: boolean },
+): Generator<Problem> {
+  const condition = required === true ? when : required;
+  if (!isSet && condition !== undefined && applies(when, resource) && applies(condition, resource))
+    yield problem(name, `required for ${textOf(condition)}`);
+  // Messages of fields that apply to several kinds are rules of their own.
+  if (isSet && when !== undefined && when.is.length < 2 && !applies(when, resource))
+    yield problem(name, `only for ${textOf(when)}`);
+}
+
+const textOf = ({ field, is, called }: When): string => called ?? `${field} '${is[0]}'`;

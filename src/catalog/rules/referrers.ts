@@ -1,12 +1,5 @@
-import type {
-  Attribute,
-  AttributeCondition,
-  Catalog,
-  PointsBoost,
-  PointsTrigger,
-  WebhookFilter,
-  WritableBy,
-} from '../../domain/catalog.ts';
+import type { Attribute, Catalog, PointsBoost, PointsTrigger } from '../../domain/catalog.ts';
+import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
 import type { Kind } from '../../domain/kinds.ts';
 
 /** Descriptions of everything that refers to a resource, except what is deleted together with it. */

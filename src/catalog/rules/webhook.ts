@@ -1,7 +1,7 @@
 import type { Catalog, Webhook } from '../../domain/catalog.ts';
 import { signatureHeaderProblem } from '../../domain/webhook-header.ts';
 import { targetProblem } from '../webhook-target.ts';
-import { named, problem, refers, type Problem } from './problem.ts';
+import { problem, refers, type Problem } from './problem.ts';
 
 /** Settings by the operator of the installation. */
 export interface RuleSettings {
@@ -11,10 +11,9 @@ export interface RuleSettings {
 
 /** The rules of a webhook. A host name is resolved and checked only when something is sent. */
 export function* webhookProblems(
-  { name, url, events, header, filter }: Webhook,
+  { url, events, header, filter }: Webhook,
   { catalog, settings }: { catalog: Catalog; settings: RuleSettings },
 ): Generator<Problem> {
-  yield* named(name);
   if (events.length === 0) yield problem('events', 'must name at least one event');
   if (new Set(events).size < events.length) yield problem('events', 'must not name anything twice');
   yield* urlProblems(url, settings);

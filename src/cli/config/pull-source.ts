@@ -1,8 +1,8 @@
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { Export } from '../../catalog/configuration/export.ts';
+import type { DocumentKind, ResourceOf } from '../../catalog/resource-fields.ts';
 import {
-  AttributeCondition,
   DaysOff,
   emptyCatalog,
   MOST_RESOURCES,
@@ -11,6 +11,11 @@ import {
   type StreakSettings,
 } from '../../domain/catalog.ts';
 import type { Configuration } from '../../domain/configuration.ts';
+import { TODAY, type Field } from '../../domain/fields/field.ts';
+import { FIELDS } from '../../domain/fields/kinds.ts';
+import { isNeeded, schemasOf, storedFrom, withDefaults } from '../../domain/fields/wire.ts';
+import { LISTS } from '../../domain/kinds.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 import { CommandError } from '../command-error.ts';
 import { plain, type Source } from '../import/source.ts';
 import { fatalRefusal, SourceRefusal } from '../import/source-refusal.ts';
@@ -24,87 +29,54 @@ const UNSEEN = new Set([403, 404, 405, 410, 501]);
 
 const text = Type.String();
 const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
-const conditions = optional(Type.Array(AttributeCondition));
-const Badge = optional(Type.Object({ url: text }));
-const named = { id: text, name: text };
 
-/** What the contract's answers hold. */
-const ITEMS = {
-  attributes: Type.Object({ ...named, key: text, type: Type.Enum(['user', 'event']) }),
-  metrics: Type.Object({
-    ...named,
-    key: text,
-    unitType: optional(Type.Enum(['number', 'currency'])),
-    units: optional(text),
-  }),
-  achievements: Type.Object({
-    ...named,
-    key: optional(text),
-    description: optional(text),
-    badge: Badge,
-    status: Type.Enum(['inactive', 'active', 'locked']),
-    trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']),
-    metricId: optional(text),
-    metricValue: optional(Type.Number()),
-    streakLength: optional(Type.Integer()),
-    anniversaryYears: optional(Type.Integer()),
-    achievementIds: optional(Type.Array(text)),
-    userAttributes: conditions,
-    eventAttributes: conditions,
-  }),
-  systems: Type.Object({
-    ...named,
-    key: text,
-    description: optional(text),
-    status: optional(text),
-    badge: Badge,
-    maxPoints: optional(Type.Integer()),
-  }),
-  levels: Type.Object({ ...named, key: text, points: Type.Integer(), description: optional(text), badge: Badge }),
-  triggers: Type.Object({
+/** A value without its bounds: those of another server may differ. */
+function loose({ refersTo, conditionsOn, schema }: Field): TSchema {
+  if (conditionsOn !== undefined) return schema;
+  const { type, enum: values, items } = schema as { type?: string; enum?: string[]; items?: object };
+  if (values !== undefined) return Type.Enum(values);
+  if (items !== undefined) return Type.Array(text);
+  if (type === 'string' || refersTo !== undefined) return text;
+  return type === 'integer' ? Type.Integer() : type === 'number' ? Type.Number() : schema;
+}
+
+/** Schema of an item of the contract's answers. */
+const itemOf = (kind: DocumentKind) =>
+  Type.Object({
     id: text,
-    type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
-    points: Type.Integer(),
-    status: Type.Enum(['active', 'inactive']),
-    metricId: optional(text),
-    metricThreshold: optional(Type.Integer()),
-    achievementId: optional(text),
-    streakLength: optional(Type.Integer()),
-    timeUnit: optional(Type.Enum(['hours', 'days'])),
-    timeInterval: optional(Type.Integer()),
-    blockIfOutOfPoints: optional(Type.Boolean()),
-    userAttributes: conditions,
-    eventAttributes: conditions,
-  }),
-  boosts: Type.Object({
-    ...named,
-    userId: optional(text),
-    start: text,
-    end: optional(text),
-    multiplier: Type.Number(),
-    rounding: Type.Enum(['down', 'up', 'nearest']),
-    userAttributes: conditions,
-  }),
-  leaderboards: Type.Object({
-    ...named,
-    key: text,
-    description: optional(text),
-    status: Type.Enum(['inactive', 'scheduled', 'active', 'finished']),
-    rankBy: Type.Enum(['metric', 'streak', 'points']),
-    metricId: optional(text),
-    pointsSystemId: optional(text),
-    maxParticipants: Type.Union([Type.Integer(), Type.Null()]),
-    start: text,
-    end: optional(text),
-    startTime: optional(text),
-    endTime: optional(text),
-    breakdownAttributes: optional(Type.Array(text)),
-    runUnit: optional(Type.Enum(['day', 'month', 'year'])),
-    runInterval: optional(Type.Integer()),
-  }),
-};
-type Lists = typeof ITEMS;
-type Item<K extends keyof Lists> = Static<Lists[K]>;
+    ...schemasOf(FIELDS[kind], (one) => {
+      if (one.addition) return null;
+      return isNeeded(one) || one.default === TODAY ? loose(one) : optional(loose(one));
+    }),
+  });
+
+/** An item of an answer: what is read of it besides its fields. */
+interface Item {
+  id: string;
+  key?: string;
+  name?: string;
+  type?: string;
+  status?: string | null;
+  metricId?: string | null;
+  achievementId?: string | null;
+  achievementIds?: string[] | null;
+  pointsSystemId?: string | null;
+  breakdownAttributes?: string[] | null;
+  userAttributes?: AttributeCondition[] | null;
+  eventAttributes?: AttributeCondition[] | null;
+}
+
+/** The stored form of an item. Texts that the contract has no `null` for are empty if they have no value. */
+function storedOf<K extends DocumentKind>(kind: K, item: Item, more: object = {}): ResourceOf[K] {
+  const fields = FIELDS[kind];
+  const given = Object.entries(item).filter(([name, value]) => {
+    const one = fields[name];
+    if (one === undefined || one.addition || value === undefined || (value === null && !one.clearable)) return false;
+    return !(value === '' && one.default === null && !one.clearable);
+  });
+  const stored = withDefaults(fields, storedFrom(fields, Object.fromEntries(given)), '');
+  return { ...stored, ...more, no: 1, created: 0, updated: 0, id: lower(item.id) } as unknown as ResourceOf[K];
+}
 
 const SourceStreaks = Type.Object({
   frequency: Type.Enum(['daily', 'weekly', 'monthly']),
@@ -123,11 +95,16 @@ const SourceStreaks = Type.Object({
   ]),
 });
 
+/** Fields of Laurel's own, in the document's terms. */
+const additions = (['metric', 'attribute'] as const).flatMap((kind) =>
+  Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) => (addition ? [`${LISTS[kind]}[].${name}`] : [])),
+);
+
 /** What no operation of the contract shows, and what a push of the document does about it. */
 const NEVER_SEEN = [
   'webhooks, API keys, e-mails and push messages: no part of the document',
   'streaks.enabled, streaks.weekStart and events: stay as they are here',
-  'metrics[].guards, attributes[].writableBy: the contract has none; a push takes away those of the same resources here',
+  `${additions.join(', ')}: the contract has none; a push takes away those of the same resources here`,
 ];
 
 export interface Pulled {
@@ -160,32 +137,19 @@ class SourceReader {
 
   async read(): Promise<Pulled> {
     const { catalog } = this;
-    const attributes = await this.list('attributes', '/v1/attributes', 'attributes');
-    const metrics = await this.list('metrics', '/v1/metrics', 'metrics');
-    const allAchievements = await this.list('achievements', '/v1/achievements', 'achievements');
-    const systems = await this.list('systems', '/v1/points', 'pointsSystems');
-    const allBoards = await this.list('leaderboards', '/v1/leaderboards', 'leaderboards');
+    const attributes = await this.list('attribute', '/v1/attributes', 'attributes');
+    const metrics = await this.list('metric', '/v1/metrics', 'metrics');
+    const allAchievements = await this.list('achievement', '/v1/achievements', 'achievements');
+    const systems = await this.list('points_system', '/v1/points', 'pointsSystems');
+    const allBoards = await this.list('leaderboard', '/v1/leaderboards', 'leaderboards');
     if (!attributes && !metrics && !allAchievements && !systems && !allBoards)
       throw new CommandError(
         'The source shows nothing: --from must be the address of its Admin API, and the key may read it.',
       );
 
-    catalog.attributes = (attributes ?? []).map((item) => ({
-      ...STORED,
-      ...item,
-      id: lower(item.id),
-      writableBy: null,
-    }));
+    catalog.attributes = (attributes ?? []).map((item) => storedOf('attribute', item));
     for (const { id } of catalog.attributes) this.known.attribute.add(id);
-    catalog.metrics = (metrics ?? []).map(({ id, name, key, unitType, units }) => ({
-      ...STORED,
-      id: lower(id),
-      name,
-      key,
-      unitType: unitType ?? 'number',
-      units: units ?? '',
-      guards: null,
-    }));
+    catalog.metrics = (metrics ?? []).map((item) => storedOf('metric', item));
     for (const { id } of catalog.metrics) this.known.metric.add(id);
     const achievements = this.achievements(allAchievements);
     const left = await this.systems(systems ?? []);
@@ -210,7 +174,7 @@ class SourceReader {
     return { document, unseen: [...this.unseen, ...NEVER_SEEN] };
   }
 
-  private achievements(all: Item<'achievements'>[] | null): Achievement[] | null {
+  private achievements(all: Item[] | null): Achievement[] | null {
     // What refers to an item that is left out is left out as well.
     let kept = all;
     for (let before = -1; kept !== null && kept.length !== before;) {
@@ -225,112 +189,50 @@ class SourceReader {
     // Without the list others may not refer to its items: they might not be here.
     if (kept === null) this.known.achievement.clear();
     if (kept === null) return null;
-    this.catalog.achievements = kept.map((item) => ({
-      ...STORED,
-      ...item,
-      id: lower(item.id),
-      key: item.key ?? null,
-      description: item.description ?? null,
-      badgeUrl: item.badge?.url ?? null,
-      metricId: lowerOrNull(item.metricId),
-      metricValue: item.metricValue ?? null,
-      streakLength: item.streakLength ?? null,
-      anniversaryYears: item.anniversaryYears ?? null,
-      achievementIds: (item.achievementIds ?? []).map(lower),
-      userAttributes: lowered(item.userAttributes),
-      eventAttributes: lowered(item.eventAttributes),
-    }));
+    this.catalog.achievements = kept.map((item) => storedOf('achievement', item));
     return this.catalog.achievements;
   }
 
   /** Reads the parts of systems; for each system the names of the lists that its item leaves out. */
-  private async systems(all: Item<'systems'>[]): Promise<('levels' | 'triggers' | 'boosts')[][]> {
+  private async systems(all: Item[]): Promise<('levels' | 'triggers' | 'boosts')[][]> {
     const { catalog } = this;
     const left: ('levels' | 'triggers' | 'boosts')[][] = [];
-    for (const { id, key, name, description, badge, maxPoints, status } of all) {
+    for (const system of all) {
+      const { id, key, status } = system;
       if (status === 'archived') continue;
       const systemId = lower(id);
-      catalog.pointsSystems.push({
-        ...STORED,
-        id: systemId,
-        key,
-        name,
-        description: filled(description),
-        badgeUrl: badge?.url ?? null,
-        maxPoints: maxPoints ?? null,
-      });
+      catalog.pointsSystems.push(storedOf('points_system', system));
       const [path, label] = [`/v1/points/${encodeURIComponent(id)}`, `pointsSystems.${key}`];
-      const levels = await this.list('levels', `${path}/levels`, `${label}.levels`);
-      const allTriggers = await this.list('triggers', `${path}/triggers`, `${label}.triggers`);
+      const levels = await this.list('points_level', `${path}/levels`, `${label}.levels`);
+      const allTriggers = await this.list('points_trigger', `${path}/triggers`, `${label}.triggers`);
       const triggers = this.kept(`${label}.triggers`, allTriggers, (item) => [
         this.missing('metric', item.metricId),
         this.missing('achievement', item.achievementId),
         ...this.missingAttributes(item.userAttributes, item.eventAttributes),
       ]);
-      const allBoosts = await this.list('boosts', `${path}/boosts`, `${label}.boosts`);
+      const allBoosts = await this.list('points_boost', `${path}/boosts`, `${label}.boosts`);
       const boosts = this.kept(`${label}.boosts`, allBoosts, (item) => this.missingAttributes(item.userAttributes));
       left.push([
         ...(levels ? [] : ['levels' as const]),
         ...(triggers ? [] : ['triggers' as const]),
         ...(boosts ? [] : ['boosts' as const]),
       ]);
-      for (const item of levels ?? [])
-        catalog.levels.push({
-          ...STORED,
-          ...item,
-          systemId,
-          description: item.description ?? '',
-          badgeUrl: item.badge?.url ?? null,
-        });
+      for (const item of levels ?? []) catalog.levels.push(storedOf('points_level', item, { systemId }));
       for (const item of triggers ?? [])
-        catalog.triggers.push({
-          ...STORED,
-          ...item,
-          systemId,
-          activated: null,
-          metricId: lowerOrNull(item.metricId),
-          metricThreshold: item.metricThreshold ?? null,
-          achievementId: lowerOrNull(item.achievementId),
-          streakLength: item.streakLength ?? null,
-          timeUnit: item.timeUnit ?? null,
-          timeInterval: item.timeInterval ?? null,
-          blockIfOutOfPoints: item.blockIfOutOfPoints ?? false,
-          userAttributes: lowered(item.userAttributes),
-          eventAttributes: lowered(item.eventAttributes),
-        });
-      for (const item of boosts ?? [])
-        catalog.boosts.push({
-          ...STORED,
-          ...item,
-          systemId,
-          userId: item.userId ?? null,
-          end: item.end ?? null,
-          userAttributes: lowered(item.userAttributes),
-        });
+        catalog.triggers.push(storedOf('points_trigger', item, { systemId, activated: null }));
+      for (const item of boosts ?? []) catalog.boosts.push(storedOf('points_boost', item, { systemId }));
     }
     return left;
   }
 
-  private boards(all: Item<'leaderboards'>[] | null): Item<'leaderboards'>[] | null {
+  private boards(all: Item[] | null): Item[] | null {
     const systems = new Set(this.catalog.pointsSystems.map(({ id }) => id));
     const kept = this.kept('leaderboards', all, (item) => [
       this.missing('metric', item.metricId),
       item.pointsSystemId && !systems.has(lower(item.pointsSystemId)) ? `points system ${item.pointsSystemId}` : null,
       ...(item.breakdownAttributes ?? []).map((id) => this.missing('attribute', id)),
     ]);
-    this.catalog.leaderboards = (kept ?? []).map((item) => ({
-      ...STORED,
-      ...item,
-      description: filled(item.description),
-      metricId: lowerOrNull(item.metricId),
-      pointsSystemId: lowerOrNull(item.pointsSystemId),
-      end: item.end ?? null,
-      startTime: item.startTime ?? null,
-      endTime: item.endTime ?? null,
-      breakdownAttributes: (item.breakdownAttributes ?? []).map(lower),
-      runUnit: item.runUnit ?? null,
-      runInterval: item.runInterval ?? null,
-    }));
+    this.catalog.leaderboards = (kept ?? []).map((item) => storedOf('leaderboard', item));
     return kept;
   }
 
@@ -363,14 +265,14 @@ class SourceReader {
    * All items of a list; null: the source does not show it. Pages follow until one has nothing new: servers may give less at once than
    * they are asked for.
    */
-  private async list<K extends keyof Lists>(kind: K, path: string, label: string): Promise<Item<K>[] | null> {
-    const found = new Map<string, Item<K>>();
+  private async list(kind: DocumentKind, path: string, label: string): Promise<Item[] | null> {
+    const found = new Map<string, Item>();
     for (;;) {
       const before = found.size;
       const page = await this.ask(`${path}?limit=${PAGE}&skip=${before}`, label);
       if (page === null) return null;
-      if (!Value.Check(Type.Array(ITEMS[kind]), page)) throw notSuchAServer(path);
-      for (const item of page as Item<K>[]) found.set(lower(item.id), item);
+      if (!Value.Check(Type.Array(itemOf(kind)), page)) throw notSuchAServer(path);
+      for (const item of page as Item[]) found.set(lower(item.id), item);
       if (found.size === before) break;
       this.items += found.size - before;
       if (this.items > MOST_RESOURCES)
@@ -430,15 +332,7 @@ class SourceReader {
   }
 }
 
-/** What a resource has here alone. */
-const STORED = { no: 1, created: 0, updated: 0 };
 const lower = (id: string): string => id.toLowerCase();
-const lowerOrNull = (id: string | null | undefined): string | null => id?.toLowerCase() ?? null;
-const lowered = (list: AttributeCondition[] | null | undefined): AttributeCondition[] =>
-  (list ?? []).map(({ attributeId, attributeValue }) => ({ attributeId: lower(attributeId), attributeValue }));
-/** The contract has no null here: empty is nothing. */
-const filled = (description: string | null | undefined): string | null => description || null;
-
 const notSuchAServer = (path: string): CommandError =>
   new CommandError(
     `The source does not answer ${path} as the Admin API does: --from must be the address of its Admin API.`,

@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { AttributeCondition } from '../../domain/catalog.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 
 /** Conditions as the wire shows them: the attribute's key, not its ID. */
 export const attributePairs = (

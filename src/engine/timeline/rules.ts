@@ -1,4 +1,5 @@
-import type { Achievement, AttributeCondition, PointsTrigger } from '../../domain/catalog.ts';
+import type { Achievement, PointsTrigger } from '../../domain/catalog.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { TimelineRule } from '../../domain/timeline.ts';
 import type { CatalogThen, ResourceThen } from './catalog-then.ts';
 

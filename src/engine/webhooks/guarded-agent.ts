@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { Agent, buildConnector } from 'undici';
-import { isPublicAddress } from '../../catalog/public-address.ts';
+import { isPublicAddress } from '../../catalog/webhook-target.ts';
 import { nameResolver, publicLookup, type ResolveName } from './public-lookup.ts';
 import { TargetRefused } from './target-refused.ts';
 

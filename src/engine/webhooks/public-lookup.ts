@@ -1,6 +1,6 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
-import { isPublicAddress } from '../../catalog/public-address.ts';
+import { isPublicAddress } from '../../catalog/webhook-target.ts';
 import { TargetRefused } from './target-refused.ts';
 
 /** The addresses that a name stands for; rejects where it stands for none. */

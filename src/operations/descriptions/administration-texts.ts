@@ -45,8 +45,6 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   outboxEntries: 'Entries that Postgres does not hold yet.',
   postgres: 'The system of record; null: it does not answer.',
   redis: 'The hot state; null: it does not answer.',
-  'redis.version': 'Version of the server.',
-  'postgres.version': 'Version of the server.',
   'admin_system_get.version': 'Version of Laurel.',
   server: '`redis`, or how another server of its kind calls itself.',
   sharedBuffersBytes: 'Memory that Postgres keeps pages in.',

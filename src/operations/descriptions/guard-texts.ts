@@ -1,7 +1,5 @@
 /** What fields of guards and of the quarantine mean, by name, or by `<field around it>.<name>` where that decides. */
 export const GUARD_TEXTS: Readonly<Record<string, string>> = {
-  guards:
-    'What an event must keep to, asked before anything of it is applied, in this order: the value, the time since the event before, the sums, the total. Null or left out: nothing. Sent, they are replaced as a whole.',
   'admin_users_export.guards': 'How often guards of metrics stopped events of the user.',
   minValue: 'The smallest value of an event.',
   maxValue: 'The largest value of an event.',

@@ -16,7 +16,6 @@ const FIELDS: Readonly<Record<string, string>> = {
 
 /** What the fields of jobs mean, by operation and name. */
 export const JOB_TEXTS: Readonly<Record<string, string>> = {
-  'subject.kind': 'Of what kind it is.',
   'subject.id': 'Its ID.',
   'subject.name': 'Its name now; null: it has none.',
   'progress.done': 'Users, messages or events that are processed.',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Webhook, WebhookFilter } from '../../../src/domain/catalog.ts';
+import type { Webhook } from '../../../src/domain/catalog.ts';
+import type { WebhookFilter } from '../../../src/domain/schemas.ts';
 import { emptyCatalog } from '../../../src/domain/catalog.ts';
 import type { Notification, NotificationSubject } from '../../../src/domain/notification.ts';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
@@ -18,6 +19,8 @@ const webhook = (no: number, changes: Partial<Webhook>): Webhook => ({
   events: ['points.changed'],
   enabled: true,
   secretNo: 1,
+  header: null,
+  filter: null,
   ...changes,
 });
 

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pointsBoosts } from '../../../src/operations/application/points/boosts.ts';
-import { pointsLevels } from '../../../src/operations/application/points/levels.ts';
-import { pointsLevelSummary } from '../../../src/operations/application/points/level-summary.ts';
-import { usersPoints } from '../../../src/operations/application/users/points.ts';
-import { usersPointsBoosts } from '../../../src/operations/application/users/points-boosts.ts';
+import { pointsBoosts, pointsLevels, pointsLevelSummary } from '../../../src/operations/application/points.ts';
+import { usersPoints, usersPointsBoosts } from '../../../src/operations/application/users.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';

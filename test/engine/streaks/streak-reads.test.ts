@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/catalog.ts';
-import { streaksList } from '../../../src/operations/application/streaks/list.ts';
-import { usersStreak } from '../../../src/operations/application/users/streak.ts';
+import { streaksList } from '../../../src/operations/application/streaks.ts';
+import { usersStreak } from '../../../src/operations/application/users.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
 

@@ -49,7 +49,16 @@ export class DeliveryBed {
   async webhooksOf(tenantNo: number, urls: readonly string[]): Promise<string[]> {
     const { result } = await this.resources.edit(tenantNo, { who: 'test' }, (draft) =>
       urls.map(
-        (url) => draft.create('webhook', { name: url, url, events: ['points.changed'], enabled: true, secretNo: 1 }).id,
+        (url) =>
+          draft.create('webhook', {
+            name: url,
+            url,
+            events: ['points.changed'],
+            enabled: true,
+            secretNo: 1,
+            header: null,
+            filter: null,
+          }).id,
       ),
     );
     return result;

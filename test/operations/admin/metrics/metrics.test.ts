@@ -54,6 +54,31 @@ test('admin_metrics_create: good items go through with the defaults, bad ones ar
   expect([event.status, event.body.total]).toEqual([201, 3]);
 });
 
+test('a description is stored, shown, exported and cleared', async () => {
+  const item = { key: 'spoken', name: 'Spoken', description: 'Sentences said aloud.' };
+  const { body } = await laurel.admin.post(PATH, [item]);
+  const { id } = body.created[0];
+  expect((await laurel.admin.get(`${PATH}/${id}`)).body).toMatchObject(item);
+  const { metrics } = (await laurel.admin.get('/v1/configuration')).body;
+  expect(metrics.at(-1)).toMatchObject(item);
+  const { body: diff } = await laurel.admin.post('/v1/configuration/diff', {
+    metrics: metrics.map((metric: object) => ({ ...metric, description: undefined })),
+  });
+  expect(diff.changes).toEqual([
+    {
+      action: 'update',
+      kind: 'metric',
+      name: 'spoken',
+      fields: ['description'],
+      before: { description: item.description },
+      after: {},
+    },
+  ]);
+  await laurel.admin.patch(PATH, [{ id, description: null }]);
+  expect((await laurel.admin.get(`${PATH}/${id}`)).body).not.toHaveProperty('description');
+  await laurel.admin.delete(`${PATH}?ids=${id}`);
+});
+
 test.each(['post', 'patch'] as const)('%s: a body that is not an array of 1 to 100 is refused', async (method) => {
   const item = { id: NOBODY, key: 'a', name: 'a' };
   for (const body of [[], Array.from({ length: 101 }, () => item), item]) {

@@ -1,0 +1,43 @@
+import { useQuery } from '@tanstack/react-query';
+import { FORMS } from 'virtual:forms';
+// oxlint-disable-next-line no-restricted-imports -- types of what the build includes as data
+import type { FormField, FormKind } from '../../../src/domain/fields/form.ts';
+import { useToday } from '../api/clock.ts';
+import { achievementsQuery, attributesQuery, leaderboardsQuery, metricsQuery, pointsQuery } from '../api/queries.ts';
+import { byId, type Field } from './field.ts';
+
+/**
+ * The form of a kind of resource, in the order in which the server declares its fields.
+ * @param more what a screen adds to fields, by their names
+ */
+export function useForm(kind: FormKind, more: Readonly<Record<string, Partial<Field>>> = {}): Field[] {
+  const form: readonly FormField[] = FORMS[kind];
+  const filters = form.some(({ input }) => input === 'filter');
+  const uses = (...wanted: FormField['choices'][]): boolean =>
+    form.some(({ choices }) => choices !== undefined && wanted.includes(choices));
+  const attributes = useQuery({ ...attributesQuery, enabled: uses('user attribute', 'event attribute') }).data;
+  const achievements = useQuery({ ...achievementsQuery, enabled: uses('achievement') }).data;
+  const metrics = useQuery({ ...metricsQuery, enabled: filters || uses('metric') }).data;
+  const systems = useQuery({ ...pointsQuery, enabled: filters || uses('points system') }).data;
+  const leaderboards = useQuery({ ...leaderboardsQuery, enabled: filters }).data;
+  const today = useToday();
+  const choices = {
+    metric: metrics,
+    achievement: achievements,
+    'points system': systems,
+    'user attribute': attributes?.filter(({ type }) => type === 'user'),
+    'event attribute': attributes?.filter(({ type }) => type === 'event'),
+  };
+  const lists = [
+    { name: 'metricIds', label: 'Achievements of the metrics', options: byId(metrics) },
+    { name: 'leaderboardIds', label: 'The leaderboards', options: byId(leaderboards) },
+    { name: 'pointsSystemIds', label: 'The points systems', options: byId(systems) },
+  ];
+  return form.map(({ choices: of, ...field }) => ({
+    ...field,
+    ...(of !== undefined && { options: byId(choices[of]) }),
+    ...(field.input === 'filter' && { lists }),
+    ...(field.input === 'day' && field.initial === 'today' && { initial: today }),
+    ...more[field.name],
+  }));
+}

@@ -1,0 +1,44 @@
+import { Type, type TSchema } from 'typebox';
+import { AttributeValue, Nullable } from '../schemas.ts';
+import { TODAY, type ConfiguredCondition, type Field, type Fields } from './field.ts';
+import { described, isNeeded } from './wire.ts';
+
+// Resources in the configuration document. They refer to one another by key.
+
+const Condition = Type.Object({ key: Type.String(), value: AttributeValue });
+
+const BOUND = /^(?:exclusive)?m(?:in|ax)imum$/i;
+
+/** The rules check the bounds of numbers: their messages say which resource of the document is wrong. */
+export function withoutBounds<T extends TSchema>(schema: T): T {
+  const { anyOf } = schema as { anyOf?: TSchema[] };
+  const kept = Object.entries(schema).filter(([name]) => !BOUND.test(name));
+  return { ...Object.fromEntries(kept), ...(anyOf && { anyOf: anyOf.map(withoutBounds) }) } as unknown as T;
+}
+
+function schemaOf(one: Field): TSchema {
+  if (one.conditionsOn !== undefined) return described(Type.Unsafe<ConfiguredCondition[]>(Type.Array(Condition)), one);
+  const schema = one.clearable ? Nullable(withoutBounds(one.schema)) : withoutBounds(one.schema);
+  const hasDefault = one.default !== null && one.default !== undefined && one.default !== TODAY;
+  return described(hasDefault ? ({ ...schema, default: one.default } as TSchema) : schema, one);
+}
+
+/**
+ * A field's names in the document. Achievements are named by key, or by name if they have no key, or by ID if they have no key and
+ * their name is not unique.
+ */
+export function documentNames(name: string, { refersTo }: Field): string[] {
+  if (refersTo === undefined || refersTo === 'user attribute') return [name];
+  const named = refersTo === 'achievement' ? ['Key', 'Name', 'Id'] : ['Key'];
+  return named.map((by) => name.replace('Id', by));
+}
+
+/** The fields of a resource in the document. */
+export const documentFields = (fields: Fields): Record<string, TSchema> =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, one]): [string, TSchema][] => {
+      if (one.refersTo === undefined) return [[name, isNeeded(one) ? schemaOf(one) : Type.Optional(schemaOf(one))]];
+      const schema = Type.Optional(Array.isArray(one.default) ? Type.Array(Type.String()) : Type.String());
+      return documentNames(name, one).map((its) => [its, schema]);
+    }),
+  );

@@ -1,0 +1,190 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid } from '../schemas.ts';
+
+/**
+ * Fields of resources. Each field is declared once, in the other files of this folder. Requests, answers, the stored form, the
+ * configuration document, the texts of the OpenAPI documents and the console's forms all derive from that declaration.
+ */
+
+/** Holds if another field of the resource has one of these values; with none named, if it has any value. */
+export interface When {
+  readonly field: string;
+  readonly is: readonly string[];
+  /** What messages call resources for which it holds; by default `trigger 'metric'`. */
+  readonly called?: string;
+}
+
+/** What the IDs in a field name. The document names the same resources by key. */
+export type Referred = 'metric' | 'points system' | 'achievement' | 'user attribute';
+
+export interface Field {
+  /** A value in requests and answers. */
+  readonly schema: TSchema;
+  /** Name in the console. */
+  readonly label: string;
+  /** What the field means, for the OpenAPI documents. */
+  readonly description: string;
+  readonly example?: unknown;
+  /** A new resource must have a value; a condition: only then. */
+  readonly required?: true | When;
+  /** Only a new resource can have a value: it never changes. */
+  readonly fixed?: true;
+  /** Only an existing resource can have a value. */
+  readonly onlyChanged?: true;
+  /** Other resources cannot have a value. */
+  readonly when?: When;
+  /** `null` in a request removes the value. Elsewhere `null` means that the field was not sent. */
+  readonly clearable?: true;
+  /** Stored if a new resource has no value. */
+  readonly default?: unknown;
+  /** Stored instead of `default` if `when` holds. */
+  readonly defaultWhen?: unknown;
+  /** What answers show if there is no value: nothing, or an empty text. By default `null` if it is clearable, otherwise nothing. */
+  readonly ifUnset?: 'omitted' | 'empty';
+  /** Laurel's own: other servers of the contract do not have the field. */
+  readonly addition?: true;
+  readonly refersTo?: Referred;
+  /** The value is a list of conditions on attributes of this type. */
+  readonly conditionsOn?: 'user' | 'event';
+  /** Name of the stored field, if it differs. */
+  readonly stored?: 'badgeUrl';
+  /** Brings a value into its stored form. */
+  readonly normalise?: (value: never) => unknown;
+  readonly form?: FormOptions;
+}
+
+/** How the console's form shows a field, where that does not follow from its schema. */
+export interface FormOptions {
+  /** A sentence below the input. */
+  readonly hint?: string;
+  /** Value in the form of a new resource; by default the field's default. */
+  readonly initial?: unknown;
+  /** What the values of an enumeration are called; by default as in the schema. */
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+
+/** Declares a field. */
+export const field = <S extends TSchema, const O extends Omit<Field, 'schema'>>(
+  schema: S,
+  options: O,
+): { schema: S } & O => ({ schema, ...options });
+
+/** Default of a day: the UTC day on which the resource is created. */
+export const TODAY = 'today';
+
+export const only = (name: string, ...is: string[]): When => ({ field: name, is });
+
+export const applies = (when: When | undefined, values: object): boolean => {
+  if (when === undefined) return true;
+  const value = (values as Record<string, unknown>)[when.field];
+  return when.is.length === 0 ? value !== null && value !== undefined : when.is.includes(value as string);
+};
+
+// Fields that several kinds have.
+
+export const NAME = field(ResourceName, {
+  label: 'Name',
+  description: 'Name for people.',
+  example: 'Flashcards flipped',
+  required: true,
+});
+
+export const KEY = field(Type.String({ pattern: KEY_PATTERN, minLength: 1, maxLength: 255 }), {
+  label: 'Key',
+  description: 'Key of the resource.',
+  example: 'flashcards-flipped',
+  required: true,
+});
+
+export const DESCRIPTION = field(Description, {
+  label: 'Description',
+  description: 'A text for people.',
+  default: null,
+});
+
+export const BADGE = field(Badge, {
+  label: 'Badge',
+  description: 'The badge; null: none.',
+  stored: 'badgeUrl',
+  clearable: true,
+  default: null,
+  form: { hint: 'The address of a picture; over https it is shown here' },
+});
+
+/** A reference to a metric. */
+export const METRIC_ID = field(Uuid, {
+  label: 'Metric',
+  description: 'ID of the metric.',
+  default: null,
+  refersTo: 'metric',
+});
+
+export const STREAK_LENGTH = field(Type.Integer({ minimum: 1 }), {
+  label: 'Length of the streak',
+  description: 'Length of the streak that is needed.',
+  default: null,
+  required: true,
+});
+
+export const USER_CONDITIONS = field(Type.Array(AttributeCondition), {
+  label: 'Only users whose',
+  description: 'User attributes and the values that they must have.',
+  conditionsOn: 'user',
+  clearable: true,
+  default: [],
+});
+
+export const EVENT_CONDITIONS = field(Type.Array(AttributeCondition), {
+  label: 'Only events whose',
+  description: 'Event attributes and the values that they must have.',
+  conditionsOn: 'event',
+  clearable: true,
+  default: [],
+});
+
+// Types.
+
+type StoredName<N, F> = F extends { stored: infer Name extends string } ? Name : N;
+type Value<F extends Field> = F extends { stored: 'badgeUrl' } ? string : Static<F['schema']>;
+type Null<F> = F extends { default: null }
+  ? null
+  : F extends { clearable: true; conditionsOn?: undefined }
+    ? null
+    : never;
+
+/** The stored form of a resource's configurable fields. */
+export type Stored<D extends Fields> = { -readonly [N in keyof D as StoredName<N, D[N]>]: Value<D[N]> | Null<D[N]> };
+
+/** A request that creates a resource. */
+export type Created<D extends Fields> = { [N in Needed<D>]: Static<D[N]['schema']> } & {
+  [N in Exclude<keyof D, Needed<D>>]?: Static<D[N]['schema']> | (D[N] extends { clearable: true } ? null : never);
+};
+
+/** A condition in the document: an attribute's key and its required value. */
+export interface ConfiguredCondition {
+  key: string;
+  value: string;
+}
+
+type DocumentName<N, F> = F extends { refersTo: 'achievement' }
+  ? N extends `achievementId${infer S}`
+    ? `achievement${'Id' | 'Key' | 'Name'}${S}`
+    : never
+  : F extends { refersTo: 'metric' | 'points system' }
+    ? N extends `${infer Noun}Id`
+      ? `${Noun}Key`
+      : never
+    : N;
+type DocumentValue<F extends Field> = F extends { conditionsOn: string } ? ConfiguredCondition[] : Static<F['schema']>;
+type Needed<D extends Fields> = {
+  [N in keyof D]: D[N] extends { required: true; when?: undefined } ? N : never;
+}[keyof D];
+
+/** A resource in the configuration document. */
+export type Configured<D extends Fields> = {
+  -readonly [N in Needed<D> as DocumentName<N, D[N]>]: DocumentValue<D[N]>;
+} & {
+  -readonly [N in Exclude<keyof D, Needed<D>> as DocumentName<N, D[N]>]?: DocumentValue<D[N]> | Null<D[N]>;
+};

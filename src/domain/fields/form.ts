@@ -1,0 +1,120 @@
+import type { TSchema } from 'typebox';
+import { LISTS, type Kind } from '../kinds.ts';
+import { Badge, Description, TIME_OF_DAY_PATTERN, WebhookFilter } from '../schemas.ts';
+import { MetricGuards } from '../guards.ts';
+import type { Field, Fields, When } from './field.ts';
+import { ADMIN_KEY, APPLICATION_KEY, TENANT } from './organisation.ts';
+import { FIELDS } from './kinds.ts';
+
+// The console's forms, from the declarations of fields. The console's build includes them as plain data.
+
+export type Input =
+  | 'text'
+  | 'area'
+  | 'number'
+  | 'day'
+  | 'time'
+  | 'moment'
+  | 'choice'
+  | 'many'
+  | 'yes'
+  | 'conditions'
+  | 'guards'
+  | 'picture'
+  | 'filter';
+
+/** Resources that a field offers to choose from. */
+export type Choices = 'metric' | 'achievement' | 'points system' | 'user attribute' | 'event attribute';
+
+export interface FormField {
+  name: string;
+  label: string;
+  hint?: string;
+  input: Input;
+  /** Of a choice, or of many: the values of an enumeration. */
+  options?: { value: string; text: string }[];
+  /** Of a choice, of many, or of conditions: the resources that the values name. */
+  choices?: Choices;
+  /** Value in the form of a new resource; `'today'` for a day: the present one. */
+  initial?: unknown;
+  required?: true | When;
+  /** `null` removes the value. */
+  clearable?: true;
+  /** It cannot be changed later. */
+  fixed?: true;
+  /** Only an existing resource can have a value. */
+  onlyChanged?: true;
+  /** Shown and sent only then. */
+  when?: When;
+}
+
+export type FormKind = Kind | 'admin_key' | 'application_key' | 'tenant';
+
+const INPUTS = new Map<TSchema, Input>([
+  [Badge, 'picture'],
+  [Description, 'area'],
+  [MetricGuards, 'guards'],
+  [WebhookFilter, 'filter'],
+]);
+
+const FORMATS: Readonly<Record<string, Input>> = { date: 'day', 'date-time': 'moment' };
+
+function inputOf({ schema, conditionsOn, refersTo }: Field): Input {
+  const {
+    type,
+    format = '',
+    pattern,
+    enum: values,
+  } = schema as {
+    type?: string;
+    format?: string;
+    pattern?: string;
+    enum?: string[];
+  };
+  if (conditionsOn !== undefined) return 'conditions';
+  if (type === 'array') return 'many';
+  if (values !== undefined || refersTo !== undefined) return 'choice';
+  if (type === 'boolean') return 'yes';
+  if (type === 'number' || type === 'integer') return 'number';
+  if (pattern === TIME_OF_DAY_PATTERN) return 'time';
+  return INPUTS.get(schema) ?? FORMATS[format] ?? 'text';
+}
+
+function choicesOf({ conditionsOn, refersTo }: Field): Choices | undefined {
+  return conditionsOn === undefined ? refersTo : `${conditionsOn} attribute`;
+}
+
+function formField(name: string, one: Field): FormField {
+  const { schema, form = {}, label, required, fixed, onlyChanged, clearable, when } = one;
+  const { enum: values, items } = schema as { enum?: string[]; items?: { enum?: string[] } };
+  const choices = choicesOf(one);
+  const options = (values ?? items?.enum)?.map((value) => ({ value, text: form.options?.[value] ?? value }));
+  const initial = form.initial ?? one.defaultWhen ?? one.default ?? undefined;
+  // A field with a default always has a value.
+  const hasDefault = one.defaultWhen !== undefined || (typeof one.default === 'string' && one.default !== '');
+  const isNeeded = required ?? (hasDefault && !clearable);
+  return {
+    name,
+    label,
+    input: inputOf(one),
+    ...(form.hint !== undefined && { hint: form.hint }),
+    ...(options !== undefined && { options }),
+    ...(choices !== undefined && { choices }),
+    ...(initial !== undefined && { initial }),
+    ...(isNeeded !== false && { required: isNeeded }),
+    ...(clearable && { clearable }),
+    ...(fixed && { fixed }),
+    ...(onlyChanged && { onlyChanged }),
+    ...(when !== undefined && { when }),
+  };
+}
+
+const formOf = (fields: Fields): FormField[] => Object.entries(fields).map(([name, one]) => formField(name, one));
+
+/** The fields of every form. */
+export const FORMS = Object.fromEntries([
+  ...(Object.keys(LISTS) as Kind[]).map((kind) => [kind, formOf(FIELDS[kind])] as const),
+  ['admin_key', formOf(ADMIN_KEY)],
+  ['application_key', formOf(APPLICATION_KEY)],
+  ['tenant', formOf(TENANT)],
+]) as Record<FormKind, FormField[]>;

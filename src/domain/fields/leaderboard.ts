@@ -1,0 +1,97 @@
+import { Type } from 'typebox';
+import { LocalDate, PARTICIPANTS, TimeOfDay, Uuid } from '../schemas.ts';
+import { DESCRIPTION, field, KEY, METRIC_ID, NAME, only, TODAY } from './field.ts';
+
+/** Leaderboards of streaks have one run without an end. */
+const HAS_RUNS = only('rankBy', 'metric', 'points');
+
+export const LEADERBOARD = {
+  name: NAME,
+  key: KEY,
+  description: DESCRIPTION,
+  rankBy: field(Type.Enum(['metric', 'streak', 'points']), {
+    label: 'Rank users by',
+    description: 'What the board ranks by.',
+    required: true,
+    form: { initial: 'metric' },
+  }),
+  metricId: { ...METRIC_ID, required: true, when: only('rankBy', 'metric') },
+  pointsSystemId: field(Uuid, {
+    label: 'Points system',
+    description: 'ID of the points system.',
+    default: null,
+    required: true,
+    when: only('rankBy', 'points'),
+    refersTo: 'points system',
+  }),
+  maxParticipants: field(Type.Integer({ minimum: 1, maximum: PARTICIPANTS.most }), {
+    label: 'Places',
+    description: 'How many places the board has; null: any number.',
+    clearable: true,
+    default: PARTICIPANTS.byDefault,
+    form: { hint: 'Empty: everybody with a score has one' },
+  }),
+  start: field(LocalDate, {
+    label: 'First day',
+    description: 'The first day. Of a new board without it: the present UTC day.',
+    default: TODAY,
+  }),
+  end: field(LocalDate, {
+    label: 'Last day',
+    description: 'The last day; null: it has none.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    form: { hint: 'Empty: without an end' },
+  }),
+  startTime: field(TimeOfDay, {
+    label: 'From',
+    description: 'Local time of day from which events count; null: all day.',
+    example: '08:00',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    form: { hint: 'The local time of day from which events count; empty: all day' },
+  }),
+  endTime: field(TimeOfDay, {
+    label: 'Until',
+    description: 'Local time of day from which events no longer count; null: all day.',
+    example: '20:00',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    form: { hint: 'The local time of day from which events no longer count; empty: all day' },
+  }),
+  runUnit: field(Type.Enum(['day', 'month', 'year']), {
+    label: 'Runs are counted in',
+    description: 'Unit of a run’s length; null: one run for ever.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    when: HAS_RUNS,
+    form: {
+      hint: 'Leave empty for one run without an end',
+      options: { day: 'days', month: 'months', year: 'years' },
+    },
+  }),
+  runInterval: field(Type.Integer({ minimum: 1 }), {
+    label: 'Length of a run',
+    description: 'Length of a run in `runUnit`s.',
+    default: null,
+    defaultWhen: 1,
+    required: true,
+    when: { ...only('runUnit'), called: 'boards with a runUnit' },
+  }),
+  breakdownAttributes: field(Type.Array(Uuid), {
+    label: 'A board of its own for each',
+    description: 'User attributes by whose values the board is divided, a ranking for each combination.',
+    default: [],
+    refersTo: 'user attribute',
+  }),
+  status: field(Type.Enum(['inactive', 'active', 'scheduled', 'finished']), {
+    label: 'Status',
+    description: 'An inactive board has no ranking. The clock moves the others from scheduled to active to finished.',
+    default: 'inactive',
+    form: { initial: 'active' },
+  }),
+} as const;

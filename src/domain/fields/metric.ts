@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import { MetricGuards } from '../guards.ts';
+import { Units } from '../schemas.ts';
+import { DESCRIPTION, field, KEY, NAME } from './field.ts';
+
+export const METRIC = {
+  name: NAME,
+  key: { ...KEY, fixed: true, form: { hint: 'Events name the metric by it' } },
+  description: {
+    ...DESCRIPTION,
+    description: 'What the metric counts and when events are sent, for your team; null: none. Users do not see it.',
+    clearable: true,
+    ifUnset: 'omitted',
+    addition: true,
+  },
+  unitType: field(Type.Enum(['number', 'currency']), {
+    label: 'Unit',
+    description: 'Whether the metric counts a number or money.',
+    default: 'number',
+  }),
+  units: field(Units, {
+    label: 'Units',
+    description: 'What the metric counts, for people; of money the currency.',
+    example: 'cards',
+    default: '',
+    form: { hint: 'Such as minutes, or EUR' },
+  }),
+  guards: field(MetricGuards, {
+    label: 'Guards',
+    description:
+      'Limits for the events of each user. They are checked before anything of an event is applied, in this order: the value, the time ' +
+      'since the previous event, the sums, the total. A request replaces all guards; null or an empty object: none.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    normalise: (guards: MetricGuards) => (Object.keys(guards).length === 0 ? null : guards),
+    form: {
+      hint: 'Limits for each user. They are checked before anything of an event is applied; what equals a limit is allowed.',
+    },
+  }),
+} as const;

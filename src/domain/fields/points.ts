@@ -1,0 +1,147 @@
+import { Type } from 'typebox';
+import { LocalDate, Uuid } from '../schemas.ts';
+import { UserId } from '../user.ts';
+import {
+  BADGE,
+  DESCRIPTION,
+  EVENT_CONDITIONS,
+  field,
+  KEY,
+  METRIC_ID,
+  NAME,
+  only,
+  STREAK_LENGTH,
+  TODAY,
+  USER_CONDITIONS,
+} from './field.ts';
+
+export const POINTS_SYSTEM = {
+  name: NAME,
+  key: { ...KEY, fixed: true },
+  description: { ...DESCRIPTION, ifUnset: 'empty' },
+  badge: BADGE,
+  maxPoints: field(Type.Integer({ minimum: 1 }), {
+    label: 'Most points of a user',
+    description: 'The most points that a user can have; null: any number.',
+    clearable: true,
+    default: null,
+    form: { hint: 'Empty: any number' },
+  }),
+} as const;
+
+export const POINTS_LEVEL = {
+  name: NAME,
+  key: { ...KEY, fixed: true },
+  points: field(Type.Integer({ minimum: 0 }), {
+    label: 'From so many points',
+    description: 'Points from which on a user has the level.',
+    required: true,
+  }),
+  description: { ...DESCRIPTION, default: '' },
+  badge: BADGE,
+} as const;
+
+export const POINTS_TRIGGER = {
+  type: field(Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']), {
+    label: 'Type',
+    description: 'What gives the points.',
+    required: true,
+    form: { initial: 'metric', options: { user_creation: 'user creation' } },
+  }),
+  points: field(Type.Integer(), {
+    label: 'Points',
+    description: 'Points that a user gets, or loses if it is below 0.',
+    example: 10,
+    required: true,
+    form: { hint: 'Below 0 takes them away' },
+  }),
+  metricId: { ...METRIC_ID, required: true, when: only('type', 'metric') },
+  metricThreshold: field(Type.Integer({ minimum: 1 }), {
+    label: 'For every',
+    description: 'Points are given for each multiple of it that the total newly crosses.',
+    default: null,
+    required: true,
+    when: only('type', 'metric'),
+  }),
+  achievementId: field(Uuid, {
+    label: 'Achievement',
+    description: 'ID of the achievement.',
+    default: null,
+    required: true,
+    when: only('type', 'achievement'),
+    refersTo: 'achievement',
+  }),
+  streakLength: {
+    ...STREAK_LENGTH,
+    label: 'For every streak of',
+    description: 'Points are given for each multiple of this length that the streak reaches.',
+    when: only('type', 'streak'),
+  },
+  timeInterval: field(Type.Integer({ minimum: 1 }), {
+    label: 'Every',
+    description: 'How many `timeUnit`s lie between two payments.',
+    default: null,
+    required: true,
+    when: only('type', 'time'),
+  }),
+  timeUnit: field(Type.Enum(['hours', 'days']), {
+    label: 'Unit',
+    description: 'Unit of time between two payments.',
+    default: null,
+    required: true,
+    when: only('type', 'time'),
+    form: { initial: 'days' },
+  }),
+  userAttributes: USER_CONDITIONS,
+  eventAttributes: { ...EVENT_CONDITIONS, when: only('type', 'metric') },
+  blockIfOutOfPoints: field(Type.Boolean(), {
+    label: 'Refuse events that the user cannot pay',
+    description: 'Whether an event is refused whose deduction would take the points below zero.',
+    default: false,
+  }),
+  status: field(Type.Enum(['active', 'inactive']), {
+    label: 'Status',
+    description: 'An inactive trigger has no effect.',
+    default: 'inactive',
+    form: { initial: 'active' },
+  }),
+} as const;
+
+export const POINTS_BOOST = {
+  name: NAME,
+  multiplier: field(Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 100 }), {
+    label: 'Multiplier',
+    description: 'What awards are multiplied by.',
+    example: 1.5,
+    required: true,
+    form: { initial: 2 },
+  }),
+  start: field(LocalDate, {
+    label: 'First day',
+    description: 'The first day.',
+    required: true,
+    form: { initial: TODAY },
+  }),
+  end: field(LocalDate, {
+    label: 'Last day',
+    description: 'The last day; null: it has none.',
+    clearable: true,
+    default: null,
+    form: { hint: 'Empty: without an end' },
+  }),
+  rounding: field(Type.Enum(['down', 'up', 'nearest']), {
+    label: 'Fractions are rounded',
+    description: 'How multiplied points are made whole.',
+    default: 'down',
+  }),
+  userId: field(UserId, {
+    label: 'Only for the user',
+    description: 'Your own ID of the only user that the boost is for; null: it is for every user.',
+    example: '18',
+    fixed: true,
+    clearable: true,
+    default: null,
+    form: { hint: 'An ID; empty: for everybody' },
+  }),
+  userAttributes: USER_CONDITIONS,
+} as const;

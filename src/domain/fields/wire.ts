@@ -1,0 +1,119 @@
+import { Type, type TSchema } from 'typebox';
+import { Nullable, type AttributeCondition, type Badge } from '../schemas.ts';
+import { applies, TODAY, type Field, type Fields } from './field.ts';
+
+// Requests and answers of the Admin API, from the declarations of fields.
+
+type Values = Record<string, unknown>;
+
+/** A field's schema with its texts. */
+export const described = (schema: TSchema, { description, example }: Field): TSchema => ({
+  ...schema,
+  description,
+  ...(example !== undefined && { examples: [example] }),
+});
+
+const sentSchema = (one: Field): TSchema => described(one.clearable ? Nullable(one.schema) : one.schema, one);
+
+/** Whether a request that creates the resource must have the field, regardless of its other fields. */
+export const isNeeded = ({ required, when }: Field): boolean => required === true && when === undefined;
+
+/** Maps each field to its schema; fields without one are left out. */
+export const schemasOf = (fields: Fields, schemaOf: (field: Field, name: string) => TSchema | null) =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, one]): [string, TSchema][] => {
+      const schema = schemaOf(one, name);
+      return schema === null ? [] : [[name, schema]];
+    }),
+  );
+
+/** The fields of a request that creates a resource. */
+export const createdFields = (fields: Fields): Record<string, TSchema> =>
+  schemasOf(fields, (one) => {
+    if (one.onlyChanged) return null;
+    return isNeeded(one) ? sentSchema(one) : Type.Optional(sentSchema(one));
+  });
+
+/** The fields of a request that changes a resource, besides its ID. */
+export const changedFields = (fields: Fields): Record<string, TSchema> =>
+  schemasOf(fields, (one) => (one.fixed ? null : Type.Optional(sentSchema(one))));
+
+/** The fields of an answer. */
+export const answeredFields = (fields: Fields): Record<string, TSchema> =>
+  schemasOf(fields, (one) => {
+    const schema = described(isShownAsNull(one) ? Nullable(one.schema) : one.schema, one);
+    const isAlwaysShown = isShownAsNull(one) || !canBeUnset(one) || one.ifUnset === 'empty';
+    return isAlwaysShown && one.when === undefined ? schema : Type.Optional(schema);
+  });
+
+const canBeUnset = (one: Field): boolean =>
+  one.default === null || (one.clearable === true && !Array.isArray(one.default));
+const isShownAsNull = (one: Field): boolean => canBeUnset(one) && one.clearable === true && one.ifUnset === undefined;
+
+/** Name of a field's stored form. */
+export const storedName = (name: string, { stored }: Field): string => stored ?? name;
+
+// UUIDs are stored in lower case.
+const lowerCase = (id: string): string => id.toLowerCase();
+
+/** The stored form of a value of a request. */
+function toStored(one: Field, value: unknown): unknown {
+  if (value === null) return Array.isArray(one.default) ? one.default : null;
+  if (one.normalise !== undefined) return one.normalise(value as never);
+  if (one.stored === 'badgeUrl') return (value as Badge).url;
+  if (one.conditionsOn !== undefined)
+    return (value as AttributeCondition[]).map(({ attributeId, attributeValue }) => ({
+      attributeId: lowerCase(attributeId),
+      attributeValue,
+    }));
+  if (one.refersTo === undefined) return value;
+  return Array.isArray(value) ? value.map(lowerCase) : lowerCase(value as string);
+}
+
+/** The stored form of the fields that a request has. */
+export const storedFrom = (fields: Fields, item: object): Values =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, one]) => {
+      const value = Object.hasOwn(item, name) ? (item as Values)[name] : undefined;
+      return value === undefined ? [] : [[storedName(name, one), toStored(one, value)]];
+    }),
+  );
+
+/**
+ * The stored form of a new resource: the given fields, and the defaults of the others.
+ * @param today `YYYY-MM-DD`
+ */
+export function withDefaults(fields: Fields, given: object, today: string): Values {
+  const all: Values = { ...given };
+  for (const [name, one] of Object.entries(fields)) {
+    const at = storedName(name, one);
+    if (!Object.hasOwn(all, at)) all[at] = one.default === TODAY ? today : (one.default ?? null);
+    if (one.defaultWhen !== undefined && applies(one.when, all)) all[at] ??= one.defaultWhen;
+  }
+  return all;
+}
+
+/** The stored form of a changed resource. Fields that no longer apply lose their value, unless the request has one. */
+export function withChanges(fields: Fields, current: object, sent: object): Values {
+  const all: Values = { ...current, ...sent };
+  for (const [name, one] of Object.entries(fields)) {
+    const at = storedName(name, one);
+    if (one.when === undefined || Object.hasOwn(sent, at)) continue;
+    if (!applies(one.when, all)) all[at] = one.default ?? null;
+    else if (one.defaultWhen !== undefined) all[at] ??= one.defaultWhen;
+  }
+  return all;
+}
+
+/** A stored resource's fields as answers show them. */
+export function answerFrom(fields: Fields, resource: object): Values {
+  const answer: Values = {};
+  for (const [name, one] of Object.entries(fields)) {
+    const value = (resource as Values)[storedName(name, one)] ?? null;
+    if (!applies(one.when, resource)) continue;
+    if (value !== null) answer[name] = one.stored === 'badgeUrl' ? { url: value } : value;
+    else if (one.ifUnset === 'empty') answer[name] = '';
+    else if (isShownAsNull(one)) answer[name] = null;
+  }
+  return answer;
+}

@@ -1,0 +1,54 @@
+import { Type } from 'typebox';
+import { MOST } from '../../catalog/event-work.ts';
+import { Nullable, Uuid } from '../../domain/schemas.ts';
+import { UserId } from '../../domain/user.ts';
+import { AppError } from '../../errors.ts';
+import { operation } from '../operation.ts';
+import { previewOf } from '../resource-edit.ts';
+import { adminResource } from '../resource.ts';
+
+export const achievements = adminResource({
+  kind: 'achievement',
+  noun: 'achievement',
+  limits: `At most ${MOST.achievement} of one metric, and ${MOST.achievement} of each other trigger but \`api\`, are active at a time.`,
+  id: 'admin_achievements',
+  path: '/v1/achievements',
+});
+
+/** What it is called does not matter yet. */
+const UNNAMED = { name: 'A new achievement' };
+const Achievement = Type.Object({ ...achievements.update.properties, id: Type.Optional(Uuid) });
+
+export const adminAchievementsPreview = operation({
+  id: 'admin_achievements_preview',
+  surface: 'admin',
+  keyScopes: ['read'],
+  audited: false,
+  method: 'post',
+  path: '/v1/achievements/preview',
+  summary: 'How many users would hold an achievement if it were active now, by what they have done until now',
+  description:
+    'The body is that of a new achievement, of which nothing is stored; with an `id` it is what would be changed of that one, and who ' +
+    'holds it already counts too. Of more than 10,000 users a random sample is looked at, for 3 seconds at most. What triggers of points ' +
+    'would charge is not looked at.',
+  body: Achievement,
+  knownFields: Type.Object({ ...achievements.known.properties }),
+  responses: {
+    200: Type.Object({
+      users: Nullable(Type.Integer()),
+      of: Type.Integer(),
+      figure: Type.Enum(['exact', 'estimate', 'atLeast']),
+      examined: Type.Integer(),
+      sample: Type.Array(UserId),
+      reason: Nullable(Type.String()),
+    }),
+  },
+  handle: async ({ resources, achievementPreview }, { tenant, body }) => {
+    const { id, trigger } = body as { id?: string; trigger?: string };
+    if (id === undefined && trigger === undefined)
+      throw new AppError('invalid', 'trigger is required for a new achievement');
+    const item = { ...(id === undefined && UNNAMED), ...body };
+    const { catalog, previewed } = await previewOf(resources, { tenantNo: tenant.no, resource: achievements, item });
+    return { status: 200, body: await achievementPreview.of(catalog, previewed) };
+  },
+});

@@ -1,0 +1,56 @@
+import { Type } from 'typebox';
+import { Paging } from '../../domain/admin.ts';
+import { Nullable, Uuid } from '../../domain/schemas.ts';
+import { UserId } from '../../domain/user.ts';
+import { AUDIT_ACTIONS } from '../../postgres/audit/write-audit.ts';
+import { operation } from '../operation.ts';
+
+const AuditEntry = Type.Object({
+  at: Type.String({ format: 'date-time' }),
+  /** The readable part of the key that asked for it; `first start` for what Laurel set up itself. */
+  who: Type.String(),
+  /** Where the request came from, and the ID in its `X-Request-Id`. */
+  address: Nullable(Type.String()),
+  requestId: Nullable(Type.String()),
+  action: Type.Enum([...AUDIT_ACTIONS]),
+  kind: Type.String(),
+  resourceId: Nullable(Type.String()),
+  /** The resource's key or name at that time. */
+  name: Nullable(Type.String()),
+  /** The user it is about. */
+  userId: Nullable(Type.String()),
+  /** Version of the catalog that this made. */
+  version: Nullable(Type.Integer()),
+  /** Of an update: what the changed fields were and are. */
+  before: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  after: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+});
+
+export const adminAuditLogList = operation({
+  id: 'admin_audit_log_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/audit-log',
+  summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; youngest first",
+  query: Type.Object({
+    ...Paging.properties,
+    kind: Type.Optional(Type.String({ maxLength: 64 })),
+    resourceId: Type.Optional(Uuid),
+    who: Type.Optional(Type.String({ maxLength: 64 })),
+    userId: Type.Optional(UserId),
+  }),
+  responses: { 200: Type.Array(AuditEntry) },
+  handle: async ({ audit }, { tenant, caller, query }) => ({
+    status: 200,
+    // A key of one tenant sees nothing of the organisation's.
+    body: (await audit.read({ ...query, tenantNo: tenant.no, onlyTenant: caller.tenantNo !== null })).map(
+      ({ at, id, before, after, ...entry }) => ({
+        at: at.toISOString(),
+        ...entry,
+        resourceId: id,
+        ...(before !== null && { before }),
+        ...(after !== null && { after }),
+      }),
+    ),
+  }),
+});

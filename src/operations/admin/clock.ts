@@ -1,0 +1,56 @@
+import { ClockTime } from '../../domain/clock.ts';
+import { AppError } from '../../errors.ts';
+import { operation } from '../operation.ts';
+
+export const adminClockGet = operation({
+  id: 'admin_clock_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/clock',
+  summary: 'The time as everything here sees it',
+  scope: 'organisation',
+  onlyWith: 'testClock',
+  responses: { 200: ClockTime },
+  handle: async ({ clock }) => ({ status: 200, body: { now: new Date(clock.now()).toISOString() } }),
+});
+
+/** Beyond it the work due until then (boards, midnights) takes minutes, and dates have five-figure years at the end. */
+const LATEST_MS = Date.UTC(3000, 0, 1);
+
+export const adminClockPut = operation({
+  id: 'admin_clock_put',
+  surface: 'admin',
+  method: 'put',
+  path: '/v1/clock',
+  summary: 'Let time stand still at a later moment, and do all that falls due until then',
+  description:
+    'Events that were accepted before the call are stored first, whichever process accepted them, so that what they cause is ' +
+    'reported at the time at which they happened. 503 without a worker, or while events are not stored: the clock stays as it was.',
+  scope: 'organisation',
+  onlyWith: 'testClock',
+  body: ClockTime,
+  responses: { 200: ClockTime },
+  handle: async ({ testClock }, { by, body }) => {
+    const nowMs = Date.parse(body.now);
+    // A leap second is a date-time of the format, and none of a computer's.
+    if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
+    if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
+    await testClock!.set(nowMs, by);
+    return { status: 200, body: { now: new Date(nowMs).toISOString() } };
+  },
+});
+
+export const adminClockDelete = operation({
+  id: 'admin_clock_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/clock',
+  summary: 'Back to real time',
+  scope: 'organisation',
+  onlyWith: 'testClock',
+  responses: { 200: ClockTime },
+  handle: async ({ clock, testClock }, { by }) => {
+    await testClock!.release(by);
+    return { status: 200, body: { now: new Date(clock.now()).toISOString() } };
+  },
+});

@@ -1,0 +1,86 @@
+import { Type } from 'typebox';
+import { DeletedResources, Ids, Paging } from '../../domain/admin.ts';
+import { DeadLetter, type DeadLetter as Answer, ShownDeadLetter } from '../../domain/dead-letters.ts';
+import { Uuid } from '../../domain/schemas.ts';
+import { readableEntry } from '../../engine/dead-letters/readable-entry.ts';
+import type { DeadLetter as StoredDeadLetter } from '../../postgres/dead-letters/letters.ts';
+import { deleteEach } from '../bulk.ts';
+import { operation } from '../operation.ts';
+
+/** A dead letter as it is answered. */
+const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): Answer => ({
+  id: letter.id,
+  shard: letter.shard,
+  position: letter.position,
+  tenantNo: letter.tenantNo,
+  status: letter.status,
+  reason: letter.reason,
+  parts: letter.parts,
+  tries: letter.tries,
+  created: created.toISOString(),
+  updated: updated.toISOString(),
+});
+
+// Of the organisation: an outbox is of many tenants, and of a damaged entry it may not be known whose it is.
+export const adminDeadLettersList = operation({
+  id: 'admin_dead_letters_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/dead-letters',
+  summary: 'Entries of the outbox that could not be stored, or not all of them, and were set aside; oldest first',
+  scope: 'organisation',
+  query: Type.Object({ ...Paging.properties, status: Type.Optional(Type.Enum(['waiting', 'stored'])) }),
+  responses: { 200: Type.Array(DeadLetter) },
+  handle: async ({ deadLetters }, { query }) => ({
+    status: 200,
+    body: (await deadLetters.list(query)).map(deadLetterAnswer),
+  }),
+});
+
+export const adminDeadLettersGet = operation({
+  id: 'admin_dead_letters_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/dead-letters/{id}',
+  summary: 'An entry that was set aside, with what it holds as far as it can be read, and its bytes',
+  scope: 'organisation',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: ShownDeadLetter },
+  handle: async ({ deadLetters }, { params }) => {
+    const { letter, fields } = await deadLetters.show(params.id);
+    return { status: 200, body: { ...deadLetterAnswer(letter), entry: fields && readableEntry(fields) } };
+  },
+});
+
+export const adminDeadLettersDelete = operation({
+  id: 'admin_dead_letters_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/dead-letters',
+  summary: 'Drop entries that were set aside: what is not stored of them is gone for good',
+  scope: 'organisation',
+  query: Ids,
+  responses: { 200: DeletedResources },
+  handle: async ({ deadLetters }, { by, query }) => ({
+    status: 200,
+    body: await deleteEach(query.ids, {
+      noun: 'dead letter',
+      work: (ids) => deadLetters.drop(ids, by),
+    }),
+  }),
+});
+
+export const adminDeadLettersRetry = operation({
+  id: 'admin_dead_letters_retry',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/dead-letters/{id}/retry',
+  summary: 'Store what is not stored of an entry that was set aside; `status` and `reason` say what became of it',
+  scope: 'organisation',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: DeadLetter },
+  handle: async ({ deadLetters }, { by, params }) => ({
+    status: 200,
+    body: deadLetterAnswer(await deadLetters.retry(params.id, by)),
+  }),
+});

@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+import { JOB_STATUSES } from '../../domain/job.ts';
+import { operation } from '../operation.ts';
+
+const Filling = Type.Object({
+  leaderboardId: Type.String({ format: 'uuid' }),
+  status: Type.Enum([...JOB_STATUSES]),
+  /** Users looked at so far, of how many (null before the beginning), and how many of them have a score by history. */
+  usersDone: Type.Integer(),
+  usersTotal: Type.Union([Type.Integer(), Type.Null()]),
+  scored: Type.Integer(),
+  requested: Type.String({ format: 'date-time' }),
+  finished: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+});
+
+export const adminLeaderboardFillingsList = operation({
+  id: 'admin_leaderboard_fillings_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/leaderboard-fillings',
+  summary: 'How far leaderboards that were switched on are filled from history',
+  responses: { 200: Type.Array(Filling) },
+  handle: async ({ boardFills }, { tenant }) => ({
+    status: 200,
+    body: (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
+      leaderboardId: subjectId!,
+      status,
+      usersDone: done,
+      usersTotal: total,
+      scored: result.scored ?? 0,
+      requested: requested.toISOString(),
+      finished: finished === null ? null : finished.toISOString(),
+    })),
+  }),
+});

@@ -1,0 +1,102 @@
+import { Type } from 'typebox';
+import { Recomputation, RecomputationDetails, RecomputationRequest } from '../../domain/recomputation.ts';
+import { Uuid } from '../../domain/schemas.ts';
+import { operation } from '../operation.ts';
+
+export const adminRecomputationsList = operation({
+  id: 'admin_recomputations_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/recomputations',
+  summary: 'The latest 100 recomputations, newest first',
+  responses: { 200: Type.Array(Recomputation) },
+  handle: async ({ catalogs, recomputations }, { tenant }) => ({
+    status: 200,
+    body: await recomputations.list(await catalogs.of(tenant.no)),
+  }),
+});
+
+export const adminRecomputationsGet = operation({
+  id: 'admin_recomputations_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/recomputations/{id}',
+  summary: 'A recomputation: how far it is, its figures, and some of its users',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: RecomputationDetails },
+  handle: async ({ catalogs, recomputations }, { tenant, params }) => ({
+    status: 200,
+    body: await recomputations.get(await catalogs.of(tenant.no), params.id),
+  }),
+});
+
+export const adminRecomputationsCreate = operation({
+  id: 'admin_recomputations_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/recomputations',
+  mayConflict: true,
+  summary: 'Compute again what users would have by the rules of now, from all of their history',
+  description: `A job plans, user by user, who would gain and lose what: \`achievements\` by their conditions of now, \`points\` by the
+triggers of now, for what happened \`since\` a day, \`boards\`: scores in runs that are not final, by all of history. Nothing is changed by that. The plan is shown by
+\`GET /v1/recomputations/{id}\`, and applied, exactly as it is, by \`POST …/apply\`, or at once with \`dryRun: false\`. Nobody has less
+afterwards, unless \`mayRevoke\` is true. Of a tenant one is under way at a time: otherwise the answer is 409 and names it.`,
+  body: RecomputationRequest,
+  knownFields: RecomputationRequest,
+  responses: { 202: Recomputation },
+  handle: async ({ catalogs, recomputations }, { tenant, by, body }) => ({
+    status: 202,
+    body: await recomputations.create(await catalogs.of(tenant.no), body, by),
+  }),
+});
+
+export const adminRecomputationsApply = operation({
+  id: 'admin_recomputations_apply',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/recomputations/{id}/apply',
+  mayConflict: true,
+  summary: 'Apply a plan, exactly as it was shown',
+  description: `Each user in one step, once, whatever crashes. Points are moved by the difference that was planned; an achievement that
+is no longer as it was planned from stays as it is. 409 where the recomputation is not planned, or another one was applied or
+reverted since.`,
+  params: Type.Object({ id: Uuid }),
+  responses: { 202: Recomputation },
+  handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
+    status: 202,
+    body: await recomputations.apply(await catalogs.of(tenant.no), params.id, by),
+  }),
+});
+
+export const adminRecomputationsCancel = operation({
+  id: 'admin_recomputations_cancel',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/recomputations/{id}/cancel',
+  mayConflict: true,
+  summary: 'End a recomputation that is planned, being planned, or being applied',
+  description: `What it has applied so far stays, and can be reverted. 409 where it is at rest.`,
+  params: Type.Object({ id: Uuid }),
+  responses: { 202: Recomputation },
+  handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
+    status: 202,
+    body: await recomputations.cancel(await catalogs.of(tenant.no), params.id, by),
+  }),
+});
+
+export const adminRecomputationsRevert = operation({
+  id: 'admin_recomputations_revert',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/recomputations/{id}/revert',
+  mayConflict: true,
+  summary: 'Take back all that a recomputation did',
+  description: `Points by compensating entries, never below 0; achievements that it completed go, those that it revoked come back as they
+were. 409 where nothing was applied.`,
+  params: Type.Object({ id: Uuid }),
+  responses: { 202: Recomputation },
+  handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
+    status: 202,
+    body: await recomputations.revert(await catalogs.of(tenant.no), params.id, by),
+  }),
+});

@@ -1,0 +1,189 @@
+import { Type } from 'typebox';
+import { type AdminIssue, Ids } from '../../domain/admin.ts';
+import type { Catalog } from '../../domain/catalog.ts';
+import {
+  AdminStreakPause,
+  CreatedStreakFreezes,
+  CreatedStreakPauses,
+  DeletedStreakPauses,
+  ResetStreaks,
+  RestoredStreaks,
+  StreakFreezeItem,
+  StreakPauseItem,
+  StreakUserItem,
+} from '../../domain/streak-admin.ts';
+import { StreakSettingsAnswer, StreakSettingsChanges } from '../../domain/streak-settings.ts';
+import { NothingDone } from '../../engine/streaks/streak-admin.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach, Warning } from '../bulk.ts';
+import { operation } from '../operation.ts';
+
+/** Works on the items of a bulk call one after another; what is no mistake becomes a warning. */
+async function oneByOne<Item, Done extends object>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Done | string | NothingDone>,
+): Promise<(Done | string | Warning)[]> {
+  const outcomes: (Done | string | Warning)[] = [];
+  for (const item of items) outcomes.push(toOutcome(await work(item)));
+  return outcomes;
+}
+
+const toOutcome = <Done extends object>(outcome: Done | string | NothingDone): Done | string | Warning =>
+  outcome instanceof NothingDone ? new Warning(outcome.reason) : outcome;
+
+/** An issue of items that are users: what names an item is a user's ID. */
+const byUserId = ({ id, ...issue }: AdminIssue): AdminIssue => (id === undefined ? issue : { userId: id, ...issue });
+
+const resets = bulkItems(StreakUserItem);
+
+export const adminStreaksReset = operation({
+  id: 'admin_streaks_reset',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/streaks/reset',
+  summary: "End users' streaks now, as if they were lost; freezes stay",
+  body: Type.Object({ users: resets.body }),
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: ResetStreaks },
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const { done, issues } = await resets.each(body.users, (good) =>
+      oneByOne(good, ({ id }) => streakAdmin.reset(compiled, id, { by, span })),
+    );
+    return {
+      status: 200,
+      body: { resetUsers: done.map(({ userId }) => userId), issues: issues.map(byUserId) },
+    };
+  },
+});
+
+const restores = bulkItems(StreakUserItem);
+
+export const adminStreaksRestore = operation({
+  id: 'admin_streaks_restore',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/streaks/restore',
+  summary: "Restore users' longest recent streak",
+  body: Type.Object({ users: restores.body }),
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: RestoredStreaks, 201: RestoredStreaks },
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const { done, issues } = await restores.each(body.users, async (good) => {
+      const ids = good.map(({ id }) => id);
+      return (await streakAdmin.restore(compiled, ids, { by, span })).map(toOutcome);
+    });
+    return {
+      status: done.length > 0 ? 201 : 200,
+      body: {
+        restoredUsers: done.map(({ userId }) => userId),
+        issues: issues.map(byUserId),
+      },
+    };
+  },
+});
+
+/** The streak settings as they are answered. Freezes of which nobody can hold any are none: `null`. */
+function streakSettingsAnswer({ streaks, metrics }: Pick<Catalog, 'streaks' | 'metrics'>): StreakSettingsAnswer {
+  const { enabled, frequency, weekStart, evaluationMode, personalization, daysOff, freezes } = streaks;
+  const keys = new Map(metrics.map(({ id, key }) => [id, key]));
+  return {
+    enabled,
+    frequency,
+    weekStart,
+    evaluationMode,
+    customizationEnabled: personalization,
+    personalization,
+    daysOff,
+    metrics: streaks.metrics.map(({ metricId, threshold }) => ({ key: keys.get(metricId)!, metricId, threshold })),
+    freezes:
+      freezes.enabled && freezes.max > 0 ? { ...freezes, startCount: freezes.initial, maxCount: freezes.max } : null,
+  };
+}
+
+export const adminStreaksSettingsGet = operation({
+  id: 'admin_streaks_settings_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/streaks/settings',
+  summary: 'The streak settings',
+  responses: { 200: StreakSettingsAnswer },
+  handle: async ({ configuration }, { tenant }) => ({
+    status: 200,
+    body: streakSettingsAnswer(await configuration.streaks(tenant.no)),
+  }),
+});
+
+const freezeItems = bulkItems(StreakFreezeItem);
+
+export const adminStreaksFreezesCreate = operation({
+  id: 'admin_streaks_freezes_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/streaks/freezes',
+  summary: 'Give users a streak freeze each; beyond the maximum none is given',
+  body: Type.Object({ freezes: freezeItems.body }),
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: CreatedStreakFreezes, 201: CreatedStreakFreezes },
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const { done, issues } = await freezeItems.each(body.freezes, (good) =>
+      oneByOne(good, ({ userId }) => streakAdmin.giveFreeze(compiled, userId, { by, span })),
+    );
+    return { status: done.length > 0 ? 201 : 200, body: { issues } };
+  },
+});
+
+const pauseItems = bulkItems(StreakPauseItem, AdminStreakPause);
+
+export const adminStreaksPausesCreate = operation({
+  id: 'admin_streaks_pauses_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/streaks/pauses',
+  summary: "Pause users' streaks from one local day to another, from today on",
+  body: Type.Object({ pauses: pauseItems.body }),
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: CreatedStreakPauses, 201: CreatedStreakPauses },
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const { done, issues } = await pauseItems.each(body.pauses, (good) =>
+      oneByOne(good, (item) => streakAdmin.pause(compiled, item, { by, span })),
+    );
+    return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+  },
+});
+
+export const adminStreaksSettingsUpdate = operation({
+  id: 'admin_streaks_settings_update',
+  surface: 'admin',
+  method: 'patch',
+  path: '/v1/streaks/settings',
+  summary: 'Set the streak settings that are sent',
+  description:
+    '`metrics` and `freezes` replace what was there; `freezes: null` switches freezes off. Of two names of one setting ' +
+    '(`customizationEnabled` and `personalization`, `key` and `metricId`, `startCount` and `initial`, `maxCount` and `max`) either ' +
+    'will do, and both if they agree. By `initial` and `max` alone the fields of `freezes` are set one by one.',
+  body: StreakSettingsChanges,
+  knownFields: StreakSettingsChanges,
+  responses: { 200: StreakSettingsAnswer },
+  handle: async ({ configuration }, { tenant, body, by }) => ({
+    status: 200,
+    body: streakSettingsAnswer(await configuration.updateStreaks(tenant.no, body, by)),
+  }),
+});
+
+export const adminStreaksPausesDelete = operation({
+  id: 'admin_streaks_pauses_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/streaks/pauses',
+  summary: 'Delete pauses of streaks; their past days stay paused',
+  query: Ids,
+  responses: { 200: DeletedStreakPauses },
+  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, query }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const work = (ids: string[]): Promise<string[]> => streakAdmin.deletePauses(compiled, ids, { by, span });
+    return { status: 200, body: await deleteEach(query.ids, { noun: 'pause', work }) };
+  },
+});

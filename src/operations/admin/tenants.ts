@@ -1,0 +1,117 @@
+import { Type } from 'typebox';
+import { AdminIssue, AdminTenant, DeletedResources, Ids, Paging } from '../../domain/admin.ts';
+import type { Created as New } from '../../domain/fields/field.ts';
+import { TENANT } from '../../domain/fields/organisation.ts';
+import { changedFields, createdFields } from '../../domain/fields/wire.ts';
+import { Uuid } from '../../domain/schemas.ts';
+import { AppError } from '../../errors.ts';
+import type { TenantRow } from '../../postgres/tenant-rows.ts';
+import type { TenantRefusal } from '../../postgres/tenants.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
+import { operation } from '../operation.ts';
+
+/** A tenant as the admin operations show it. */
+const tenantAnswer = ({ id, customerId, name, status, created, updated }: TenantRow): AdminTenant => ({
+  id,
+  customerId,
+  name,
+  status,
+  created: created.toISOString(),
+  updated: updated.toISOString(),
+});
+
+const REFUSALS: Record<TenantRefusal, string> = {
+  taken: 'Another tenant has this customerId',
+  unknown: 'There is no tenant with this ID',
+};
+
+/** The same, or why nothing was done. */
+const tenantOutcome = (outcome: TenantRow | TenantRefusal): AdminTenant | string =>
+  typeof outcome === 'string' ? REFUSALS[outcome] : tenantAnswer(outcome);
+
+export const adminTenantsList = operation({
+  id: 'admin_tenants_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/tenants',
+  summary: 'The active tenants, oldest first',
+  scope: 'organisation',
+  query: Paging,
+  responses: { 200: Type.Array(AdminTenant) },
+  handle: async ({ tenants }, { query }) => ({ status: 200, body: (await tenants.list(query)).map(tenantAnswer) }),
+});
+
+export const adminTenantsGet = operation({
+  id: 'admin_tenants_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/tenants/{id}',
+  summary: 'One tenant',
+  scope: 'organisation',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: AdminTenant },
+  handle: async ({ tenants }, { params }) => {
+    const tenant = await tenants.get(params.id);
+    if (tenant === null) throw new AppError('not_found', 'There is no tenant with this ID');
+    return { status: 200, body: tenantAnswer(tenant) };
+  },
+});
+
+const createItems = bulkItems(Type.Object(createdFields(TENANT)), AdminTenant);
+const Created = Type.Object({ created: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) });
+
+export const adminTenantsCreate = operation({
+  id: 'admin_tenants_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/tenants',
+  summary: 'Create tenants',
+  scope: 'organisation',
+  body: createItems.body,
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: Created, 201: Created },
+  handle: async ({ tenants }, { by, body }) => {
+    const { done, issues } = await createItems.each(body, async (good) =>
+      (await tenants.create(good as New<typeof TENANT>[], by)).map(tenantOutcome),
+    );
+    return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+  },
+});
+
+const updateItems = bulkItems(Type.Object({ id: Uuid, ...changedFields(TENANT) }), AdminTenant);
+
+export const adminTenantsUpdate = operation({
+  id: 'admin_tenants_update',
+  surface: 'admin',
+  method: 'patch',
+  path: '/v1/tenants',
+  summary: 'Rename tenants, or change the IDs that the client gave them',
+  scope: 'organisation',
+  body: updateItems.body,
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: Type.Object({ updated: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) }) },
+  handle: async ({ tenants }, { by, body }) => {
+    const { done, issues } = await updateItems.each(body, async (sent) => {
+      const good = sent as ({ id: string } & Partial<New<typeof TENANT>>)[];
+      const changing = good.filter(({ customerId, name }) => customerId !== undefined || name !== undefined);
+      const outcomes = (await tenants.update(changing, by)).map(tenantOutcome);
+      return good.map((item) => outcomes[changing.indexOf(item)] ?? 'customerId or name is required');
+    });
+    return { status: 200, body: { updated: done, issues } };
+  },
+});
+
+export const adminTenantsDelete = operation({
+  id: 'admin_tenants_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/tenants',
+  summary: 'Archive tenants; their data rests',
+  scope: 'organisation',
+  query: Ids,
+  responses: { 200: DeletedResources },
+  handle: async ({ tenants }, { by, query }) => ({
+    status: 200,
+    body: await deleteEach(query.ids, { noun: 'tenant', work: (ids) => tenants.delete(ids, by) }),
+  }),
+});

@@ -1,0 +1,191 @@
+import { Type } from 'typebox';
+import { DeletedUsers, ManagedUser, Paging } from '../../domain/admin.ts';
+import { GuardCount } from '../../domain/quarantine.ts';
+import { TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
+import { User, UserId } from '../../domain/user.ts';
+import { managedUserResponse } from '../../engine/responses/managed-user-response.ts';
+import { AppError } from '../../errors.ts';
+import { deleteEach } from '../bulk.ts';
+import { operation } from '../operation.ts';
+
+export const adminUsersList = operation({
+  id: 'admin_users_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/users',
+  summary: 'The users by ID, or those whose ID, name, last name or e-mail address begins with a text',
+  description:
+    'A page that has fewer users than `limit` is the last. `after` takes the ID of the last user of the page before, and ' +
+    'costs the same at any depth; what `skip` passes over has to be read.',
+  query: Type.Object({
+    ...Paging.properties,
+    after: Type.Optional(UserId),
+    order: Type.Optional(Type.Enum(['asc', 'desc'])),
+    search: Type.Optional(Type.String({ maxLength: 255 })),
+  }),
+  responses: { 200: Type.Array(User) },
+  handle: async ({ directory, catalogs }, { tenant, query }) => {
+    if (query.after !== undefined && query.skip > 0)
+      throw new AppError('unprocessable', 'skip: not together with after, which says where the page begins');
+    if (query.order === 'desc' && query.search)
+      throw new AppError('unprocessable', 'order: what is found by search is in its own order');
+    return { status: 200, body: await directory.list(await catalogs.of(tenant.no), query) };
+  },
+});
+
+export const adminUsersGet = operation({
+  id: 'admin_users_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/users/{id}',
+  summary: 'What administrators decide about a user: whether leaderboards show them',
+  params: Type.Object({ id: UserId }),
+  responses: { 200: ManagedUser },
+  handle: async ({ users }, { tenant, params: { id } }) => ({
+    status: 200,
+    body: managedUserResponse(id, await users.state(tenant.no, id)),
+  }),
+});
+
+const UpdatedManagedUser = Type.Object({ hidden: Type.Optional(Type.Boolean()) });
+
+export const adminUsersUpdate = operation({
+  id: 'admin_users_update',
+  surface: 'admin',
+  method: 'patch',
+  path: '/v1/users/{id}',
+  summary: 'Hide a user from leaderboards, or show a hidden one again',
+  description:
+    'Who is hidden keeps all scores and holds no place: on no board, in no count of participants, in no rank that others see. ' +
+    'Runs that are final stay as they are. A user may be hidden by own wish, too (`hiddenByUser`), and is shown when neither holds.',
+  params: Type.Object({ id: UserId }),
+  body: UpdatedManagedUser,
+  knownFields: UpdatedManagedUser,
+  responses: { 200: ManagedUser },
+  handle: async ({ hiding, users, catalogs, recordAudit }, { tenant, by, params: { id }, body: { hidden } }) => {
+    if (hidden === undefined) return { status: 200, body: managedUserResponse(id, await users.state(tenant.no, id)) };
+    const state = await hiding.set(await catalogs.of(tenant.no), id, { by: 'admin', hidden });
+    const entry = { action: 'update', kind: 'user', userId: id, after: { hidden } } as const;
+    void recordAudit({ tenantNo: tenant.no, by, entries: [entry] });
+    return { status: 200, body: managedUserResponse(id, state) };
+  },
+});
+
+export const adminUsersDelete = operation({
+  id: 'admin_users_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/users',
+  summary: 'Delete users with all that is held about them; what comes after is of new users',
+  query: Type.Object({ ids: Type.Array(UserId, { minItems: 1, maxItems: 100 }) }),
+  responses: { 200: DeletedUsers },
+  handle: async ({ deletion }, { tenant, by, span, query }) => ({
+    status: 200,
+    body: await deleteEach(query.ids, {
+      noun: 'user',
+      exact: true,
+      work: (ids) => deletion.delete(tenant.no, ids, { by, span }),
+    }),
+  }),
+});
+
+export const adminUsersDeleteOne = operation({
+  id: 'admin_users_delete_one',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/users/{id}',
+  summary: 'Delete one user, whose ID may hold a comma, which separates those of the list',
+  params: Type.Object({ id: UserId }),
+  responses: { 200: DeletedUsers },
+  handle: async ({ deletion }, { tenant, by, span, params }) => {
+    const body = await deleteEach([params.id], {
+      noun: 'user',
+      exact: true,
+      work: (ids) => deletion.delete(tenant.no, ids, { by, span }),
+    });
+    if (body.deleted.length === 0) throw new AppError('not_found', 'There is no user with this ID');
+    return { status: 200, body };
+  },
+});
+
+const Rows = Type.Array(Type.Record(Type.String(), Type.Unknown()));
+const Named = Type.Record(Type.String(), Type.Unknown());
+
+const UserDocument = Type.Object({
+  exported: Type.String({ format: 'date-time' }),
+  user: User,
+  preferences: Named,
+  /** Totals by metric; of events that meet conditions, by what they are counted for; points by system. */
+  metrics: Named,
+  counts: Named,
+  points: Named,
+  streaks: Named,
+  freezes: Type.Integer(),
+  leaderboards: Named,
+  events: Rows,
+  /** Sums by day of events, and of awards, that are older than EVENT_RETENTION_DAYS. */
+  eventDays: Rows,
+  awardDays: Rows,
+  /** Events that guards keep or kept, and how often guards stopped events. */
+  quarantine: Rows,
+  guards: Rows,
+  awards: Rows,
+  completions: Rows,
+  streakChanges: Rows,
+  streakPauses: Rows,
+  /** For what the last e-mail of each kind was due. */
+  emailsDue: Rows,
+  applicationKeys: Rows,
+  /** What administrators did about the user. */
+  auditLog: Rows,
+  finalRanks: Rows,
+  leaderboardDays: Rows,
+  /** Of batches that were accepted and are not yet processed. */
+  queuedEvents: Rows,
+});
+
+export const adminUsersExport = operation({
+  id: 'admin_users_export',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/users/{id}/export',
+  summary: 'Everything that is held about a user, as one document',
+  params: Type.Object({ id: UserId }),
+  responses: { 200: UserDocument },
+  handle: async ({ userExport, catalogs }, { tenant, by, params }) => ({
+    status: 200,
+    chunks: userExport.document(await catalogs.of(tenant.no), params.id, by),
+  }),
+});
+
+export const adminUsersGuards = operation({
+  id: 'admin_users_guards',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/users/{id}/guards',
+  summary: 'How often guards of metrics stopped events of a user; empty where none did',
+  params: Type.Object({ id: UserId }),
+  responses: { 200: Type.Array(GuardCount) },
+  handle: async ({ quarantine, catalogs }, { tenant, params }) => ({
+    status: 200,
+    body: await quarantine.countsOf(await catalogs.of(tenant.no), params.id),
+  }),
+});
+
+export const adminUsersTimeline = operation({
+  id: 'admin_users_timeline',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/users/{id}/timeline',
+  summary: 'Everything that happened to a user in order, each with what it caused, and by which rule as it was then',
+  description:
+    'An event and what it caused are one entry. A rule is null where it was changed before Laurel kept such changes: what it was ' +
+    'then is not known. Leaderboards move as they were configured then; the rank of then is not kept, the final one of a run is.',
+  params: Type.Object({ id: UserId }),
+  query: TimelineQuery,
+  responses: { 200: TimelinePage },
+  handle: async ({ timeline, catalogs }, { tenant, params, query }) => ({
+    status: 200,
+    body: await timeline.page(await catalogs.of(tenant.no), params.id, query),
+  }),
+});

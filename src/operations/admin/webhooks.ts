@@ -1,0 +1,275 @@
+import { Type } from 'typebox';
+import type { Resources } from '../../catalog/resources.ts';
+import { AdminIssue } from '../../domain/admin.ts';
+import { MOST_WEBHOOKS } from '../../domain/catalog.ts';
+import type { NotificationType } from '../../domain/notification.ts';
+import { Nullable, Uuid } from '../../domain/schemas.ts';
+import {
+  DeliveryQuery,
+  ResendRequest,
+  ShownWebhookDelivery,
+  WebhookDeliveries,
+  WebhookDelivery,
+  WebhookResend,
+  WebhookState,
+} from '../../domain/webhook-delivery.ts';
+import { WEBHOOK_EVENTS } from '../../domain/webhook.ts';
+import type { OwnWebhook } from '../../engine/webhooks/webhook-deliveries.ts';
+import { AppError } from '../../errors.ts';
+import type { DeliveryRow, WholeDeliveryRow } from '../../postgres/webhooks/read-deliveries.ts';
+import type { Resend } from '../../postgres/webhooks/resends.ts';
+import { BULK_BODY_BYTES, bulkItems } from '../bulk.ts';
+import { operation } from '../operation.ts';
+import { createEach, unknown } from '../resource-edit.ts';
+import { adminResource } from '../resource.ts';
+
+/** Servers that are sent a tenant's notifications. The secret is not a field: it is shown only when it is created. */
+export const webhooks = adminResource({
+  kind: 'webhook',
+  noun: 'webhook',
+  id: 'admin_webhooks',
+  path: '/v1/webhooks',
+  most: MOST_WEBHOOKS,
+  // Clients may send back what the creation answered.
+  ignored: ['secret'],
+  initial: { secretNo: 1 },
+});
+
+const items = bulkItems(webhooks.create, webhooks.known);
+const Created = Type.Object({
+  created: Type.Array(Type.Object({ ...webhooks.answer.properties, secret: Type.String() })),
+  issues: Type.Array(AdminIssue),
+});
+
+export const adminWebhooksCreate = operation({
+  id: 'admin_webhooks_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/webhooks',
+  summary: 'Create: each item is a new webhook; its secret is shown this once',
+  body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: Created, 201: Created },
+  handle: async ({ resources, webhookSecrets }, { tenant, by, body }) => {
+    const { done, issues } = await items.each(body, async (good) => {
+      const work = { items: good, systemId: undefined };
+      return (await resources.edit(tenant.no, by, (draft) => createEach(draft, webhooks, work))).result;
+    });
+    const made = done as { id: string }[];
+    const ids = made.map(({ id }) => id);
+    const secrets = await webhookSecrets(tenant.no, ids);
+    const created = made.map((webhook) => ({ ...webhook, secret: secrets.get(webhook.id)?.secret }));
+    return { status: done.length > 0 ? 201 : 200, body: { created, issues } };
+  },
+});
+
+/** The webhook of a tenant that a path names. 404: the tenant has none with this ID. */
+async function ownWebhook(
+  resources: Pick<Resources, 'read'>,
+  { tenantNo, id }: { tenantNo: number; id: string },
+): Promise<OwnWebhook> {
+  const wanted = id.toLowerCase();
+  const webhook = (await resources.read(tenantNo)).webhooks.find((one) => one.id === wanted);
+  if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
+  return { tenantNo, webhook };
+}
+
+const isoOfMs = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
+/** A resend as it is answered. */
+const resendAnswer = ({ id, parameters: { status, types, fromMs, toMs }, ...job }: Resend): WebhookResend => ({
+  id,
+  status,
+  types: types as NotificationType[] | null,
+  from: isoOfMs(fromMs),
+  to: isoOfMs(toMs),
+  resent: job.done,
+  total: job.total,
+  requested: job.requested.toISOString(),
+  finished: job.finished?.toISOString() ?? null,
+});
+
+export const adminWebhooksResend = operation({
+  id: 'admin_webhooks_resend',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/webhooks/{id}/resend',
+  summary: 'Send messages of the log again: those that failed, unless `status` says otherwise',
+  description:
+    'Those that are in the log now and fit `status`, `types` and the time at which they were made (from `from` on, before `to`) are queued ' +
+    'as the webhook takes them; `GET /v1/webhooks/{id}/resends` shows how far that is.',
+  params: Type.Object({ id: Uuid }),
+  body: ResendRequest,
+  knownFields: ResendRequest,
+  responses: { 202: WebhookResend },
+  handle: async ({ resources, webhookDeliveries }, { tenant, by, params, body }) => {
+    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    return { status: 202, body: resendAnswer(await webhookDeliveries.resendAll(own, body, by)) };
+  },
+});
+
+export const adminWebhooksRotateSecret = operation({
+  id: 'admin_webhooks_rotate_secret',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/webhooks/{id}/rotate-secret',
+  summary: 'Give a webhook another secret, which is shown this once; the previous one signs too for 24 hours',
+  description:
+    'Until `previousUntil` every delivery carries the signatures of both, so that a receiver can change secrets without losing a message. ' +
+    'A second rotation within that time ends the older one at once: rotate twice if a secret leaked.',
+  params: Type.Object({ id: Uuid }),
+  responses: {
+    200: Type.Object({
+      id: Uuid,
+      secret: Type.String(),
+      previousUntil: Nullable(Type.String({ format: 'date-time' })),
+    }),
+  },
+  handle: async ({ resources, webhookSecrets }, { tenant, by, params }) => {
+    const id = params.id.toLowerCase();
+    await resources.edit(tenant.no, by, (draft) => {
+      const webhook = draft.get('webhook', id);
+      if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
+      draft.update('webhook', id, { ...webhook, secretNo: webhook.secretNo + 1 });
+    });
+    const shown = (await webhookSecrets(tenant.no, [id])).get(id);
+    if (shown === undefined) throw new AppError('not_found', unknown(webhooks));
+    const { secret, previousUntilMs } = shown;
+    const previousUntil = previousUntilMs === null ? null : new Date(previousUntilMs).toISOString();
+    return { status: 200, body: { id, secret, previousUntil } };
+  },
+});
+
+const isoOfDate = (at: Date | null): string | null => at?.toISOString() ?? null;
+
+export const adminWebhooksState = operation({
+  id: 'admin_webhooks_state',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/webhooks/{id}/state',
+  summary: 'How a webhook fares: what waits for it, whether it fails, and why Laurel disabled it',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: WebhookState },
+  handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
+    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    const state = await webhookDeliveries.state(own);
+    const body = {
+      ...state,
+      oldest: isoOfDate(state.oldest),
+      failingSince: isoOfDate(state.failingSince),
+      pausedUntil: isoOfDate(state.pausedUntil),
+      disabledAt: isoOfDate(state.disabledAt),
+    };
+    return { status: 200, body };
+  },
+});
+
+/** A message of the log as it is answered. */
+const deliveryAnswer = (row: DeliveryRow): WebhookDelivery => ({
+  id: row.id,
+  type: row.type as NotificationType,
+  userId: row.userId,
+  sequence: row.sequence,
+  status: row.status,
+  test: row.test,
+  tries: row.tries,
+  lastStatus: row.lastStatus,
+  reason: row.reason,
+  at: row.at.toISOString(),
+  created: row.created.toISOString(),
+  nextTry: row.nextTryMs === null ? null : new Date(row.nextTryMs).toISOString(),
+  finished: row.finished?.toISOString() ?? null,
+});
+
+/** The same with its payload and its tries. */
+const shownDelivery = (row: WholeDeliveryRow): ShownWebhookDelivery => ({
+  ...deliveryAnswer(row),
+  payload: JSON.parse(row.payload),
+  attempts: row.attempts.map(({ at, durationMs, status, error, answer }) => ({
+    at: new Date(at).toISOString(),
+    durationMs,
+    status,
+    error,
+    answer,
+  })),
+});
+
+const Body = Type.Object({ type: Type.Enum([...WEBHOOK_EVENTS]) });
+
+export const adminWebhooksTest = operation({
+  id: 'admin_webhooks_test',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/webhooks/{id}/test',
+  summary: 'Send a webhook the example of a type, whether it wants the type or not',
+  description:
+    'The example is a message like any other, but for `test` in the log: signed, guarded and tried again as they are. ' +
+    'The answer comes after its first try, or after 5 seconds with `status` `pending`.',
+  params: Type.Object({ id: Uuid }),
+  body: Body,
+  knownFields: Body,
+  responses: { 200: ShownWebhookDelivery },
+  handle: async ({ resources, testWebhook }, { tenant, by, params, body }) => {
+    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    return { status: 200, body: shownDelivery(await testWebhook(own, { type: body.type, by })) };
+  },
+});
+
+export const adminWebhooksDeliveriesList = operation({
+  id: 'admin_webhooks_deliveries_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/webhooks/{id}/deliveries',
+  summary: 'The log of a webhook: what was sent to it or waits, newest first, without payloads',
+  params: Type.Object({ id: Uuid }),
+  query: DeliveryQuery,
+  responses: { 200: WebhookDeliveries },
+  handle: async ({ resources, webhookDeliveries }, { tenant, params, query }) => {
+    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    const { rows, nextCursor } = await webhookDeliveries.list(own, query);
+    return { status: 200, body: { deliveries: rows.map(deliveryAnswer), nextCursor } };
+  },
+});
+
+export const adminWebhooksResendsList = operation({
+  id: 'admin_webhooks_resends_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/webhooks/{id}/resends',
+  summary: 'How far resends of a webhook are: the latest 100, newest first; finished ones are kept for 30 days',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: Type.Array(WebhookResend) },
+  handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
+    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    return { status: 200, body: (await webhookDeliveries.resends(own)).map(resendAnswer) };
+  },
+});
+
+export const adminWebhooksDeliveriesGet = operation({
+  id: 'admin_webhooks_deliveries_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/webhooks/{id}/deliveries/{messageId}',
+  summary: 'A message of the log of a webhook, with its payload and every try',
+  params: Type.Object({ id: Uuid, messageId: Uuid }),
+  responses: { 200: ShownWebhookDelivery },
+  handle: async ({ resources, webhookDeliveries }, { tenant, params: { id, messageId } }) => {
+    const own = await ownWebhook(resources, { tenantNo: tenant.no, id });
+    return { status: 200, body: shownDelivery(await webhookDeliveries.get(own, messageId)) };
+  },
+});
+
+export const adminWebhooksDeliveriesResend = operation({
+  id: 'admin_webhooks_deliveries_resend',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/webhooks/{id}/deliveries/{messageId}/resend',
+  summary: 'Send a message of the log again, under the same ID, with all tries before it',
+  description: 'One that waits for its next try is tried at once. While it waits, asking again changes nothing.',
+  params: Type.Object({ id: Uuid, messageId: Uuid }),
+  responses: { 202: WebhookDelivery },
+  handle: async ({ resources, webhookDeliveries }, { tenant, by, params: { id, messageId } }) => {
+    const own = await ownWebhook(resources, { tenantNo: tenant.no, id });
+    return { status: 202, body: deliveryAnswer(await webhookDeliveries.resend(own, messageId, by)) };
+  },
+});

@@ -1,0 +1,275 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { configure } from '../../src/catalog/configuration/configure.ts';
+import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
+import { CatalogDraft } from '../../src/catalog/draft.ts';
+import { pullSource } from '../../src/cli/config/pull-source.ts';
+import type { Source } from '../../src/cli/import/source.ts';
+import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
+import type { Configuration } from '../../src/domain/configuration.ts';
+import { FORMS, type FormKind } from '../../src/domain/fields/form.ts';
+import { FIELDS } from '../../src/domain/fields/kinds.ts';
+import { makeAjv } from '../../src/operations/ajv.ts';
+import { adminOperations } from '../../src/operations/index.ts';
+import { openapiDocument } from '../../src/operations/openapi.ts';
+
+interface Schema {
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+}
+type Body = { requestBody?: { content: Record<string, { schema: Schema }> } };
+
+const { paths } = JSON.parse(JSON.stringify(openapiDocument('admin', adminOperations))) as {
+  paths: Record<string, Record<string, Body>>;
+};
+const schemaOf = (path: string, method: string): Schema =>
+  paths[path]?.[method]?.requestBody?.content['application/json']?.schema ?? {};
+const namesIn = (schema: Schema | undefined): string[] => Object.keys(schema?.properties ?? {});
+
+/** Lists of a points system whose items are resources themselves. */
+const PARTS = ['levels', 'triggers', 'boosts'];
+
+/** The properties that requests can set, by the OpenAPI document. */
+const writable = (path: string): string[] =>
+  [...new Set(['post', 'patch'].flatMap((method) => namesIn(schemaOf(path, method).items)))]
+    .filter((name) => name !== 'id' && !PARTS.includes(name))
+    .sort();
+
+const PATHS: Record<FormKind, string> = {
+  attribute: '/v1/attributes',
+  metric: '/v1/metrics',
+  achievement: '/v1/achievements',
+  points_system: '/v1/points',
+  points_level: '/v1/points/{systemId}/levels',
+  points_trigger: '/v1/points/{systemId}/triggers',
+  points_boost: '/v1/points/{systemId}/boosts',
+  leaderboard: '/v1/leaderboards',
+  webhook: '/v1/webhooks',
+  admin_key: '/v1/admin-api-keys',
+  application_key: '/v1/application-api-keys',
+  tenant: '/v1/tenants',
+};
+const kinds = Object.keys(PATHS) as FormKind[];
+
+test.each(kinds)('the form of every %s has each property that requests can set', (kind) => {
+  const names = writable(PATHS[kind]);
+  expect(names.length).toBeGreaterThan(1);
+  expect(FORMS[kind].map(({ name }) => name).sort()).toEqual(names);
+});
+
+test.each(kinds)('the form of every %s knows what a new one needs and what never changes', (kind) => {
+  const { required = [] } = schemaOf(PATHS[kind], 'post').items as { required?: string[] };
+  const always = FORMS[kind].filter((field) => field.required === true && !field.when && field.initial === undefined);
+  for (const { name } of always) expect(required).toContain(name);
+  const changeable = namesIn(schemaOf(PATHS[kind], 'patch').items);
+  for (const { name, fixed } of FORMS[kind]) expect([name, changeable.includes(name)]).toEqual([name, fixed !== true]);
+});
+
+/** What the document calls a property. References name resources by key. */
+const DOCUMENT_NAMES: Record<string, string[]> = {
+  metricId: ['metricKey'],
+  pointsSystemId: ['pointsSystemKey'],
+  achievementId: ['achievementKey', 'achievementName', 'achievementId'],
+  achievementIds: ['achievementKeys', 'achievementNames', 'achievementIds'],
+};
+const inDocument = (names: string[]): string[] => names.flatMap((name) => DOCUMENT_NAMES[name] ?? [name]).sort();
+
+const documentSchema = schemaOf('/v1/configuration', 'put').properties!;
+const system = documentSchema['pointsSystems']!.items!;
+const DOCUMENT_ITEMS = {
+  attribute: documentSchema['attributes']!.items,
+  metric: documentSchema['metrics']!.items,
+  achievement: documentSchema['achievements']!.items,
+  points_system: system,
+  points_level: system.properties!['levels']!.items,
+  points_trigger: system.properties!['triggers']!.items,
+  points_boost: system.properties!['boosts']!.items,
+  leaderboard: documentSchema['leaderboards']!.items,
+};
+type DocumentKind = keyof typeof DOCUMENT_ITEMS;
+
+test.each(Object.keys(DOCUMENT_ITEMS) as DocumentKind[])('the document has each property of every %s', (kind) => {
+  const names = namesIn(DOCUMENT_ITEMS[kind]).filter((name) => !PARTS.includes(name) && name !== 'id');
+  const wanted = inDocument(writable(PATHS[kind])).filter((name) => kind !== 'achievement' || name !== 'id');
+  expect(names.sort()).toEqual(wanted);
+});
+
+const TODAY = '2026-03-01';
+const badge = { url: 'https://example.org/badge.png' };
+const conditions = {
+  userAttributes: [{ key: 'plan', value: 'pro' }],
+  eventAttributes: [{ key: 'deck', value: 'es' }],
+};
+const { userAttributes } = conditions;
+const described = { description: 'What it is', badge };
+
+/** A document whose items have every property between them. */
+const FULL: Configuration = {
+  attributes: [
+    { key: 'plan', name: 'Plan', type: 'user', writableBy: 'server' },
+    { key: 'deck', name: 'Deck', type: 'event' },
+  ],
+  metrics: [
+    {
+      key: 'flips',
+      name: 'Flips',
+      description: 'Cards that a user flips',
+      unitType: 'currency',
+      units: 'EUR',
+      guards: { maxValue: { limit: 5, action: 'clamp' } },
+    },
+  ],
+  achievements: [
+    { key: 'tour', name: 'Tour', trigger: 'api', status: 'locked', ...described },
+    { key: 'ten', name: 'Ten', trigger: 'metric', metricKey: 'flips', metricValue: 10, ...conditions },
+    { name: 'Week', trigger: 'streak', streakLength: 7 },
+    { id: '00000000-0000-4000-8000-00000000000a', name: 'Same', trigger: 'streak', streakLength: 8 },
+    { id: '00000000-0000-4000-8000-00000000000b', name: 'Same', trigger: 'streak', streakLength: 9 },
+    { key: 'years', name: 'Years', trigger: 'anniversary', anniversaryYears: 2 },
+    {
+      key: 'all',
+      name: 'All',
+      trigger: 'achievement',
+      achievementKeys: ['tour'],
+      achievementNames: ['Week'],
+      achievementIds: ['00000000-0000-4000-8000-00000000000a'],
+    },
+  ],
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      maxPoints: 100,
+      ...described,
+      levels: [{ key: 'low', name: 'Low', points: 5, ...described }],
+      triggers: [
+        { type: 'metric', points: 1, status: 'active', metricKey: 'flips', metricThreshold: 2, ...conditions },
+        { type: 'metric', points: -1, metricKey: 'flips', metricThreshold: 3, blockIfOutOfPoints: true },
+        { type: 'achievement', points: 2, achievementKey: 'tour' },
+        { type: 'achievement', points: 3, achievementName: 'Week' },
+        { type: 'achievement', points: 4, achievementId: '00000000-0000-4000-8000-00000000000a' },
+        { type: 'streak', points: 5, streakLength: 3 },
+        { type: 'time', points: 6, timeUnit: 'hours', timeInterval: 12 },
+      ],
+      boosts: [
+        {
+          name: 'Twice',
+          userId: 'ada',
+          start: TODAY,
+          end: '2026-03-09',
+          multiplier: 2,
+          rounding: 'up',
+          userAttributes,
+        },
+      ],
+    },
+  ],
+  leaderboards: [
+    {
+      key: 'flips',
+      name: 'Most flips',
+      description: 'Who flips most',
+      status: 'active',
+      rankBy: 'metric',
+      metricKey: 'flips',
+      maxParticipants: 10,
+      start: TODAY,
+      end: '2026-12-31',
+      startTime: '08:00',
+      endTime: '20:00',
+      breakdownAttributes: ['plan'],
+      runUnit: 'day',
+      runInterval: 7,
+    },
+    { key: 'xp', name: 'Most XP', rankBy: 'points', pointsSystemKey: 'xp', maxParticipants: null, start: TODAY },
+  ],
+};
+
+async function applied(document: Configuration): Promise<Catalog> {
+  const draft = new CatalogDraft(emptyCatalog(0), { nextNo: 1, nowMs: Date.parse(TODAY) });
+  expect(await configure(draft, document, { today: TODAY })).toEqual([]);
+  return draft.catalog;
+}
+
+/** The properties that the items of a document have between them. */
+function namesUsed({ attributes, metrics, achievements, pointsSystems = [], leaderboards }: Configuration) {
+  const lists: Record<DocumentKind, readonly object[] | undefined> = {
+    attribute: attributes,
+    metric: metrics,
+    achievement: achievements,
+    points_system: pointsSystems,
+    points_level: pointsSystems.flatMap(({ levels = [] }) => levels),
+    points_trigger: pointsSystems.flatMap(({ triggers = [] }) => triggers),
+    points_boost: pointsSystems.flatMap(({ boosts = [] }) => boosts),
+    leaderboard: leaderboards,
+  };
+  return Object.fromEntries(
+    Object.entries(lists).map(([kind, items = []]) => [kind, [...new Set(items.flatMap(Object.keys))].sort()]),
+  );
+}
+
+describe('a configuration with every property', () => {
+  const all = Object.fromEntries(Object.entries(DOCUMENT_ITEMS).map(([kind, item]) => [kind, namesIn(item).sort()]));
+
+  test('fits the document, and is exported as it was applied', async () => {
+    expect(makeAjv().validate(schemaOf('/v1/configuration', 'put'), FULL)).toBe(true);
+    expect(namesUsed(FULL)).toEqual(all);
+    const exported = exportConfiguration(await applied(FULL));
+    expect(namesUsed(exported)).toEqual(all);
+    expect(exported.metrics).toEqual(FULL.metrics);
+    expect(exported.leaderboards[0]).toEqual(FULL.leaderboards![0]);
+    expect(exported.pointsSystems[0]!.boosts).toEqual(FULL.pointsSystems![0]!.boosts);
+  });
+
+  test('is pulled from another server as that exports it, but for the fields that only Laurel has', async () => {
+    const catalog = await applied(FULL);
+    const nowMs = Date.parse(TODAY);
+    const services = {
+      resources: { read: async () => catalog },
+      configuration: { streaks: async () => catalog },
+      clock: { now: () => nowMs },
+    };
+    /** Answers as the operations do. */
+    const ask = async (path: string): Promise<unknown> => {
+      const { pathname, searchParams } = new URL(path, 'http://source');
+      const found = adminOperations.flatMap((operation) => {
+        const match = new RegExp(`^${operation.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(pathname);
+        return operation.method === 'get' && match !== null ? [{ operation, params: { ...match.groups } }] : [];
+      })[0]!;
+      const query = { limit: Number(searchParams.get('limit')), skip: Number(searchParams.get('skip')) };
+      const call = { params: found.params, query, tenant: { no: 0 } };
+      return ((await found.operation.handle(services as never, call as never)) as { body: unknown }).body;
+    };
+    const { document } = await pullSource({ ask } as Source, { partial: false });
+    const expected = exportConfiguration(catalog);
+    const additions = (kind: DocumentKind): string[] =>
+      Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) => (addition ? [name] : []));
+    const without = <T extends object>(kind: DocumentKind, items: T[]): object[] =>
+      items.map((item) => Object.fromEntries(Object.entries(item).filter(([name]) => !additions(kind).includes(name))));
+    expect(document).toMatchObject({
+      attributes: without('attribute', expected.attributes),
+      metrics: without('metric', expected.metrics),
+      achievements: expected.achievements,
+      pointsSystems: expected.pointsSystems,
+      leaderboards: expected.leaderboards,
+    });
+    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy/);
+  });
+});
+
+/** Older names of settings: the document has each setting once. */
+const OLDER = ['customizationEnabled'];
+
+test.each([
+  ['/v1/streaks/settings', 'streaks', ['streaks.tsx']],
+  ['/v1/events/settings', 'events', ['event-settings.tsx', 'attributes.tsx']],
+] as const)('%s: the document and the console have each setting', (path, name, screens) => {
+  const names = namesIn(schemaOf(path, 'patch')).filter((setting) => !OLDER.includes(setting));
+  expect(names.length).toBeGreaterThan(1);
+  expect(namesIn(documentSchema[name]).sort()).toEqual(names.sort());
+  const text = screens
+    .map((screen) => readFileSync(new URL(`../../console/src/screens/${screen}`, import.meta.url), 'utf8'))
+    .join('\n');
+  for (const setting of names) expect([setting, new RegExp(`\\b${setting}\\b`).test(text)]).toEqual([setting, true]);
+});
