@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** The kinds of signals. Their messages, on the pub/sub channel `channelOf`, tell where to look. */
+/** The kinds of signals. The message of a signal, on the pub/sub channel `channelOf`, names the work. */
 export type SignalKind =
   /** `<tenant no>:<version>`: a tenant's catalog changed; `*`: keys, tenants or the organisation did. */
   | 'changes'
