@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { CommandError } from './command-error.ts';
 
@@ -76,6 +77,23 @@ export async function askAdmin(
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer;
   throw new AdminRefusal(refusal({ url, path, status: response.status, answer }), response.status);
+}
+
+/** Pauses before a request is repeated. */
+const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
+
+/** As `askAdmin`, for idempotent requests: repeats one that was not answered, or refused for the moment. */
+export async function askPatiently(...asked: Parameters<typeof askAdmin>): Promise<unknown> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await askAdmin(...asked);
+    } catch (error) {
+      const passes =
+        error instanceof AdminRefusal && (error.status === 0 || error.status === 429 || error.status >= 500);
+      if (!passes || tries === PAUSES_MS.length) throw error;
+      await sleep(PAUSES_MS[tries]!);
+    }
+  }
 }
 
 function addressOf(url: string, path: string): URL {

@@ -20,5 +20,9 @@ export function tableText(head: readonly string[], rows: readonly (readonly (str
     .join('');
 }
 
+/** A number with its noun: `1 user`, `2 users`. */
+export const counted = (n: number, one: string, many = `${one}${one === one.toUpperCase() ? 'S' : 's'}`): string =>
+  `${n} ${n === 1 ? one : many}`;
+
 /** A value as indented JSON. */
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

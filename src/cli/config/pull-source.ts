@@ -13,7 +13,7 @@ import {
 import type { Configuration } from '../../domain/configuration.ts';
 import { CommandError } from '../command-error.ts';
 import { plain, type Source } from '../import/source.ts';
-import { fatalRefusal, SourceRefusal } from '../import/source-refusal.ts';
+import { fatalRefusal, SourceRefusal } from '../import/source.ts';
 
 // The configuration of another server of the contract's Admin API, as a document. Only fields of the contract are read.
 
