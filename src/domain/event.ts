@@ -43,14 +43,16 @@ export const BatchMetricEvents = Type.Array(BatchMetricEvent, { minItems: 1, max
 
 export const BatchEventsResponse = Type.Object({ accepted: Type.Integer() });
 
-/** Result of one event in a batch: `error` if it was refused, the other fields otherwise. */
+/** Result of one event in a batch: `error` and `code` if it was refused, the other fields otherwise. */
 export const BatchEventResult = Type.Object({
   status: Type.Integer(),
   eventId: Type.Optional(Type.String()),
   total: Type.Optional(Type.Number()),
   replayed: Type.Optional(Type.Boolean()),
+  idempotencyConflict: Type.Optional(Type.Boolean()),
   guarded: Type.Optional(GuardedEvent),
   error: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String()),
 });
 export type BatchEventResult = Static<typeof BatchEventResult>;
 
@@ -74,6 +76,7 @@ export const EventResponse = Type.Object({
   leaderboards: byKey(MetricEventLeaderboardResponse),
   idempotencyKey: Type.Optional(Type.String()),
   idempotentReplayed: Type.Optional(Type.Boolean()),
+  idempotencyConflict: Type.Optional(Type.Boolean()),
   guarded: Type.Optional(GuardedEvent),
 });
 export type EventResponse = Static<typeof EventResponse>;

@@ -105,7 +105,7 @@ test('wait=true answers what became of each event; a refused one does not hold u
   expect(accepted).toBe(5);
   expect(results.map(({ status }) => status)).toEqual([201, 201, 422, 201, 202]);
   expect(results.map(({ total }) => total)).toEqual([3, 0.5, undefined, 7, 7]);
-  expect(results[2]!.error).toContain("'gems'");
+  expect(results[2]).toMatchObject({ code: 'out_of_points', error: expect.stringContaining("'gems'") });
   expect(results[4]).toEqual({ ...results[3], status: 202, replayed: true });
   await expect
     .poll(async () => (await stored('awaited')).map(({ id }) => id).toSorted(), patience)
@@ -144,9 +144,11 @@ test('idempotency keys are those of the single operation, both ways', async () =
   const { results } = await wait([
     event('both', 2, { idempotencyKey: 'single first' }),
     event('both', 5, { idempotencyKey: 'batch first' }),
+    event('both', 6, { idempotencyKey: 'batch first' }),
   ]);
   expect(results[0]).toEqual({ status: 202, eventId: single.body.eventId, total: 2, replayed: true });
   expect(results[1]).toMatchObject({ status: 201, total: 7, replayed: false });
+  expect(results[2]).toMatchObject({ status: 202, total: 7, replayed: true, idempotencyConflict: true });
   const again = await laurel.app.post(
     '/v1/metrics/flips/event',
     { user: { id: 'both' }, value: 5 },
@@ -226,7 +228,7 @@ test('what was deleted between acceptance and processing holds up nothing: event
     const { status, body } = await answer;
     expect(status).toBe(200);
     expect(body.results).toMatchObject([
-      { status: 422, error: expect.stringContaining("'minutes'") },
+      { status: 422, code: 'unprocessable', error: expect.stringContaining("'minutes'") },
       { status: 201, total: 2 },
       { status: 422, error: expect.stringContaining("'minutes'") },
     ]);
