@@ -7,6 +7,8 @@ export interface AdminOptions {
   url: string;
   key?: string;
   tenant?: string;
+  /** Print JSON instead of text. */
+  json?: boolean;
 }
 
 /** The Admin API refuses a request, or does not answer. */
@@ -28,7 +30,8 @@ export const withAdminOptions = (command: Command): Command =>
   command
     .addOption(new Option('--url <url>', 'the Admin API').env('ADMIN_URL').default('http://localhost:8081'))
     .addOption(new Option('--key <key>', 'an admin key').env('ADMIN_API_KEY'))
-    .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'));
+    .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'))
+    .option('--json', 'print JSON');
 
 /**
  * The same options of the program: wherever they are in a command line (`laurel --url … config pull`, `laurel config --url …

@@ -8,8 +8,8 @@ import { BoardGroups, readSource } from './import/read.ts';
 import { Report, type Reported } from './import/report.ts';
 import { sourceOf } from './import/source.ts';
 import { jsonLines } from './json-lines.ts';
-import { jsonText } from './table.ts';
-import { wholeNumber } from './whole-number.ts';
+import { print } from './output.ts';
+import { wholeNumber, examples } from './options.ts';
 
 interface Options extends AdminOptions {
   from?: string;
@@ -22,24 +22,29 @@ interface Options extends AdminOptions {
   concurrency: number;
   sample?: number;
   dryRun?: boolean;
-  json?: boolean;
 }
 
 /** Adds `laurel import`: users with their past, from another server or a file. */
 export function addImport(laurel: Command): void {
   withAdminOptions(laurel.command('import'))
-    .description('bring users with their past, from a server of the same Application API or from JSON Lines')
+    .description('import users with their history, from a server of the same Application API or from JSON Lines')
     .option('--from <url>', 'the Application API to read from; takes --from-key and --users')
     .addOption(new Option('--from-key <key>', 'an admin key there').env('SOURCE_API_KEY'))
     .option('--from-tenant <id>', 'the tenant there')
     .option('--users <file>', 'IDs of the users to be read, one a line')
     .option('--file <file>', 'users as JSON Lines, instead of --from')
-    .option('--name <name>', 'of the import, which brings each user once; by default that of the file')
+    .option('--name <name>', 'of the import, which imports each user once; by default that of the file')
     .option('--rate <n>', 'requests a second at most to the source; by default what its headers allow', wholeNumber)
     .option('--concurrency <n>', 'users read at the same time', wholeNumber, 2)
     .option('--sample <n>', 'only the first users', wholeNumber)
-    .option('--json', 'print the report as JSON')
-    .option('--dry-run', 'say what would be brought and what would be missing; change nothing here')
+    .option('--dry-run', 'report what would be imported and what would be missing; changes nothing')
+    .addHelpText(
+      'after',
+      examples(
+        'import --from https://api.example.org/v1 --users ids.txt --dry-run --sample 20',
+        'import --file users.jsonl',
+      ),
+    )
     .action(run);
 }
 
@@ -73,7 +78,7 @@ async function run(options: Options): Promise<void> {
       .replaceAll(/[^a-zA-Z\d\-_]/g, '-')
       .slice(0, 64);
   await sendUsers({ admin: options, name, dryRun, rows, report, sample, onProgress });
-  process.stdout.write(json ? jsonText(report.value()) : `\n${report.text()}`);
+  print(json, report.value(), `\n${report.text()}`);
   if (report.failed > 0) process.exitCode = EXIT.differs;
 }
 
@@ -171,4 +176,3 @@ function outcomesOf(sent: readonly { id: string }[], { users, issues }: Answer):
       })),
   ];
 }
-

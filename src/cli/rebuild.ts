@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { shardOption } from './shard-option.ts';
+import { shardOption } from './options.ts';
 
 /** Adds `laurel rebuild`. */
 export function addRebuild(laurel: Command): void {

@@ -1,8 +1,8 @@
 import type { SetAside } from '../engine/persist/set-aside.ts';
 import { rebuildServers } from '../engine/availability/accept.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
-import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
-import { progressBar } from './progress.ts';
+import { nameSetAside, nameUnreadable } from './servers.ts';
+import { progressBar } from './output.ts';
 import { withServers } from './servers.ts';
 
 /** Rebuilds Redis from Postgres, saying how far it is. `acceptLoss`: also from one that came back older. */

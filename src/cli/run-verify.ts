@@ -1,9 +1,9 @@
 import { PostgresIsOlder, readGaps } from '../engine/availability/inspection.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
-import { nameSetAside, nameUnreadable } from './name-set-aside.ts';
+import { nameSetAside, nameUnreadable } from './servers.ts';
 import { EXIT } from './command-error.ts';
-import { progressBar } from './progress.ts';
+import { progressBar } from './output.ts';
 import { withServers } from './servers.ts';
 
 const MOST_SHOWN = 1_000;

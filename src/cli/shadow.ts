@@ -7,8 +7,8 @@ import { sourceAddress } from './import/source.ts';
 import type { Follower } from './shadow/follower.ts';
 import { createProxy } from './shadow/proxy.ts';
 import { Report } from './shadow/report.ts';
-import { jsonText } from './table.ts';
-import { wholeNumber } from './whole-number.ts';
+import { jsonText } from './output.ts';
+import { wholeNumber } from './options.ts';
 
 interface Options {
   from: string;

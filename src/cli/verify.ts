@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { shardOption } from './shard-option.ts';
+import { shardOption } from './options.ts';
 
 /** Adds `laurel verify`: exit code 0 without differences, 1 with some. */
 export function addVerify(laurel: Command): void {

@@ -29,7 +29,7 @@ export const MetricEvent = Type.Object({
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
-const MAX_BATCH = 1000;
+export const MAX_BATCH = 1000;
 
 /** An event of a batch. It names the metric by key; its idempotency key has the same scope as a single event's. */
 export const BatchMetricEvent = Type.Object({
@@ -41,7 +41,19 @@ export type BatchMetricEvent = Static<typeof BatchMetricEvent>;
 
 export const BatchMetricEvents = Type.Array(BatchMetricEvent, { minItems: 1, maxItems: MAX_BATCH });
 
-export const BatchEventsResponse = Type.Object({ accepted: Type.Integer() });
+/** An event of a batch that is not accepted: its index, and the error that it would have as a single event. */
+const RefusedBatchEvent = Type.Object({
+  index: Type.Integer(),
+  error: Type.String(),
+  code: Type.String(),
+  hint: Type.Optional(Type.String()),
+});
+
+/** `refused`: with `partial=true`. */
+export const BatchEventsResponse = Type.Object({
+  accepted: Type.Integer(),
+  refused: Type.Optional(Type.Array(RefusedBatchEvent)),
+});
 
 /** Result of one event in a batch: `error` and `code` if it was refused, the other fields otherwise. */
 export const BatchEventResult = Type.Object({

@@ -1,6 +1,6 @@
 import type { SkippedPart } from '../../domain/imported-user.ts';
 import { addLines, cutUnfinished, jsonLines } from '../json-lines.ts';
-import { counted, tableText } from '../table.ts';
+import { counted, tableText } from '../output.ts';
 
 /** Result of one step for one user: a line of the report's file. */
 export interface Reported {
@@ -60,7 +60,8 @@ export class Report {
   /** Users of whom something was not imported that a repeated run could import. */
   get failed(): number {
     const lost = this.lines.filter(
-      ({ why, unread = [], skipped = [] }) => why !== undefined || unread.length > 0 || skipped.some(({ days }) => days > 0),
+      ({ why, unread = [], skipped = [] }) =>
+        why !== undefined || unread.length > 0 || skipped.some(({ days }) => days > 0),
     );
     return new Set(lost.map(({ id }) => id)).size;
   }

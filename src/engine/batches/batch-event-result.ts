@@ -41,7 +41,12 @@ export function batchEventResult(
     // A metric that was deleted since has no number any more to make the ID from.
     if (metric === undefined) return { status: 202, total, replayed: true };
     const { tenantNo } = compiled.catalog;
-    const id = ids.make(Number(timeOfUse(reply[REPLAY.use])), { tenantNo, userId: user.id, metricNo: metric.no, key: idempotencyKey! });
+    const id = ids.make(Number(timeOfUse(reply[REPLAY.use])), {
+      tenantNo,
+      userId: user.id,
+      metricNo: metric.no,
+      key: idempotencyKey!,
+    });
     const guard = quarantinedBy(reply[REPLAY.quarantined], id);
     const guarded = guard === null ? {} : { guarded: inQuarantine(guard) };
     const conflict = isOtherBody(reply[REPLAY.use], bodyOf(event)) ? { idempotencyConflict: true } : {};

@@ -138,6 +138,53 @@ test('all are checked before any is accepted: subscribeToEmails without an addre
   expect(results.map(({ status }) => status)).toEqual(Array(6).fill(201));
 });
 
+test('partial=true accepts the valid events and lists the others by index', async () => {
+  const batch = [
+    event('partly', 1),
+    { key: 'flips', user: { id: 'partly' } },
+    event('partly', 2, { key: 'flps' }),
+    event('partly', 2, { attributes: { nope: 'x' } }),
+    event('partly', 4, { user: { id: 'unreached', subscribeToEmails: true } }),
+    'no event',
+    event('partly', 8),
+  ];
+  expect((await laurel.admin.post(PATH, batch)).status).toBe(400);
+  const { status, body } = await laurel.admin.post(`${PATH}?partial=true`, batch);
+  expect(status).toBe(202);
+  expect(body).toEqual({
+    accepted: 2,
+    refused: [
+      { index: 1, code: 'invalid', error: '[1].value must be given' },
+      {
+        index: 2,
+        code: 'not_found',
+        error: expect.stringContaining("[2].key: there is no metric with the key 'flps'"),
+        hint: expect.stringContaining('flips'),
+      },
+      { index: 3, code: 'unprocessable', error: expect.stringContaining('[3]: ') },
+      { index: 4, code: 'unprocessable', error: expect.stringContaining('[4].user.subscribeToEmails') },
+      { index: 5, code: 'invalid', error: expect.stringContaining('[5] must be an object') },
+    ],
+  });
+  await expect.poll(async () => (await stored('partly')).map(({ total }) => total), patience).toEqual([1, 9]);
+  const waited = await laurel.admin.post(`${PATH}?partial=true&wait=true`, batch);
+  expect(waited.status).toBe(200);
+  expect(waited.body.accepted).toBe(2);
+  expect(waited.body.results.map((each: { status: number }) => each.status)).toEqual([
+    201, 400, 404, 422, 422, 400, 201,
+  ]);
+  expect(waited.body.results.map((each: { total?: number }) => each.total).filter(Boolean)).toEqual([10, 18]);
+  // Nothing valid: nothing is queued, and each is listed.
+  expect((await laurel.admin.post(`${PATH}?partial=true`, [5])).body).toMatchObject({
+    accepted: 0,
+    refused: [{ index: 0 }],
+  });
+  const none = await laurel.admin.post(`${PATH}?partial=true&wait=true`, [5]);
+  expect([none.status, none.body.results.length]).toEqual([200, 1]);
+  // The list itself must be right all the same.
+  expect((await laurel.admin.post(`${PATH}?partial=true`, {})).status).toBe(422);
+});
+
 test('idempotency keys are those of the single operation, both ways', async () => {
   const headers = { 'Idempotency-Key': 'single first' };
   const single = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'both' }, value: 2 }, { headers });

@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { Export } from '../../catalog/configuration/export.ts';
+import { Export } from '../catalog/configuration/export.ts';
 import {
   AttributeCondition,
   DaysOff,
@@ -9,11 +9,11 @@ import {
   type Achievement,
   type Catalog,
   type StreakSettings,
-} from '../../domain/catalog.ts';
-import type { Configuration } from '../../domain/configuration.ts';
-import { CommandError } from '../command-error.ts';
-import { plain, type Source } from '../import/source.ts';
-import { fatalRefusal, SourceRefusal } from '../import/source.ts';
+} from '../domain/catalog.ts';
+import type { Configuration } from '../domain/configuration.ts';
+import { CommandError } from './command-error.ts';
+import { plain, type Source } from './import/source.ts';
+import { fatalRefusal, SourceRefusal } from './import/source.ts';
 
 // The configuration of another server of the contract's Admin API, as a document. Only fields of the contract are read.
 
