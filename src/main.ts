@@ -1,6 +1,6 @@
 import { readEnv, type Env } from './env.ts';
 import { prepareDatabase } from './processes/first-start.ts';
-import { requireFreePorts } from './processes/free-ports.ts';
+import { requireFreePorts } from './local/free-ports.ts';
 import { uws } from './http/uws.ts';
 import { acceptServers } from './local/accept-servers.ts';
 import { startServers } from './local/private-services.ts';

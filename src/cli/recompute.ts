@@ -12,7 +12,7 @@ import { tableText } from './output.ts';
 export function addRecompute(laurel: Command): void {
   const recompute = laurel
     .command('recompute')
-    .description('What users would have by the rules of now: planned, shown, applied, taken back');
+    .description('recompute what users have under the current rules: plan, apply or undo it');
   for (const add of [addStart, addList, addShow, addSteps]) add(recompute);
 }
 

@@ -54,6 +54,7 @@ export const BatchEventsResponse = Type.Object({
   accepted: Type.Integer(),
   refused: Type.Optional(Type.Array(RefusedBatchEvent)),
 });
+export type BatchEventsResponse = Static<typeof BatchEventsResponse>;
 
 /** Result of one event in a batch: `error` and `code` if it was refused, the other fields otherwise. */
 export const BatchEventResult = Type.Object({
@@ -69,6 +70,7 @@ export const BatchEventResult = Type.Object({
 export type BatchEventResult = Static<typeof BatchEventResult>;
 
 export const BatchEventResults = Type.Object({ accepted: Type.Integer(), results: Type.Array(BatchEventResult) });
+export type BatchEventResults = Static<typeof BatchEventResults>;
 
 /** An achievement completed by an API call, and the points awarded for it. */
 export const AchievementCompletionResponse = Type.Object({

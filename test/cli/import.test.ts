@@ -123,7 +123,9 @@ test('a dry run reads, says what is missing and changes nothing; killed and run 
   await writeFile(join(folder, 'users.txt.dry-run.jsonl'), `${JSON.stringify(odd)}\n`);
   asked = [];
   for (const _ of ['once', 'twice'])
-    expect((await cli(...fromSource('--dry-run', '--sample', '1'))).out).toMatch(/^attributes\.shoe: no user attribute has this key +1 +0 +user\/0$/m);
+    expect((await cli(...fromSource('--dry-run', '--sample', '1'))).out).toMatch(
+      /^attributes\.shoe: no user attribute has this key +1 +0 +user\/0$/m,
+    );
   expect(asked).toEqual([]);
 
   // The third user is never answered: the process is killed while it waits.

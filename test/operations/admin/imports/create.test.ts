@@ -49,7 +49,11 @@ test('admin_imports_create: good users go through, bad ones are issues, parts an
         history: [{ periodStart: '2026-11-22', periodEnd: '2026-11-22', length: 0, resetAt: '2016-12-31T23:59:60Z' }],
       },
     },
-    { id: 'dee', metrics: { steps: { total: 5, days: { '2026-11-01': 2, '2026-11-02': 3 } } }, attributes: { shoe: '42' } },
+    {
+      id: 'dee',
+      metrics: { steps: { total: 5, days: { '2026-11-01': 2, '2026-11-02': 3 } } },
+      attributes: { shoe: '42' },
+    },
     { id: 'mars', metrics: { flips: { total: 5 } }, tz: 'Mars/Base' },
     { id: '', name: 'Nobody' },
     { id: 'el', achievement: [] },

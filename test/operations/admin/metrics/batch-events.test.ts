@@ -154,7 +154,7 @@ test('partial=true accepts the valid events and lists the others by index', asyn
   expect(body).toEqual({
     accepted: 2,
     refused: [
-      { index: 1, code: 'invalid', error: '[1].value must be given' },
+      { index: 1, code: 'invalid', error: '[1].value is required' },
       {
         index: 2,
         code: 'not_found',

@@ -52,7 +52,11 @@ test('a replay with another body says so, and changes nothing', async () => {
     const { status, body } = await send(other);
     expect([status, body.idempotentReplayed, body.idempotencyConflict, body.total]).toEqual([202, true, true, 1]);
   }
-  const late = await laurel.admin.post('/application' + PATH, { ...first, occurredAt }, { headers: { 'Idempotency-Key': 'key' } });
+  const late = await laurel.admin.post(
+    '/application' + PATH,
+    { ...first, occurredAt },
+    { headers: { 'Idempotency-Key': 'key' } },
+  );
   expect([late.status, late.body.idempotencyConflict]).toEqual([202, true]);
   // The order of attributes does not matter.
   await laurel.admin.post('/v1/attributes', [{ type: 'event', key: 'mode', name: 'Mode' }]);
