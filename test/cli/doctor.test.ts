@@ -38,6 +38,7 @@ test('a running Laurel, its Redis and its Postgres', async () => {
 test('what must change is named: a port, settings of Redis and Postgres, a server that is away, a variable', async () => {
   const other = createServer().listen({ port: 0, host: '127.0.0.1' });
   await once(other, 'listening');
+  other.on('connection', (socket) => socket.destroy());
   const port = String((other.address() as AddressInfo).port);
   const redis = new Redis(laurel.redisUrl);
   try {
