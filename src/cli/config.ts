@@ -3,8 +3,7 @@ import { type Command, Option } from 'commander';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { DemoChoice, DemoResource, ConfigurationChange } from '../domain/configuration.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { agreed } from './command-error.ts';
-import { EXIT, CommandError } from './command-error.ts';
+import { agreed, CommandError, EXIT } from './command-error.ts';
 import type { Pulled } from './config-source.ts';
 import { sourceOf, type Source, type SourceFlags } from './import/source.ts';
 import { wholeNumber, examples } from './options.ts';
@@ -20,7 +19,7 @@ export function addConfig(laurel: Command): void {
 type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
 
 /** Adds `laurel config pull [file]`: what is configured, here or at another server, to a file or standard output. */
-export function addPull(config: Command): void {
+function addPull(config: Command): void {
   withAdminOptions(config.command('pull'))
     .description('write the configuration to a file or to standard output')
     .argument('[file]', 'where to write; standard output without it')
@@ -71,7 +70,7 @@ async function readFrom(source: Source, partial: boolean): Promise<Pulled> {
 }
 
 /** What pushing a document would change, and what it would leave of the demo without naming it. */
-export async function changesBy(
+async function changesBy(
   options: AdminOptions,
   document: object,
   choice?: DemoChoice,
@@ -84,7 +83,7 @@ export async function changesBy(
 }
 
 /** Adds `laurel config diff <file>`: what a push would change. Exit code 1: something. */
-export function addDiff(config: Command): void {
+function addDiff(config: Command): void {
   withAdminOptions(config.command('diff'))
     .description(
       'show what a push of the file would change; exit code 0: nothing, 1: something, 2: the file is invalid',
@@ -105,7 +104,7 @@ export function addDiff(config: Command): void {
 }
 
 /** Adds `laurel config push <file>`: makes the configuration what the file says, after a question where it archives. */
-export function addPush(config: Command): void {
+function addPush(config: Command): void {
   withAdminOptions(config.command('push'))
     .description('apply the file; lists that it does not contain stay unchanged')
     .argument('<file>', 'JSON, as `laurel config pull` writes it')
@@ -149,15 +148,15 @@ async function confirmArchiving(archived: Change[]): Promise<void> {
 }
 
 /** Options of `laurel config push`. */
-export interface DemoFlags {
+interface DemoFlags {
   removeDemo?: boolean;
   keepDemo?: boolean;
 }
 
-export const demoQuery = (choice: DemoChoice | undefined): string => (choice === undefined ? '' : `?demo=${choice}`);
+const demoQuery = (choice: DemoChoice | undefined): string => (choice === undefined ? '' : `?demo=${choice}`);
 
 /** What the options say about the demo; undefined: nothing. */
-export function demoFlag({ removeDemo, keepDemo }: DemoFlags): DemoChoice | undefined {
+function demoFlag({ removeDemo, keepDemo }: DemoFlags): DemoChoice | undefined {
   if (removeDemo && keepDemo) throw new CommandError('--remove-demo and --keep-demo exclude each other.');
   return removeDemo ? 'remove' : keepDemo ? 'keep' : undefined;
 }
@@ -166,7 +165,7 @@ export function demoFlag({ removeDemo, keepDemo }: DemoFlags): DemoChoice | unde
  * Asks about the demo where a file does not name all of it; undefined: there is nothing to ask. Ends the command where nobody
  * can be asked, or the answer is no.
  */
-export async function askAboutDemo(left: DemoResource[]): Promise<DemoChoice | undefined> {
+async function askAboutDemo(left: DemoResource[]): Promise<DemoChoice | undefined> {
   if (left.length === 0) return undefined;
   const demo = `The demo is configured here, and the file does not name ${counted(left.length, 'resource')} of it.`;
   if (!process.stdin.isTTY)
@@ -177,13 +176,13 @@ export async function askAboutDemo(left: DemoResource[]): Promise<DemoChoice | u
   throw new CommandError('Nothing was changed. --keep-demo keeps them as your own.');
 }
 
-export type Change = ConfigurationChange;
+type Change = ConfigurationChange;
 
 const SIGNS = { create: '+', update: '~', delete: '-' } as const;
 const DONE = { create: 'created', update: 'changed', delete: 'archived' } as const;
 
 /** Changes for a person: one line each, below a changed one its fields, and a line that counts them. */
-export function changesText(changes: Change[]): string {
+function changesText(changes: Change[]): string {
   if (changes.length === 0) return 'No differences.\n';
   const lines = changes.flatMap((change) => [`${SIGNS[change.action]} ${nameOf(change)}`, ...fieldLines(change)]);
   const counts = (['create', 'update', 'delete'] as const).flatMap((action) => {
@@ -208,7 +207,7 @@ function fieldLines({ fields, before, after }: Change): string[] {
 const valueText = (value: unknown): string => (value === undefined ? '(none)' : JSON.stringify(value));
 
 /** Reads a document. Ends the command, naming the line, where it is not one. */
-export async function readDocument(file: string): Promise<object> {
+async function readDocument(file: string): Promise<object> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
       `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,
@@ -226,7 +225,7 @@ export async function readDocument(file: string): Promise<object> {
 }
 
 /** Writes a document as a whole: the file holds what it held before, or the new text. */
-export async function writeDocument(file: string, text: string): Promise<void> {
+async function writeDocument(file: string, text: string): Promise<void> {
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
     await writeFile(unfinished, text);

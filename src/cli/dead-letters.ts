@@ -4,8 +4,7 @@ import type { Command } from 'commander';
 import type { DeletedResources } from '../domain/admin.ts';
 import type { DeadLetter } from '../domain/dead-letters.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { agreed } from './command-error.ts';
-import { EXIT, CommandError } from './command-error.ts';
+import { agreed, CommandError, EXIT } from './command-error.ts';
 
 /** Adds `laurel dead-letters …`: entries of the outbox that could not be stored and were set aside. */
 export function addDeadLetters(laurel: Command): void {
@@ -18,7 +17,7 @@ export function addDeadLetters(laurel: Command): void {
 const PAGE = 100;
 
 /** Adds `laurel dead-letters list`. */
-export function addList(letters: Command): void {
+function addList(letters: Command): void {
   withAdminOptions(letters.command('list'))
     .description('list the waiting ones, oldest first')
     .option('--all', 'include those stored since')
@@ -41,7 +40,7 @@ const lineOf = ({ id, created, status, shard, tenantNo, parts, reason }: DeadLet
   `${id}  ${created}  ${status}  shard ${shard}  tenant ${tenantNo ?? '?'}  parts ${parts.length}  ${reason}\n`;
 
 /** Adds `laurel dead-letters show <id>`. */
-export function addShow(letters: Command): void {
+function addShow(letters: Command): void {
   withAdminOptions(letters.command('show'))
     .description('show one as JSON: the parts that are not stored, the reasons and the entry, with personal data')
     .argument('<id>', 'ID from `laurel dead-letters list`')
@@ -53,7 +52,7 @@ export function addShow(letters: Command): void {
 }
 
 /** Adds `laurel dead-letters retry <id…>`: exit code 1 if something is not stored this time either. */
-export function addRetry(letters: Command): void {
+function addRetry(letters: Command): void {
   withAdminOptions(letters.command('retry'))
     .description('store the missing parts, after their cause is removed')
     .argument('<id...>', 'IDs from `laurel dead-letters list`')
@@ -74,7 +73,7 @@ export function addRetry(letters: Command): void {
 }
 
 /** Adds `laurel dead-letters drop <id…>`, after a question. */
-export function addDrop(letters: Command): void {
+function addDrop(letters: Command): void {
   withAdminOptions(letters.command('drop'))
     .description('delete them; the parts that are not stored are lost')
     .argument('<id...>', 'IDs from `laurel dead-letters list`')

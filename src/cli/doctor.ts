@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
@@ -69,8 +69,6 @@ export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]>
 }
 
 async function nodeVersion(): Promise<Finding> {
-  const { readFileSync } = await import('node:fs');
-  const { join } = await import('node:path');
   const { PACKAGE_ROOT } = await import('../package-root.ts');
   const { engines } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as {
     engines: { node: string };

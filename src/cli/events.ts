@@ -24,7 +24,7 @@ interface Options extends AdminOptions {
 const TIMEOUT_MS = 600_000;
 
 /** Adds `laurel events reverse [id…]`. */
-export function addReverse(events: Command): void {
+function addReverse(events: Command): void {
   withAdminOptions(events.command('reverse'))
     .description('reverse events, as if they had never happened: by ID, by idempotency key, or by user and time')
     .argument('[id...]', 'of events, or of reversals to undo')

@@ -116,7 +116,7 @@ interface Answer {
  * Has users imported, some a call, and reports what became of each. Who was imported by a run before is not sent again; calls that
  * are not answered are repeated, which imports nobody twice. Ends the command where Laurel stays away.
  */
-export async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
+async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
   let [some, bytes, done] = [[] as { id: string }[], 0, 0];
   /** What became of some users. One that is longer than this Laurel takes is refused alone, and ends nothing. */
   const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {

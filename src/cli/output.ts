@@ -32,7 +32,7 @@ export const print = (json: boolean | undefined, value: unknown, text: string): 
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /** How far something is. `total` is null while it is not known. */
-export interface CliProgress {
+interface CliProgress {
   step: string;
   done: number;
   total: number | null;

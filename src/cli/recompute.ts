@@ -19,7 +19,7 @@ export function addRecompute(laurel: Command): void {
 const LIST_HEAD = ['ID', 'STATUS', 'WHAT', 'USERS', 'GAINING', 'LOSING', 'REQUESTED', 'BY'];
 
 /** Adds `laurel recompute list`. */
-export function addList(recompute: Command): void {
+function addList(recompute: Command): void {
   withAdminOptions(recompute.command('list'))
     .description('the latest recomputations, newest first')
     .addHelpText('after', examples('recompute list'))
@@ -41,7 +41,7 @@ const row = ({ id, status, request, figures, requested, requestedBy }: Recomputa
 ];
 
 /** Adds `laurel recompute show <id>`. */
-export function addShow(recompute: Command): void {
+function addShow(recompute: Command): void {
   withAdminOptions(recompute.command('show'))
     .description('a recomputation: its figures, and some of its users')
     .argument('<id>', 'of the recomputation')
@@ -61,7 +61,7 @@ interface Options extends AdminOptions {
 }
 
 /** Adds `laurel recompute start`. */
-export function addStart(recompute: Command): void {
+function addStart(recompute: Command): void {
   withAdminOptions(recompute.command('start'))
     .description('plan what users would have under the current rules, and show it; with --apply, also apply it')
     .option('--what <kind...>', RECOMPUTED_KINDS.join(', '), [...RECOMPUTED_KINDS])
@@ -91,7 +91,7 @@ export const STEPS = {
 } as const;
 
 /** Adds `laurel recompute apply <id>`, `revert` and `cancel`. */
-export function addSteps(recompute: Command): void {
+function addSteps(recompute: Command): void {
   for (const [step, description] of Object.entries(STEPS))
     withAdminOptions(recompute.command(step))
       .description(description)
@@ -107,14 +107,14 @@ export function addSteps(recompute: Command): void {
 const LOOK_MS = 500;
 const UNDER_WAY: readonly string[] = ['planning', 'applying', 'reverting'];
 
-export const pathOf = (id: string): string => `/v1/recomputations/${encodeURIComponent(id)}`;
+const pathOf = (id: string): string => `/v1/recomputations/${encodeURIComponent(id)}`;
 
 /** One with its samples. */
-export const readOne = async (options: AdminOptions, id: string): Promise<RecomputationDetails> =>
+const readOne = async (options: AdminOptions, id: string): Promise<RecomputationDetails> =>
   (await askAdmin(options, { method: 'GET', path: pathOf(id) })) as RecomputationDetails;
 
 /** Follows one until it is at rest; how far it is goes to standard error. A failed one ends the command. */
-export async function watched(options: AdminOptions, { id }: Recomputation): Promise<RecomputationDetails> {
+async function watched(options: AdminOptions, { id }: Recomputation): Promise<RecomputationDetails> {
   const report = progressBar();
   for (;;) {
     const job = await readOne(options, id);
@@ -131,7 +131,7 @@ const HEAD = ['WHAT', 'GAINING', 'LOSING', 'GIVEN', 'TAKEN'];
 const USERS = ['USER', 'GETS', 'LOSES', 'POINTS', 'BOARDS', 'STATUS', 'REASON'];
 
 /** A recomputation for a terminal: what it comes to, and some of its users. */
-export function planText({ id, status, figures, outcome, samples }: RecomputationDetails): string {
+function planText({ id, status, figures, outcome, samples }: RecomputationDetails): string {
   const { users, gaining, losing, unchanged, failed } = figures;
   const { applied, reverted, skipped } = outcome;
   const rows = [

@@ -21,7 +21,7 @@ interface Options extends AdminOptions {
 }
 
 /** Adds `laurel users timeline <id>`. */
-export function addTimeline(users: Command): void {
+function addTimeline(users: Command): void {
   withAdminOptions(users.command('timeline'))
     .description('what happened to a user and what it caused, newest first')
     .argument('<id>', 'of the user')

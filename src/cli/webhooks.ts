@@ -19,7 +19,7 @@ export function addWebhooks(laurel: Command): void {
 }
 
 /** Adds `laurel webhooks list`. */
-export function addList(webhooks: Command): void {
+function addList(webhooks: Command): void {
   withAdminOptions(webhooks.command('list'))
     .description('list webhooks, oldest first')
     .addHelpText('after', examples('webhooks list'))
@@ -50,7 +50,7 @@ interface LogOptions extends AdminOptions {
 }
 
 /** Adds `laurel webhooks deliveries <webhook> [id]`. */
-export function addDeliveries(webhooks: Command): void {
+function addDeliveries(webhooks: Command): void {
   withAdminOptions(webhooks.command('deliveries'))
     .description(
       'the log of a webhook, newest first; with an ID, one message as JSON with its payload (personal data) and attempts',
@@ -127,7 +127,7 @@ interface ResendOptions extends AdminOptions {
 }
 
 /** Adds `laurel webhooks resend <webhook> [id…]`. */
-export function addResend(webhooks: Command): void {
+function addResend(webhooks: Command): void {
   withAdminOptions(webhooks.command('resend'))
     .description('send messages again: the named ones, or with --all those that failed')
     .argument('<webhook>', 'ID or name')
@@ -183,7 +183,7 @@ const progressOf = ({ id, resent, total, finished }: WebhookResend): string =>
   `${id}  ${resent}${total === null ? '' : ` of ${total}`} queued${finished === null ? ', goes on' : ''}\n`;
 
 /** Adds `laurel webhooks test <webhook> <type>`: exit code 1 unless it is delivered within some seconds. */
-export function addTest(webhooks: Command): void {
+function addTest(webhooks: Command): void {
   withAdminOptions(webhooks.command('test'))
     .description('send the example message of a type; exit code 1 unless it is delivered')
     .argument('<webhook>', 'ID or name')
@@ -211,7 +211,7 @@ interface Rotated {
 }
 
 /** Adds `laurel webhooks rotate <webhook>`. */
-export function addRotate(webhooks: Command): void {
+function addRotate(webhooks: Command): void {
   withAdminOptions(webhooks.command('rotate'))
     .description('create a new secret and show it once; the previous one stays valid for 24 hours')
     .argument('<webhook>', 'ID or name')
@@ -226,7 +226,7 @@ export function addRotate(webhooks: Command): void {
 }
 
 /** A webhook, as far as commands need it. */
-export interface ListedWebhook {
+interface ListedWebhook {
   id: string;
   name: string;
   url: string;
@@ -237,11 +237,11 @@ export interface ListedWebhook {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** All webhooks of the tenant: there are no more than one page holds. */
-export const allWebhooks = async (options: AdminOptions): Promise<ListedWebhook[]> =>
+const allWebhooks = async (options: AdminOptions): Promise<ListedWebhook[]> =>
   (await askAdmin(options, { method: 'GET', path: '/v1/webhooks?limit=100' })) as ListedWebhook[];
 
 /** The path of a webhook that is given by its ID, or by its name if no other has the same. */
-export async function webhookPath(options: AdminOptions, given: string): Promise<string> {
+async function webhookPath(options: AdminOptions, given: string): Promise<string> {
   if (UUID.test(given)) return `/v1/webhooks/${given}`;
   const named = (await allWebhooks(options)).filter(({ name }) => name === given);
   const [only] = named;

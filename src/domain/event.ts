@@ -29,6 +29,7 @@ export const MetricEvent = Type.Object({
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
+/** Events of one batch. */
 export const MAX_BATCH = 1000;
 
 /** An event of a batch. It names the metric by key; its idempotency key has the same scope as a single event's. */
@@ -38,8 +39,6 @@ export const BatchMetricEvent = Type.Object({
   idempotencyKey: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
 });
 export type BatchMetricEvent = Static<typeof BatchMetricEvent>;
-
-export const BatchMetricEvents = Type.Array(BatchMetricEvent, { minItems: 1, maxItems: MAX_BATCH });
 
 /** An event of a batch that is not accepted: its index, and the error that it would have as a single event. */
 const RefusedBatchEvent = Type.Object({

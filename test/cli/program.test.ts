@@ -26,15 +26,16 @@ function helpOf(command: Command): string {
 test('every command has examples that name it, explains its arguments, and can print JSON', () => {
   const found = [...leaves(createProgram())];
   expect(found.map(({ name }) => name)).toContain('webhooks deliveries');
-  for (const { name, command } of found) {
-    const help = helpOf(command);
-    expect(help, name).toMatch(new RegExp(`Examples:\n(  laurel .*\n)*  laurel ${name}`));
-    expect(
-      command.options.map(({ long }) => long),
-      name,
-    ).toContain('--json');
-    for (const argument of command.registeredArguments) expect(argument.description, name).not.toBe('');
-  }
+  const wrong = found.flatMap(({ name, command }) => [
+    ...(new RegExp(`Examples:\n(  laurel .*\n)*  laurel ${name}`).test(helpOf(command))
+      ? []
+      : [`${name}: no examples`]),
+    ...(command.options.some(({ long }) => long === '--json') ? [] : [`${name}: no --json`]),
+    ...command.registeredArguments
+      .filter(({ description }) => description === '')
+      .map((argument) => `${name}: ${argument.name()}`),
+  ]);
+  expect(wrong).toEqual([]);
 });
 
 test('--version, and completion of commands, options and choices', async () => {

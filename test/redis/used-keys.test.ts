@@ -122,7 +122,10 @@ test('forgotten keys are in neither bucket', async () => {
 });
 
 test('a use holds its time and a digest of the body; only a known, different body is a conflict', async () => {
-  const [first, other] = [packedUse(1_764_115_200_000, bodyDigest('[1]')), packedUse(1_764_115_300_000, bodyDigest('[2]'))];
+  const [first, other] = [
+    packedUse(1_764_115_200_000, bodyDigest('[1]')),
+    packedUse(1_764_115_300_000, bodyDigest('[2]')),
+  ];
   expect(timeOfUse(first)).toBe('1764115200000');
   expect([isOtherBody(first, bodyDigest('[1]')), isOtherBody(first, other)]).toEqual([false, true]);
   expect(isOtherBody(packedUse(1, UNKNOWN_BODY), other)).toBe(false);

@@ -126,7 +126,7 @@ type Ask = (path: string) => Promise<unknown>;
 type Answer = any;
 
 /** What users are read for. */
-export interface ReadFor {
+interface ReadFor {
   userId: string;
   /** Keys of the points systems to ask for, since the API does not list them. */
   systemKeys: readonly string[];
@@ -339,7 +339,7 @@ function valuesOf(names: readonly string[], attributes: Values): Values | null {
  * `ungrouped`: boards that rank the user in no group that was seen so far; more may have been seen later. One request a board, and
  * two or more for users who are not ranked in their own group. Throws SourceRefusal where the source does not answer.
  */
-export async function readGroups(
+async function readGroups(
   ask: Ask,
   groups: BoardGroups | undefined,
   { userId, attributes }: { userId: string; attributes: Values },

@@ -25,7 +25,7 @@ export function fatalRefusal({ status, message }: SourceRefusal): CommandError |
 }
 
 /** Where users are read: a server's Application API. */
-export interface SourceOptions {
+interface SourceOptions {
   url: string;
   key: string;
   tenant?: string | undefined;

@@ -59,7 +59,10 @@ export function prepareEvent(
     sent: sentUser(user, compiled, { nowMs, byClient }),
     attributes: attributes === undefined ? '' : JSON.stringify(attributes),
     counted: matching(plan.counters, attributes),
-    idempotency: key === null ? null : {
+    idempotency:
+      key === null
+        ? null
+        : {
             ...idempotencyDigest(user.id, metricNo, key),
             key,
             use: packedUse(nowMs, bodyOf(event)),

@@ -62,10 +62,13 @@ function awardRow(
   const atMs = pastMs(`${field}.date`, award.date, nowMs);
   const trigger = award.trigger && namedTrigger(compiled, system, award.trigger);
   if (award.trigger !== undefined && trigger === undefined)
-    changed.push(`points.${system.key}.awards: no trigger of type '${award.trigger.type}' matches; imported without one`);
+    changed.push(
+      `points.${system.key}.awards: no trigger of type '${award.trigger.type}' matches; imported without one`,
+    );
   const boosts = (award.boosts ?? []).flatMap((named) => {
     const boost = namedBoost(compiled, system, named);
-    if (boost === undefined) changed.push(`points.${system.key}.awards: no boost is '${named.name ?? named.id}'; imported without it`);
+    if (boost === undefined)
+      changed.push(`points.${system.key}.awards: no boost is '${named.name ?? named.id}'; imported without it`);
     return boost === undefined ? [] : [boost];
   });
   const isKnown = trigger !== undefined && boosts.length === (award.boosts ?? []).length;

@@ -86,7 +86,8 @@ function addAttributes({ compiled, state, skipped }: Draft, { attributes = {} }:
   const known: Record<number, string> = {};
   for (const [key, value] of Object.entries(attributes)) {
     const attribute = compiled.userAttributes.get(key);
-    if (attribute === undefined) skipped.push({ field: `attributes.${key}`, reason: 'no user attribute has this key', days: 0 });
+    if (attribute === undefined)
+      skipped.push({ field: `attributes.${key}`, reason: 'no user attribute has this key', days: 0 });
     else known[attribute.no] = value;
   }
   if (Object.keys(known).length > 0) state[USER.attributes] = known;

@@ -87,7 +87,9 @@ async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<S
   while (open.length > 0) {
     const replies = await Promise.all(open.map(({ key, cursor }) => redis.hscan(key, cursor, 'COUNT', AT_ONCE)));
     const used = replies.flatMap(([, flat], index) =>
-      flat.flatMap((field, at) => (at % 2 === 0 ? [{ key: open[index]!.key, field, value: timeOfUse(flat[at + 1]!) }] : [])),
+      flat.flatMap((field, at) =>
+        at % 2 === 0 ? [{ key: open[index]!.key, field, value: timeOfUse(flat[at + 1]!) }] : [],
+      ),
     );
     const stored = await storedUses(
       pool,
