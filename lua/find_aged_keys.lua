@@ -2,7 +2,7 @@
 Finds the used idempotency keys of some buckets that are older than a time.
 
 KEYS: the buckets (hashes), of one shard.
-ARGV: 1 the time (epoch ms).
+ARGV: 1 the time, as a packed use (src/redis/idempotency.ts).
 Returns: for each bucket a list of fields.
 Errors: those of Redis only.
 Writes: nothing.

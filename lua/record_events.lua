@@ -105,7 +105,7 @@ for n = 1, count do
     local total, streak, day = standing(state, plan, now)
     replies[n] = cmsgpack.pack({
       [RECORD.kind] = REFUSAL.replay,
-      [REPLAY.use] = tonumber(use_before),
+      [REPLAY.use] = use_before,
       [REPLAY.total] = total,
       [REPLAY.streak] = streak,
       [REPLAY.day] = day,
@@ -164,7 +164,7 @@ for n = 1, count do
         kept = refusal[RECORD.kind] == KIND.guarded
           and refusal[RECORD.guard][GUARDED.action] == GUARD_ACTION.quarantined
         if kept and use then
-          used[use] = use_by(event_id)
+          used[use] = ARGV[at + EVENT.use]
           state = state_of(user, now, plan.streak.freezes, counters)
           state[USER.usedKeys] = one_more_key(state, today)
           user.changed = true
@@ -186,7 +186,7 @@ for n = 1, count do
       end
     else
       if use then
-        used[use] = use_by(event_id)
+        used[use] = ARGV[at + EVENT.use]
         state[USER.usedKeys] = one_more_key(state, today)
       end
       user.changed = true

@@ -1,12 +1,13 @@
 import { readEnv, type Env } from './env.ts';
 import { prepareDatabase } from './processes/first-start.ts';
-import { requireFreePorts } from './processes/free-ports.ts';
+import { requireFreePorts } from './local/free-ports.ts';
 import { uws } from './http/uws.ts';
 import { acceptServers } from './local/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
 import { warnOfRedisSettings } from './local/redis-settings.ts';
 import { createLog, lastWords, logProcessErrors } from './log/log.ts';
 import { StartError } from './start-error.ts';
+import { StartSteps } from './processes/start-steps.ts';
 import { Supervisor } from './processes/supervisor.ts';
 import { WORKER_NODE_OPTIONS } from './processes/worker-node-options.ts';
 import { keyOfFailedStart, welcome } from './processes/welcome.ts';
@@ -58,18 +59,29 @@ async function main(): Promise<void> {
       const port = env.metricsPort;
       await requireFreePorts([{ host: env.adminHost, port, hostVariable: 'ADMIN_HOST', portVariable: 'METRICS_PORT' }]);
     }
-    const servers = await startServers(env, say);
-    stopServers = () => servers.stop();
-    await acceptServers(servers, {
-      onAway: (redis) => log.warn({ redis }, 'this Redis does not answer: its tenants are answered 503 until it does'),
-      onRefused: (redis, error) => log.error({ redis }, error.message),
-      ending: ending.signal,
+    const steps = new StartSteps({ steps: role === 'workers' ? 2 : 3, say });
+    const servers = await steps.run(serversStep(env), async () => {
+      const started = await startServers(env, say);
+      stopServers = () => started.stop();
+      await acceptServers(started, {
+        onAway: (redis) =>
+          log.warn({ redis }, 'this Redis does not answer: its tenants are answered 503 until it does'),
+        onRefused: (redis, error) => log.error({ redis }, error.message),
+        ending: ending.signal,
+      });
+      return started;
     });
     await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });
     // Workers wait for the database that a frontend's machine prepares.
-    const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers, log });
+    const prepared =
+      role === 'workers'
+        ? null
+        : await steps.run(
+            { name: 'Database: schema, first key and demo', waitsFor: 'Postgres to apply the schema' },
+            () => prepareDatabase({ env, servers, log }),
+          );
     unsaidKey = prepared?.newKey ?? null;
-    await startProcesses(supervisor, { role, env, servers });
+    await steps.run(processesStep(role, env), () => startProcesses(supervisor, { role, env, servers }));
     unsaidKey = null;
     say(prepared === null ? 'The worker is running.' : welcome({ env, prepared }));
 
@@ -81,6 +93,28 @@ async function main(): Promise<void> {
     await stop();
     if (!calledOff) throw error;
   }
+}
+
+/** What the first step does, and which servers it waits for. */
+function serversStep({ redisUrl, databaseUrl, dataDir }: Env): { name: string; waitsFor: string } {
+  const own = [...(redisUrl === null ? ['Redis'] : []), ...(databaseUrl === null ? ['Postgres'] : [])];
+  const given = [
+    ...(redisUrl === null ? [] : ['Redis (REDIS_URL)']),
+    ...(databaseUrl === null ? [] : ['Postgres (DATABASE_URL)']),
+  ];
+  const parts = [
+    ...(own.length > 0 ? [`private ${own.join(' and ')} in ${dataDir}`] : []),
+    ...(given.length > 0 ? [given.join(' and ')] : []),
+  ];
+  return { name: `Servers: ${parts.join(', ')}`, waitsFor: `${[...own, ...given].join(' and ')} to answer` };
+}
+
+/** The last step: its processes, which are ready when they have the live data, and workers when the schema is there. */
+function processesStep(role: string, { httpProcesses }: Env): { name: string; waitsFor: string } {
+  const frontends = httpProcesses === 1 ? 'frontend' : `${httpProcesses} frontends`;
+  const what = { all: `worker and ${frontends}`, http: frontends, workers: 'worker' }[role] ?? role;
+  const needs = role === 'workers' ? 'the database of this version, which a frontend prepares' : 'Redis and Postgres';
+  return { name: `Processes: ${what}`, waitsFor: `${what} to be ready; they need ${needs}` };
 }
 
 function requireHttpServer(): void {

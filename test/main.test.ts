@@ -67,6 +67,9 @@ describe('npm start', () => {
     await laurel.running();
     key = /Admin key +(\S+)/.exec(laurel.output)?.[1] ?? '';
     expect(key).toMatch(/^[\w-]+\.[\w-]{16,}$/);
+    expect(laurel.output).toMatch(
+      /^\[1\/3\] Servers: private Redis and Postgres in .* …\n[^]*^\[1\/3\] .*: [\d.]+ s\n[^]*^\[2\/3\] Database: .*\n[^]*^\[3\/3\] Processes: worker and frontend …\n/m,
+    );
     const line = /^ +curl [^]*?'$/m.exec(laurel.output)?.[0] ?? '';
     expect(line).toContain(key);
     expect(line).toContain('/v1/metrics/flashcards-flipped/event');
@@ -130,7 +133,7 @@ describe('npm start', () => {
     );
     const third = start({ APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
     expect(await third.end()).toBe(1);
-    expect(third.output).toMatch(/^Laurel is running already with the data in .*\n$/);
+    expect(third.output).toMatch(/\nLaurel is running already with the data in .*\n$/);
     expect(await laurel.end('SIGTERM')).toBe(0);
     await nothingRuns();
   });

@@ -43,7 +43,7 @@ local function close_batch_step(step, replies)
     wanted.at[#wanted.at + 1] = refused[UNSENT_EVENT.index]
     answers[#answers + 1] = cmsgpack.pack({
       [RECORD.kind] = REFUSAL.unsent,
-      [UNSENT.status] = refused[UNSENT_EVENT.status],
+      [UNSENT.code] = refused[UNSENT_EVENT.code],
       [UNSENT.message] = refused[UNSENT_EVENT.message],
     })
   end

@@ -87,5 +87,5 @@ local function old_use(base, segments, bucket, field, generation, answers, n)
   if not answer or answer[LOOKED_UP.token] ~= token then
     return nil, token
   end
-  return answer[LOOKED_UP.use] > 0 and answer[LOOKED_UP.use]
+  return answer[LOOKED_UP.use] ~= '' and answer[LOOKED_UP.use]
 end

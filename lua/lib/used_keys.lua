@@ -1,10 +1,6 @@
--- A bucket keeps, for each used idempotency key, the time (epoch ms) in the ID of the event that used it. A replay makes the
--- whole ID again from that time and the key.
-
--- The ID's time is that of the first check of the event; the call may come later.
-local function use_by(event_id)
-  return tonumber(string.sub(event_id, 1, 12), 16)
-end
+-- A bucket keeps, for each used idempotency key, the time (epoch ms) in the ID of the event that used it, and a digest of its
+-- body (packedUse in src/redis/idempotency.ts). A replay makes the whole ID again from that time and the key.
+-- The 18 digits exceed a Lua number, so a use stays a string here.
 
 -- What a state holds (USER.usedKeys) when the user has used one more key. `today`: the same number of a user who has used none today.
 local function one_more_key(state, today)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { CommandError } from './command-error.ts';
 
@@ -6,6 +7,8 @@ export interface AdminOptions {
   url: string;
   key?: string;
   tenant?: string;
+  /** Print JSON instead of text. */
+  json?: boolean;
 }
 
 /** The Admin API refuses a request, or does not answer. */
@@ -27,7 +30,8 @@ export const withAdminOptions = (command: Command): Command =>
   command
     .addOption(new Option('--url <url>', 'the Admin API').env('ADMIN_URL').default('http://localhost:8081'))
     .addOption(new Option('--key <key>', 'an admin key').env('ADMIN_API_KEY'))
-    .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'));
+    .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'))
+    .option('--json', 'print JSON');
 
 /**
  * The same options of the program: wherever they are in a command line (`laurel --url … config pull`, `laurel config --url …
@@ -76,6 +80,23 @@ export async function askAdmin(
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer;
   throw new AdminRefusal(refusal({ url, path, status: response.status, answer }), response.status);
+}
+
+/** Pauses before a request is repeated. */
+const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
+
+/** As `askAdmin`, for idempotent requests: repeats one that was not answered, or refused for the moment. */
+export async function askPatiently(...asked: Parameters<typeof askAdmin>): Promise<unknown> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await askAdmin(...asked);
+    } catch (error) {
+      const passes =
+        error instanceof AdminRefusal && (error.status === 0 || error.status === 429 || error.status >= 500);
+      if (!passes || tries === PAUSES_MS.length) throw error;
+      await sleep(PAUSES_MS[tries]!);
+    }
+  }
 }
 
 function addressOf(url: string, path: string): URL {

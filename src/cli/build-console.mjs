@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { execPath } from 'node:process';
+import process, { execPath } from 'node:process';
 import { digestOf, filesBelow, isBuilt, stampBuilt } from './built.mjs';
 
 /** Written last and removed first: without it there is no build. */
@@ -31,6 +31,7 @@ export function buildConsole({ root, force = false }) {
   const digest = digestOf(root, dependsOn(root));
   if (!force && isBuilt(root, STAMP, digest)) return true;
   for (const built of CONSOLE_BUILT) rmSync(join(root, built), { recursive: true, force: true });
+  process.stderr.write('Building the console, only after a change: up to a minute …\n');
   const built = spawnSync(execPath, ['console/build.mjs'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
   if (built.status === 0) stampBuilt(root, STAMP, { digest, folders: FOLDERS });
   else for (const folder of FOLDERS) rmSync(join(root, folder), { recursive: true, force: true });

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { argv, execPath } from 'node:process';
+import process, { argv, execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { buildConsole, CONSOLE_BUILT } from './build-console.mjs';
 import { digestOf, filesBelow, isBuilt, stampBuilt } from './built.mjs';
@@ -18,6 +18,9 @@ const dependsOn = (root) => [
   ...SOURCES.flatMap((folder) => filesBelow(root, folder)).filter((file) => file.endsWith('.ts')),
   ...SETTINGS.map((name) => join(root, name)),
 ];
+
+/** Says what takes long. On standard error: standard output is for what a command says. */
+export const progress = (line) => process.stderr.write(`${line}\n`);
 
 /** Removes what was compiled, and leaves the console, which is built from other sources. */
 function removeCompiled(root) {
@@ -41,6 +44,8 @@ export function build({ root = ROOT, force = false, output = 'inherit' } = {}) {
   // Taken before: what changes while the compiler runs is noticed the next time.
   const digest = digestOf(root, dependsOn(root));
   if (!force && isBuilt(root, STAMP, digest)) return true;
+  // `npx laurel` keeps its screen for the command.
+  if (output === 'inherit') progress('Compiling Laurel, only after a change: up to a minute …');
   removeCompiled(root);
   const compiled = spawnSync(execPath, [compiler, '-p', 'tsconfig.build.json'], {
     cwd: root,

@@ -1,3 +1,5 @@
+import { createInterface } from 'node:readline/promises';
+
 /** What a command's exit code says, as diff(1) does it. */
 export const EXIT = {
   done: 0,
@@ -16,4 +18,12 @@ export class CommandError extends Error {
     this.name = 'CommandError';
     this.exitCode = exitCode;
   }
+}
+
+/** Asks in the terminal; whether the answer is yes. */
+export async function agreed(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(question);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
 }

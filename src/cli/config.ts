@@ -1,12 +1,243 @@
-import type { Command } from 'commander';
-import { addDiff } from './config/diff.ts';
-import { addPull } from './config/pull.ts';
-import { addPush } from './config/push.ts';
+import { counted, jsonText, print } from './output.ts';
+import { type Command, Option } from 'commander';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import type { DemoChoice, DemoResource, ConfigurationChange } from '../domain/configuration.ts';
+import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
+import { agreed, CommandError, EXIT } from './command-error.ts';
+import type { Pulled } from './config-source.ts';
+import { sourceOf, type Source, type SourceFlags } from './import/source.ts';
+import { wholeNumber, examples } from './options.ts';
 
 /** Adds `laurel config …`: the configuration of a running Laurel as a file. */
 export function addConfig(laurel: Command): void {
   const config = laurel
     .command('config')
-    .description('The configuration of a running Laurel as a file, to be kept in git');
+    .description('read and change the configuration of a running Laurel as a file');
   for (const add of [addPull, addDiff, addPush]) add(config);
+}
+
+type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
+
+/** Adds `laurel config pull [file]`: what is configured, here or at another server, to a file or standard output. */
+function addPull(config: Command): void {
+  withAdminOptions(config.command('pull'))
+    .description('write the configuration to a file or to standard output')
+    .argument('[file]', 'where to write; standard output without it')
+    .option('--from <url>', 'the Admin API of another server of the same contract, to read instead of this Laurel')
+    .addOption(new Option('--from-key <key>', 'an admin key there').env('SOURCE_API_KEY'))
+    .option('--from-tenant <id>', 'the tenant there')
+    .option('--rate <n>', 'requests a second at most to the source; by default what its headers allow', wholeNumber)
+    .option('--partial', 'with --from: keep lists of which some items cannot be read')
+    .addHelpText(
+      'after',
+      examples(
+        'config pull laurel.json',
+        'config pull laurel.json --from https://api.example.org/v1 --from-key $SOURCE_API_KEY',
+      ),
+    )
+    .action(async (file: string | undefined, { from, partial = false, ...options }: PullOptions) => {
+      const { document, unseen } =
+        from === undefined
+          ? { document: await askAdmin(options, { method: 'GET', path: '/v1/configuration' }), unseen: [] }
+          : await readFrom(sourceOf({ ...options, from }), partial);
+      if (file === undefined) process.stdout.write(jsonText(document));
+      else {
+        await writeDocument(file, jsonText(document));
+        const resources = countsOf(document as object);
+        print(options.json, { file, resources }, `Wrote ${file}: ${countsText(resources)}.\n`);
+      }
+      if (unseen.length > 0)
+        process.stderr.write(`Not seen at the source:\n${unseen.map((line) => `  ${line}\n`).join('')}`);
+    });
+}
+
+/** The number of resources in each list of a document. */
+const countsOf = (document: object): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(document).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list.length]] : [])),
+  );
+
+/** `2 metrics, 1 pointsSystems` would read badly: the names of the lists come first. */
+function countsText(resources: Record<string, number>): string {
+  const counts = Object.entries(resources).filter(([, count]) => count > 0);
+  return counts.length === 0 ? 'nothing is configured' : counts.map(([name, count]) => `${name} ${count}`).join(', ');
+}
+
+/** Loads TypeBox, which checks the source's answers, only where it is needed. */
+async function readFrom(source: Source, partial: boolean): Promise<Pulled> {
+  const { pullSource } = await import('./config-source.ts');
+  return pullSource(source, { partial });
+}
+
+/** What pushing a document would change, and what it would leave of the demo without naming it. */
+async function changesBy(
+  options: AdminOptions,
+  document: object,
+  choice?: DemoChoice,
+): Promise<{ changes: Change[]; demo: DemoResource[] }> {
+  const path = `/v1/configuration/diff${demoQuery(choice ?? 'remove')}`;
+  return (await askAdmin(options, { method: 'POST', path, body: document })) as {
+    changes: Change[];
+    demo: DemoResource[];
+  };
+}
+
+/** Adds `laurel config diff <file>`: what a push would change. Exit code 1: something. */
+function addDiff(config: Command): void {
+  withAdminOptions(config.command('diff'))
+    .description(
+      'show what a push of the file would change; exit code 0: nothing, 1: something, 2: the file is invalid',
+    )
+    .argument('<file>', 'JSON, as `laurel config pull` writes it')
+    .addHelpText('after', examples('config diff laurel.json', 'config diff laurel.json --json | jq .changes'))
+    .action(async (file: string, options: AdminOptions) => {
+      const { changes, demo } = await changesBy(options, await readDocument(file));
+      print(options.json, { changes, demo }, changesText(changes));
+      if (demo.length > 0) {
+        process.stderr.write(
+          `The demo is configured here, and the file does not name ${counted(demo.length, 'resource')} of it. ` +
+            'These changes include their removal (--remove-demo); --keep-demo keeps them.\n',
+        );
+      }
+      if (changes.length > 0) process.exitCode = EXIT.differs;
+    });
+}
+
+/** Adds `laurel config push <file>`: makes the configuration what the file says, after a question where it archives. */
+function addPush(config: Command): void {
+  withAdminOptions(config.command('push'))
+    .description('apply the file; lists that it does not contain stay unchanged')
+    .argument('<file>', 'JSON, as `laurel config pull` writes it')
+    .option('-y, --yes', 'archive without asking')
+    .option('--remove-demo', 'archive the demo resources that the file does not contain, without asking')
+    .option('--keep-demo', 'keep the demo resources that the file does not contain as your own')
+    .addHelpText('after', examples('config push laurel.json', 'config push laurel.json --yes --remove-demo'))
+    .action(async (file: string, { yes, ...options }: AdminOptions & DemoFlags & { yes?: boolean }) => {
+      const document = await readDocument(file);
+      const wanted = demoFlag(options);
+      const { changes: foreseen, demo } = await changesBy(options, document, wanted);
+      if (options.json !== true) process.stdout.write(changesText(foreseen));
+      const choice = wanted ?? (await askAboutDemo(demo));
+      // A demo that is kept is the demo no more, even where nothing changes.
+      if (foreseen.length === 0 && choice === undefined) {
+        print(options.json, { version: null, changes: [] }, '');
+        return;
+      }
+      const asksFor = foreseen.filter(({ action, demo }) => action === 'delete' && !(demo && choice === 'remove'));
+      if (yes !== true) await confirmArchiving(asksFor);
+      const path = `/v1/configuration${demoQuery(choice)}`;
+      const answer = await askAdmin(options, { method: 'PUT', path, body: document });
+      const { version, changes } = answer as { version: number; changes: Change[] };
+      // Somebody else may have changed something since the question.
+      if (options.json !== true && JSON.stringify(changes) !== JSON.stringify(foreseen))
+        process.stdout.write(`The configuration had changed meanwhile. What this push did:\n${changesText(changes)}`);
+      print(options.json, { version, changes }, `Done: version ${version}.\n`);
+    });
+}
+
+/** Resolves when nothing is archived, or it is agreed to. */
+async function confirmArchiving(archived: Change[]): Promise<void> {
+  const count = archived.length;
+  if (count === 0) return;
+  const ofDemo = archived.filter(({ demo }) => demo).length;
+  const some = ofDemo === 0 ? `${count}` : `${count} (${ofDemo === count ? 'all' : ofDemo} of the demo)`;
+  const takes = ofDemo === count ? '--remove-demo or --yes' : '--yes';
+  if (!process.stdin.isTTY) throw new CommandError(`Nothing was changed: this archives ${some}, which takes ${takes}.`);
+  if (!(await agreed(`Archive ${some}? Their history stays, but they cannot be taken back. [y/N] `)))
+    throw new CommandError('Nothing was changed.');
+}
+
+/** Options of `laurel config push`. */
+interface DemoFlags {
+  removeDemo?: boolean;
+  keepDemo?: boolean;
+}
+
+const demoQuery = (choice: DemoChoice | undefined): string => (choice === undefined ? '' : `?demo=${choice}`);
+
+/** What the options say about the demo; undefined: nothing. */
+function demoFlag({ removeDemo, keepDemo }: DemoFlags): DemoChoice | undefined {
+  if (removeDemo && keepDemo) throw new CommandError('--remove-demo and --keep-demo exclude each other.');
+  return removeDemo ? 'remove' : keepDemo ? 'keep' : undefined;
+}
+
+/**
+ * Asks about the demo where a file does not name all of it; undefined: there is nothing to ask. Ends the command where nobody
+ * can be asked, or the answer is no.
+ */
+async function askAboutDemo(left: DemoResource[]): Promise<DemoChoice | undefined> {
+  if (left.length === 0) return undefined;
+  const demo = `The demo is configured here, and the file does not name ${counted(left.length, 'resource')} of it.`;
+  if (!process.stdin.isTTY)
+    throw new CommandError(
+      `Nothing was changed. ${demo} Say --remove-demo (the changes are then these), or --keep-demo to keep them as your own.`,
+    );
+  if (await agreed(`${demo} Remove them, as above? [y/N] `)) return 'remove';
+  throw new CommandError('Nothing was changed. --keep-demo keeps them as your own.');
+}
+
+type Change = ConfigurationChange;
+
+const SIGNS = { create: '+', update: '~', delete: '-' } as const;
+const DONE = { create: 'created', update: 'changed', delete: 'archived' } as const;
+
+/** Changes for a person: one line each, below a changed one its fields, and a line that counts them. */
+function changesText(changes: Change[]): string {
+  if (changes.length === 0) return 'No differences.\n';
+  const lines = changes.flatMap((change) => [`${SIGNS[change.action]} ${nameOf(change)}`, ...fieldLines(change)]);
+  const counts = (['create', 'update', 'delete'] as const).flatMap((action) => {
+    const count = changes.filter((change) => change.action === action).length;
+    return count === 0 ? [] : [`${count} ${DONE[action]}`];
+  });
+  return `${[...lines, counts.join(', ')].join('\n')}\n`;
+}
+
+function nameOf({ kind, name, pointsSystemKey }: Change): string {
+  if (kind === 'streaks') return 'streak settings';
+  if (kind === 'events') return 'event settings';
+  const system = pointsSystemKey === undefined ? '' : ` of points system ${pointsSystemKey}`;
+  return `${kind.replace('points_', kind === 'points_system' ? 'points ' : '')} ${name}${system}`;
+}
+
+function fieldLines({ fields, before, after }: Change): string[] {
+  return (fields ?? []).map((field) => `    ${field}: ${valueText(before?.[field])} → ${valueText(after?.[field])}`);
+}
+
+/** A field that is not there has its default. */
+const valueText = (value: unknown): string => (value === undefined ? '(none)' : JSON.stringify(value));
+
+/** Reads a document. Ends the command, naming the line, where it is not one. */
+async function readDocument(file: string): Promise<object> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(
+      `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,
+    );
+  });
+  let document: unknown;
+  try {
+    document = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    throw new CommandError(`${file}${lineOf(error as Error, text)} is not valid JSON: ${(error as Error).message}`);
+  }
+  if (document === null || typeof document !== 'object' || Array.isArray(document))
+    throw new CommandError(`${file} must hold an object, as \`laurel config pull\` writes it.`);
+  return document;
+}
+
+/** Writes a document as a whole: the file holds what it held before, or the new text. */
+async function writeDocument(file: string, text: string): Promise<void> {
+  const unfinished = `${file}.${process.pid}.tmp`;
+  try {
+    await writeFile(unfinished, text);
+    await rename(unfinished, file);
+  } catch (error) {
+    throw new CommandError(`${file} cannot be written: ${(error as Error).message}.`);
+  }
+}
+
+/** `:3` for a fault in the third line, where the parser reports the place. */
+function lineOf({ message }: Error, text: string): string {
+  const position = /at position (\d+)/.exec(message)?.[1];
+  const at = position === undefined ? (/end of JSON input/.test(message) ? text.length : null) : Number(position);
+  return at === null ? '' : `:${text.slice(0, at).split('\n').length}`;
 }

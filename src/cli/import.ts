@@ -1,14 +1,15 @@
-import { basename } from 'node:path';
 import { Option, type Command } from 'commander';
-import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError, EXIT } from './command-error.ts';
+import { basename } from 'node:path';
+import type { ImportedOutcome } from '../domain/imported-user.ts';
 import type { Configuration } from '../domain/configuration.ts';
-import { BoardGroups } from './import/read-groups.ts';
-import { readSource } from './import/read-source.ts';
-import { Report } from './import/report.ts';
-import { sendUsers } from './import/send-users.ts';
+import { AdminRefusal, askAdmin, askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
+import { CommandError, EXIT } from './command-error.ts';
+import { BoardGroups, readSource } from './import/read.ts';
+import { Report, type Reported } from './import/report.ts';
 import { sourceOf } from './import/source.ts';
-import { wholeNumber } from './whole-number.ts';
+import { jsonLines } from './json-lines.ts';
+import { print } from './output.ts';
+import { wholeNumber, examples } from './options.ts';
 
 interface Options extends AdminOptions {
   from?: string;
@@ -26,22 +27,29 @@ interface Options extends AdminOptions {
 /** Adds `laurel import`: users with their past, from another server or a file. */
 export function addImport(laurel: Command): void {
   withAdminOptions(laurel.command('import'))
-    .description('bring users with their past, from a server of the same Application API or from JSON Lines')
+    .description('import users with their history, from a server of the same Application API or from JSON Lines')
     .option('--from <url>', 'the Application API to read from; takes --from-key and --users')
     .addOption(new Option('--from-key <key>', 'an admin key there').env('SOURCE_API_KEY'))
     .option('--from-tenant <id>', 'the tenant there')
     .option('--users <file>', 'IDs of the users to be read, one a line')
     .option('--file <file>', 'users as JSON Lines, instead of --from')
-    .option('--name <name>', 'of the import, which brings each user once; by default that of the file')
+    .option('--name <name>', 'of the import, which imports each user once; by default that of the file')
     .option('--rate <n>', 'requests a second at most to the source; by default what its headers allow', wholeNumber)
     .option('--concurrency <n>', 'users read at the same time', wholeNumber, 2)
     .option('--sample <n>', 'only the first users', wholeNumber)
-    .option('--dry-run', 'say what would be brought and what would be missing; change nothing here')
+    .option('--dry-run', 'report what would be imported and what would be missing; changes nothing')
+    .addHelpText(
+      'after',
+      examples(
+        'import --from https://api.example.org/v1 --users ids.txt --dry-run --sample 20',
+        'import --file users.jsonl',
+      ),
+    )
     .action(run);
 }
 
 async function run(options: Options): Promise<void> {
-  const { from, users, file, sample, dryRun = false } = options;
+  const { from, users, file, sample, dryRun = false, json = false } = options;
   if ((from === undefined) === (file === undefined)) throw new CommandError('Either --from or --file is needed.');
   if (from !== undefined && users === undefined) throw new CommandError('--from takes --users, a file of user IDs.');
   const base = file ?? users!;
@@ -70,7 +78,7 @@ async function run(options: Options): Promise<void> {
       .replaceAll(/[^a-zA-Z\d\-_]/g, '-')
       .slice(0, 64);
   await sendUsers({ admin: options, name, dryRun, rows, report, sample, onProgress });
-  process.stdout.write(`\n${report.text()}`);
+  print(json, report.value(), `\n${report.text()}`);
   if (report.failed > 0) process.exitCode = EXIT.differs;
 }
 
@@ -81,4 +89,90 @@ const configurationOf = async (options: Options): Promise<Configuration> =>
 /** Reports progress to a terminal in one line; elsewhere not at all. */
 function progress(): (text: string) => void {
   return process.stderr.isTTY ? (text) => void process.stderr.write(`\r${text.padEnd(60)}`) : () => undefined;
+}
+
+const MOST_USERS = 50;
+const MOST_BYTES = 1_000_000;
+/** The status of a request whose body is longer than is taken. */
+const TOO_LARGE = 413;
+interface Sending {
+  admin: AdminOptions;
+  /** Name of the import. */
+  name: string;
+  dryRun: boolean;
+  /** File of users, one a line. */
+  rows: string;
+  report: Report;
+  sample: number | undefined;
+  onProgress: (text: string) => void;
+}
+
+interface Answer {
+  users: ImportedOutcome[];
+  issues: { id?: string; index?: number; severity: 'error' | 'warning'; message: string }[];
+}
+
+/**
+ * Has users imported, some a call, and reports what became of each. Who was imported by a run before is not sent again; calls that
+ * are not answered are repeated, which imports nobody twice. Ends the command where Laurel stays away.
+ */
+async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
+  let [some, bytes, done] = [[] as { id: string }[], 0, 0];
+  /** What became of some users. One that is longer than this Laurel takes is refused alone, and ends nothing. */
+  const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {
+    try {
+      const path = `/v1/imports?import=${encodeURIComponent(name)}&dryRun=${dryRun}`;
+      return outcomesOf(users, (await askPatiently(admin, { method: 'POST', path, body: users })) as Answer);
+    } catch (error) {
+      if (!(error instanceof AdminRefusal) || error.status !== TOO_LARGE) throw error;
+      if (users.length === 1) return [{ id: users[0]!.id, status: 'refused', why: error.message }];
+      const each: Reported[] = [];
+      for (const user of users) each.push(...(await sent([user])));
+      return each;
+    }
+  };
+  const flush = async (): Promise<void> => {
+    if (some.length === 0) return;
+    await report.add(await sent(some));
+    done += some.length;
+    [some, bytes] = [[], 0];
+    onProgress(`${done} users ${dryRun ? 'tried' : 'sent'}`);
+  };
+  let taken = 0;
+  for await (const { no, value } of jsonLines(rows)) {
+    if (taken++ === sample) break;
+    const id = (value as { id?: unknown } | null | undefined)?.id;
+    if (typeof id !== 'string') {
+      await report.add([{ id: `line ${no}`, status: 'refused', why: 'The line is no JSON object with an `id`.' }]);
+      continue;
+    }
+    if (report.isDone(id)) continue;
+    const size = Buffer.byteLength(JSON.stringify(value));
+    if (some.length === MOST_USERS || bytes + size > MOST_BYTES) await flush();
+    some.push(value as { id: string });
+    bytes += size;
+  }
+  await flush();
+}
+
+function outcomesOf(sent: readonly { id: string }[], { users, issues }: Answer): Reported[] {
+  const warnings = new Map<string, string[]>();
+  for (const { id = '', severity, message } of issues)
+    if (severity === 'warning') warnings.set(id, [...(warnings.get(id) ?? []), message]);
+  return [
+    ...users.map(({ id, status, skipped }) => ({
+      id,
+      status,
+      ...(status === 'skipped' && { why: `${skipped[0]!.field}: ${skipped[0]!.reason}` }),
+      ...(status !== 'skipped' && skipped.length > 0 && { skipped }),
+      ...(warnings.has(id) && { missing: warnings.get(id)! }),
+    })),
+    ...issues
+      .filter(({ severity }) => severity === 'error')
+      .map(({ id, index = 0, message }) => ({
+        id: id ?? sent[index]!.id,
+        status: 'refused' as const,
+        why: message,
+      })),
+  ];
 }

@@ -1,49 +1,18 @@
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { lastWords, reportUncaught } from '../log/log.ts';
-import { withAdminOptionsAnywhere } from './admin-api.ts';
 import { CommandError, EXIT } from './command-error.ts';
-import { addConfig } from './config.ts';
-import { addDeadLetters } from './dead-letters.ts';
-import { addEvents } from './events.ts';
-import { addImport } from './import.ts';
-import { addJobs } from './jobs.ts';
-import { addRebuild } from './rebuild.ts';
-import { addRecompute } from './recompute.ts';
-import { addShadow } from './shadow.ts';
-import { addShards } from './shards.ts';
-import { addUsers } from './users.ts';
-import { addVerify } from './verify.ts';
-import { addWebhooks } from './webhooks.ts';
+import { addCompletion, createProgram } from './program.ts';
 
-/** What `laurel <command>` does: a command a file, which adds itself here. */
 async function main(): Promise<void> {
-  const laurel = new Command('laurel')
-    .description('Work with a running Laurel, or with its databases.')
-    .showHelpAfterError('(--help shows what there is)')
-    .exitOverride();
-  withAdminOptionsAnywhere(laurel);
-  for (const add of [
-    addConfig,
-    addDeadLetters,
-    addEvents,
-    addImport,
-    addJobs,
-    addRebuild,
-    addRecompute,
-    addShadow,
-    addShards,
-    addUsers,
-    addVerify,
-    addWebhooks,
-  ])
-    add(laurel);
+  const laurel = createProgram();
+  await addCompletion(laurel, process.argv[2]);
   await laurel.parseAsync(process.argv);
 }
 
 reportUncaught();
 main().catch((error: unknown) => {
   if (error instanceof CommanderError) {
-    // Commander has said already what it is about; help that was asked for is no failure.
+    // Commander has printed the message already. Help and the version are no failures.
     process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.failed;
   } else {
     console.error(lastWords(error));

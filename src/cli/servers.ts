@@ -1,14 +1,21 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { rebuildServers } from '../engine/availability/accept.ts';
+import { PostgresIsOlder, readGaps } from '../engine/availability/inspection.ts';
+import type { SetAside } from '../engine/persist/set-aside.ts';
+import type { Difference } from '../engine/rebuild/confirm.ts';
+import { verify } from '../engine/rebuild/verify.ts';
+import { connectRedis } from '../engine/shards/connect-redis.ts';
 import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
+import { countLetters } from '../postgres/dead-letters/letters.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
-import { connectRedis } from '../engine/shards/connect-redis.ts';
 import { redisReady } from '../redis/client.ts';
 import { byServer, endpointsOf } from '../redis/endpoints.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, EXIT } from './command-error.ts';
+import { counted, print, progressBar } from './output.ts';
 
 /**
  * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running Laurel
@@ -41,3 +48,124 @@ export async function withServers<T>(
     await servers.stop();
   }
 }
+
+const MOST_SHOWN = 1_000;
+const short = (text: string): string => (text.length > 120 ? `${text.slice(0, 117)}…` : text);
+
+/** Names a user whose state cannot be read. */
+export const nameUnreadable = ({ tenantNo, id }: { tenantNo: number; id: string }): void =>
+  void process.stderr.write(`\nThe state of user ${id} of tenant ${tenantNo} cannot be read.\n`);
+
+/** Users whose state in Postgres cannot be read: they are named at once, and counted. */
+class Unreadable {
+  readonly users: { tenantNo: number; id: string }[] = [];
+
+  note = (user: { tenantNo: number; id: string }): void => {
+    this.users.push(user);
+    nameUnreadable(user);
+  };
+}
+
+/** What is missing in Postgres because it could not be stored; '' if nothing is. */
+const deadLettersText = (waiting: number): string =>
+  waiting === 0
+    ? ''
+    : `${counted(waiting, 'dead letter')} could not be stored, so Postgres lacks ${waiting === 1 ? 'it' : 'them'}: \`laurel dead-letters list\`.\n`;
+
+/** Prints how many dead letters wait. */
+export async function nameSetAside(pool: Pool): Promise<void> {
+  process.stdout.write(deadLettersText((await countLetters(pool)).waiting));
+}
+
+/**
+ * Compares Redis with Postgres and prints the differences. The exit code is 1 if there are any, or if a user could not be
+ * compared.
+ */
+export const runVerify = ({
+  shards = SHARD_NUMBERS,
+  json,
+}: {
+  shards?: readonly number[];
+  json?: boolean;
+}): Promise<void> =>
+  withServers(
+    async ({ redis, pool }) => {
+      // What differs then is what is left of what Postgres lost: no rebuild may be advised.
+      const gaps = await readGaps(redis, pool, shards);
+      if (gaps.length > 0) throw new PostgresIsOlder(gaps);
+      const shown: Difference[] = [];
+      const unreadable = new Unreadable();
+      const onProgress = progressBar();
+      const differences = await verify({
+        redis,
+        pool,
+        shards,
+        onProgress,
+        onUnreadable: unreadable.note,
+        onDifference: (difference) => {
+          if (shown.length === MOST_SHOWN) return;
+          shown.push(difference);
+          if (json !== true) process.stdout.write(differenceText(difference));
+        },
+      });
+      onProgress(null);
+      const { waiting: deadLetters } = await countLetters(pool);
+      const { users } = unreadable;
+      const summary = verifiedText(differences, users.length) + deadLettersText(deadLetters);
+      print(json, { differences, shown, unreadable: users, deadLetters }, `\n${summary}`);
+      if (differences + users.length > 0) process.exitCode = EXIT.differs;
+    },
+    { shards },
+  );
+
+function differenceText({ key, part, redis, postgres }: Difference): string {
+  const name = part === '' ? key : `${key}  ${part}`;
+  return `\n${name}\n  Redis:    ${short(redis)}\n  Postgres: ${short(postgres)}\n`;
+}
+
+function verifiedText(differences: number, unreadable: number): string {
+  const found =
+    differences === 0
+      ? 'No differences'
+      : `${counted(differences, 'difference')}; \`laurel rebuild\` corrects ${differences === 1 ? 'it' : 'them'}`;
+  return unreadable === 0
+    ? `${found}.\n`
+    : `${found}. ${counted(unreadable, 'user')} could not be compared, because the stored state cannot be read.\n`;
+}
+
+/** Rebuilds Redis from Postgres with progress. `acceptLoss`: also from a Postgres that came back older. */
+export const runRebuild = ({
+  acceptLoss,
+  shards = SHARD_NUMBERS,
+  json,
+}: {
+  acceptLoss: boolean;
+  shards?: readonly number[];
+  json?: boolean;
+}): Promise<void> =>
+  withServers(
+    async ({ redis, pool }) => {
+      const startedMs = performance.now();
+      const onSetAside = ({ id, reason }: SetAside): void =>
+        void process.stderr.write(
+          `\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`,
+        );
+      const onProgress = progressBar();
+      const unreadable = new Unreadable();
+      await rebuildServers({ redis, pool, shards, acceptLoss, onProgress, onSetAside, onUnreadable: unreadable.note });
+      onProgress(null);
+      const seconds = Number(((performance.now() - startedMs) / 1000).toFixed(1));
+      const what =
+        shards === SHARD_NUMBERS
+          ? 'Redis is'
+          : shards.length === 1
+            ? `Shard ${shards[0]} is`
+            : `Shards ${shards.join(', ')} are`;
+      const { waiting: deadLetters } = await countLetters(pool);
+      const { users } = unreadable;
+      const left = users.length === 0 ? '' : `${counted(users.length, 'user')} could not be rebuilt.\n`;
+      const text = `\n${what} rebuilt, in ${seconds} s.\n${left}${deadLettersText(deadLetters)}`;
+      print(json, { shards, seconds, unreadable: users, deadLetters }, text);
+    },
+    { shards },
+  );

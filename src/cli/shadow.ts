@@ -7,8 +7,8 @@ import { sourceAddress } from './import/source.ts';
 import type { Follower } from './shadow/follower.ts';
 import { createProxy } from './shadow/proxy.ts';
 import { Report } from './shadow/report.ts';
-import { jsonText } from './table.ts';
-import { wholeNumber } from './whole-number.ts';
+import { jsonText } from './output.ts';
+import { examples, wholeNumber } from './options.ts';
 
 interface Options {
   from: string;
@@ -49,11 +49,15 @@ export function addShadow(laurel: Command): void {
     })
     .option('--report <file>', 'write the report as JSON, every 10 s and at the end')
     .option('--report-at <address>', 'answer there with the report as JSON, HOST:PORT or PORT', address)
-    .option('--json', 'at the end, the report as JSON on standard output')
+    .option('--json', 'print the report as JSON at the end')
     .option('--ignore <field...>', 'fields that are not compared: a name, or a path such as rankings[].userName', [])
     .option('--concurrency <n>', 'requests to Laurel at the same time', wholeNumber, 8)
     .option('--queue <n>', 'requests that may wait for Laurel; more are dropped, and said so', wholeNumber, 10_000)
     .option('--drain <seconds>', 'how long Laurel may take for what waits at the end', wholeNumber, 30)
+    .addHelpText(
+      'after',
+      examples('shadow --from https://api.example.org/v1 --listen 0.0.0.0:8090 --report shadow.json'),
+    )
     .action(run);
 }
 

@@ -1,14 +1,38 @@
 import type { Command } from 'commander';
-import { shardOption } from './shard-option.ts';
+import { examples, shardOption } from './options.ts';
 
 /** Adds `laurel verify`: exit code 0 without differences, 1 with some. */
 export function addVerify(laurel: Command): void {
   laurel
     .command('verify')
-    .description('Compare what Redis holds with Postgres, key by key; events may go on meanwhile')
+    .description('compare Redis with Postgres, key by key; events may continue')
     .addOption(shardOption('compare'))
-    // What it needs is loaded when it is wanted: other commands start in a third of the time.
-    .action(async ({ shard: shards }: { shard?: number[] }) =>
-      (await import('./run-verify.ts')).runVerify(shards === undefined ? {} : { shards }),
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples('verify', 'verify --shard 3 --json'))
+    // Loaded here, because other commands then start in a third of the time.
+    .action(async ({ shard: shards, json = false }: { shard?: number[]; json?: boolean }) =>
+      (await import('./servers.ts')).runVerify({ json, ...(shards && { shards }) }),
+    );
+}
+
+/** Adds `laurel rebuild`. */
+export function addRebuild(laurel: Command): void {
+  laurel
+    .command('rebuild')
+    .description('rebuild Redis from Postgres; a running Laurel answers 503 until it is done')
+    .addOption(shardOption('rebuild'))
+    .option('--accept-loss', 'accept a Postgres that came back older; data that only Redis had is lost')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples('rebuild', 'rebuild --shard 3'))
+    .action(
+      async ({
+        acceptLoss = false,
+        shard: shards,
+        json = false,
+      }: {
+        acceptLoss?: boolean;
+        shard?: number[];
+        json?: boolean;
+      }) => (await import('./servers.ts')).runRebuild({ acceptLoss, json, ...(shards && { shards }) }),
     );
 }

@@ -1,12 +1,252 @@
 import type { Command } from 'commander';
-import { addDeliveries } from './webhooks/deliveries.ts';
-import { addList } from './webhooks/list.ts';
-import { addResend } from './webhooks/resend.ts';
-import { addRotate } from './webhooks/rotate.ts';
-import { addTest } from './webhooks/test.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type {
+  WebhookDeliveries,
+  WebhookDelivery,
+  WebhookResend,
+  ShownWebhookDelivery,
+} from '../domain/webhook-delivery.ts';
+import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
+import { CommandError, EXIT } from './command-error.ts';
+import { progressBar, print } from './output.ts';
+import { jsonText, tableText } from './output.ts';
+import { wholeNumber, examples } from './options.ts';
 
 /** Adds `laurel webhooks …`: where notifications go, and what became of them. */
 export function addWebhooks(laurel: Command): void {
-  const webhooks = laurel.command('webhooks').description('Where notifications go, and what became of them');
+  const webhooks = laurel.command('webhooks').description('webhooks and their deliveries');
   for (const add of [addList, addDeliveries, addResend, addTest, addRotate]) add(webhooks);
+}
+
+/** Adds `laurel webhooks list`. */
+function addList(webhooks: Command): void {
+  withAdminOptions(webhooks.command('list'))
+    .description('list webhooks, oldest first')
+    .addHelpText('after', examples('webhooks list'))
+    .action(async (options: AdminOptions) => {
+      const all = await allWebhooks(options);
+      const rows = all.map(({ id, name, enabled, events, url }) => [
+        id,
+        name,
+        enabled ? 'enabled' : 'disabled',
+        events.length,
+        url,
+      ]);
+      const head = ['ID', 'NAME', 'STATE', 'EVENTS', 'URL'];
+      print(options.json, all, all.length === 0 ? 'There are no webhooks.\n' : tableText(head, rows));
+    });
+}
+
+const PAGE = 100;
+const SHOWN = 50;
+
+interface LogOptions extends AdminOptions {
+  status?: string;
+  type?: string;
+  user?: string;
+  from?: string;
+  to?: string;
+  limit: number;
+}
+
+/** Adds `laurel webhooks deliveries <webhook> [id]`. */
+function addDeliveries(webhooks: Command): void {
+  withAdminOptions(webhooks.command('deliveries'))
+    .description(
+      'the log of a webhook, newest first; with an ID, one message as JSON with its payload (personal data) and attempts',
+    )
+    .argument('<webhook>', 'ID or name')
+    .argument('[id]', 'of one message')
+    .option('--status <status>', 'pending, delivered or failed')
+    .option('--type <type>', 'only messages of this type')
+    .option('--user <id>', 'only messages about this user')
+    .option('--from <time>', 'only messages made from then on')
+    .option('--to <time>', 'only messages made before then')
+    .option('--limit <n>', 'how many at most', wholeNumber, SHOWN)
+    .addHelpText(
+      'after',
+      examples(
+        'webhooks deliveries crm --status failed',
+        'webhooks deliveries crm 01939d3c-8f10-7000-8000-000000000001',
+      ),
+    )
+    .action(async (webhook: string, id: string | undefined, options: LogOptions) => {
+      const path = `${await webhookPath(options, webhook)}/deliveries`;
+      if (id !== undefined) {
+        const one = await askAdmin(options, { method: 'GET', path: `${path}/${encodeURIComponent(id)}` });
+        process.stdout.write(jsonText(one));
+        return;
+      }
+      const found = await deliveries(options, path);
+      print(options.json, found, textOf(found));
+    });
+}
+
+/** The newest messages that fit, as many as are asked for. */
+async function deliveries(options: LogOptions, path: string): Promise<WebhookDelivery[]> {
+  const { status, type, user: userId, from, to, limit } = options;
+  const given = Object.entries({ status, type, userId, from, to }).filter(([, value]) => value !== undefined);
+  const found: WebhookDelivery[] = [];
+  for (let cursor: string | null = ''; cursor !== null && found.length < limit;) {
+    const query = new URLSearchParams(given as [string, string][]);
+    query.set('limit', String(Math.min(PAGE, limit - found.length)));
+    if (cursor !== '') query.set('cursor', cursor);
+    const page = (await askAdmin(options, { method: 'GET', path: `${path}?${query.toString()}` })) as WebhookDeliveries;
+    found.push(...page.deliveries);
+    cursor = page.nextCursor;
+  }
+  return found;
+}
+
+const HEAD = ['ID', 'MADE', 'TYPE', 'USER', 'STATE', 'TRIES', 'ANSWER', 'NEXT TRY'];
+
+function textOf(found: WebhookDelivery[]): string {
+  if (found.length === 0) return 'No message is in the log.\n';
+  const rows = found.map(({ id, created, type, userId, status, test, tries, lastStatus, nextTry }) => [
+    id,
+    created,
+    test ? `${type} (test)` : type,
+    userId,
+    status,
+    tries,
+    lastStatus,
+    nextTry,
+  ]);
+  return tableText(HEAD, rows);
+}
+
+const LOOK_MS = 1_000;
+
+interface ResendOptions extends AdminOptions {
+  all?: boolean;
+  status?: string;
+  type?: string[];
+  from?: string;
+  to?: string;
+  wait?: boolean;
+}
+
+/** Adds `laurel webhooks resend <webhook> [id…]`. */
+function addResend(webhooks: Command): void {
+  withAdminOptions(webhooks.command('resend'))
+    .description('send messages again: the named ones, or with --all those that failed')
+    .argument('<webhook>', 'ID or name')
+    .argument('[id...]', 'of messages')
+    .option('--all', 'all that failed, or that the other options select')
+    .option('--status <status>', 'failed or delivered')
+    .option('--type <type...>', 'only messages of these types')
+    .option('--from <time>', 'only messages made from then on')
+    .option('--to <time>', 'only messages made before then')
+    .option('--wait', 'end when all are queued')
+    .addHelpText(
+      'after',
+      examples(
+        'webhooks resend crm --all --from 2026-03-01T00:00:00Z --wait',
+        'webhooks resend crm 01939d3c-8f10-7000-8000-000000000001',
+      ),
+    )
+    .action(async (webhook: string, ids: string[], options: ResendOptions) => {
+      if (ids.length > 0 === (options.all === true))
+        throw new CommandError('Name the messages to send again, or give --all.');
+      const path = await webhookPath(options, webhook);
+      await (ids.length > 0 ? resendThose(options, path, ids) : resendAll(options, path));
+    });
+}
+
+async function resendThose(options: ResendOptions, path: string, ids: string[]): Promise<void> {
+  const queued: unknown[] = [];
+  for (const id of ids) {
+    queued.push(
+      await askAdmin(options, { method: 'POST', path: `${path}/deliveries/${encodeURIComponent(id)}/resend` }),
+    );
+    if (options.json !== true) process.stdout.write(`${id}  queued\n`);
+  }
+  if (options.json === true) process.stdout.write(jsonText(queued));
+}
+
+async function resendAll(options: ResendOptions, path: string): Promise<void> {
+  const { status, type: types, from, to, wait } = options;
+  const asked = await askAdmin(options, { method: 'POST', path: `${path}/resend`, body: { status, types, from, to } });
+  let resend = asked as WebhookResend;
+  const report = progressBar();
+  while (wait === true && resend.finished === null) {
+    await sleep(LOOK_MS);
+    const all = (await askAdmin(options, { method: 'GET', path: `${path}/resends` })) as WebhookResend[];
+    resend = all.find(({ id }) => id === resend.id) ?? resend;
+    report({ step: 'queued', done: resend.resent, total: resend.total });
+  }
+  report(null);
+  print(options.json, resend, progressOf(resend));
+}
+
+const progressOf = ({ id, resent, total, finished }: WebhookResend): string =>
+  `${id}  ${resent}${total === null ? '' : ` of ${total}`} queued${finished === null ? ', goes on' : ''}\n`;
+
+/** Adds `laurel webhooks test <webhook> <type>`: exit code 1 unless it is delivered within some seconds. */
+function addTest(webhooks: Command): void {
+  withAdminOptions(webhooks.command('test'))
+    .description('send the example message of a type; exit code 1 unless it is delivered')
+    .argument('<webhook>', 'ID or name')
+    .argument('<type>', 'e.g. points.changed')
+    .addHelpText('after', examples('webhooks test crm points.changed'))
+    .action(async (webhook: string, type: string, options: AdminOptions) => {
+      const path = `${await webhookPath(options, webhook)}/test`;
+      const delivery = (await askAdmin(options, { method: 'POST', path, body: { type } })) as ShownWebhookDelivery;
+      print(options.json, delivery, outcomeOf(delivery));
+      if (delivery.status !== 'delivered') process.exitCode = EXIT.differs;
+    });
+}
+
+function outcomeOf({ id, status, attempts, reason }: ShownWebhookDelivery): string {
+  const last = attempts.at(-1);
+  if (last === undefined) return `${id}  ${reason ?? 'was not tried yet: is a worker running?'}\n`;
+  if (status === 'delivered') return `${id}  delivered: ${last.status} in ${last.durationMs} ms\n`;
+  return `${id}  not delivered: ${last.error}${status === 'pending' ? '; it is tried again' : ''}\n`;
+}
+
+interface Rotated {
+  id: string;
+  secret: string;
+  previousUntil: string | null;
+}
+
+/** Adds `laurel webhooks rotate <webhook>`. */
+function addRotate(webhooks: Command): void {
+  withAdminOptions(webhooks.command('rotate'))
+    .description('create a new secret and show it once; the previous one stays valid for 24 hours')
+    .argument('<webhook>', 'ID or name')
+    .addHelpText('after', examples('webhooks rotate crm'))
+    .action(async (webhook: string, options: AdminOptions) => {
+      const path = `${await webhookPath(options, webhook)}/rotate-secret`;
+      const rotated = (await askAdmin(options, { method: 'POST', path })) as Rotated;
+      print(options.json, rotated, `${rotated.secret}\n`);
+      if (options.json !== true && rotated.previousUntil !== null)
+        process.stderr.write(`The previous secret signs too until ${rotated.previousUntil}.\n`);
+    });
+}
+
+/** A webhook, as far as commands need it. */
+interface ListedWebhook {
+  id: string;
+  name: string;
+  url: string;
+  events: string[];
+  enabled: boolean;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** All webhooks of the tenant: there are no more than one page holds. */
+const allWebhooks = async (options: AdminOptions): Promise<ListedWebhook[]> =>
+  (await askAdmin(options, { method: 'GET', path: '/v1/webhooks?limit=100' })) as ListedWebhook[];
+
+/** The path of a webhook that is given by its ID, or by its name if no other has the same. */
+async function webhookPath(options: AdminOptions, given: string): Promise<string> {
+  if (UUID.test(given)) return `/v1/webhooks/${given}`;
+  const named = (await allWebhooks(options)).filter(({ name }) => name === given);
+  const [only] = named;
+  if (only === undefined)
+    throw new CommandError(`There is no webhook called "${given}". \`laurel webhooks list\` lists them.`);
+  if (named.length > 1) throw new CommandError(`${named.length} webhooks are called "${given}": give the ID of one.`);
+  return `/v1/webhooks/${only.id}`;
 }

@@ -29,7 +29,8 @@ export const MetricEvent = Type.Object({
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
-const MAX_BATCH = 1000;
+/** Events of one batch. */
+export const MAX_BATCH = 1000;
 
 /** An event of a batch. It names the metric by key; its idempotency key has the same scope as a single event's. */
 export const BatchMetricEvent = Type.Object({
@@ -39,22 +40,36 @@ export const BatchMetricEvent = Type.Object({
 });
 export type BatchMetricEvent = Static<typeof BatchMetricEvent>;
 
-export const BatchMetricEvents = Type.Array(BatchMetricEvent, { minItems: 1, maxItems: MAX_BATCH });
+/** An event of a batch that is not accepted: its index, and the error that it would have as a single event. */
+const RefusedBatchEvent = Type.Object({
+  index: Type.Integer(),
+  error: Type.String(),
+  code: Type.String(),
+  hint: Type.Optional(Type.String()),
+});
 
-export const BatchEventsResponse = Type.Object({ accepted: Type.Integer() });
+/** `refused`: with `partial=true`. */
+export const BatchEventsResponse = Type.Object({
+  accepted: Type.Integer(),
+  refused: Type.Optional(Type.Array(RefusedBatchEvent)),
+});
+export type BatchEventsResponse = Static<typeof BatchEventsResponse>;
 
-/** Result of one event in a batch: `error` if it was refused, the other fields otherwise. */
+/** Result of one event in a batch: `error` and `code` if it was refused, the other fields otherwise. */
 export const BatchEventResult = Type.Object({
   status: Type.Integer(),
   eventId: Type.Optional(Type.String()),
   total: Type.Optional(Type.Number()),
   replayed: Type.Optional(Type.Boolean()),
+  idempotencyConflict: Type.Optional(Type.Boolean()),
   guarded: Type.Optional(GuardedEvent),
   error: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String()),
 });
 export type BatchEventResult = Static<typeof BatchEventResult>;
 
 export const BatchEventResults = Type.Object({ accepted: Type.Integer(), results: Type.Array(BatchEventResult) });
+export type BatchEventResults = Static<typeof BatchEventResults>;
 
 /** An achievement completed by an API call, and the points awarded for it. */
 export const AchievementCompletionResponse = Type.Object({
@@ -74,6 +89,7 @@ export const EventResponse = Type.Object({
   leaderboards: byKey(MetricEventLeaderboardResponse),
   idempotencyKey: Type.Optional(Type.String()),
   idempotentReplayed: Type.Optional(Type.Boolean()),
+  idempotencyConflict: Type.Optional(Type.Boolean()),
   guarded: Type.Optional(GuardedEvent),
 });
 export type EventResponse = Static<typeof EventResponse>;

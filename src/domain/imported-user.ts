@@ -115,9 +115,17 @@ export const ImportQuery = Type.Object({
   dryRun: Type.Boolean({ default: false }),
 });
 
-/** Result for one user. `already`: this import brought the user before, nothing changed. `ready`: outcome of a dry run. */
+/** Part of a user that is not imported: its field, and why. `days`: how many days of events or points it has. */
+const SkippedPart = Type.Object({ field: Type.String(), reason: Type.String(), days: Type.Integer() });
+export type SkippedPart = Static<typeof SkippedPart>;
+
+/**
+ * Result for one user. `already`: this import brought the user before, nothing changed. `ready`: outcome of a dry run.
+ * `skipped`: nothing of the user is imported, because of the field in `skipped`.
+ */
 export const ImportedOutcome = Type.Object({
   id: Type.String(),
-  status: Type.Enum(['imported', 'already', 'ready']),
+  status: Type.Enum(['imported', 'already', 'ready', 'skipped']),
+  skipped: Type.Array(SkippedPart),
 });
 export type ImportedOutcome = Static<typeof ImportedOutcome>;

@@ -32,8 +32,17 @@ export const LiveTicket = Type.Object({
 });
 export type LiveTicket = Static<typeof LiveTicket>;
 
+/** Query parameters that belong elsewhere: each is refused with this text instead of ignored. */
+export const MISPLACED = 'misplaced';
+
+const ofTicket = (name: string): string =>
+  `${name} is not a parameter of the stream: put it into the body of POST /v1/live/tickets. The ticket decides what the stream reports.`;
+
 /** Query that opens a stream. The header `Last-Event-ID` may carry the ID of the last message instead. */
-export const LiveQuery = Type.Object({
-  ticket: Type.Optional(Type.String({ maxLength: 128 })),
-  lastEventId: Type.Optional(Type.String({ maxLength: 8_192 })),
-});
+export const LiveQuery = Type.Object(
+  {
+    ticket: Type.Optional(Type.String({ maxLength: 128 })),
+    lastEventId: Type.Optional(Type.String({ maxLength: 8_192 })),
+  },
+  { [MISPLACED]: Object.fromEntries(Object.keys(LiveTicketRequest.properties).map((name) => [name, ofTicket(name)])) },
+);

@@ -1,4 +1,5 @@
 import type { TObject } from 'typebox';
+import { MISPLACED } from '../domain/live.ts';
 import { AppError } from '../errors.ts';
 
 type Kind = 'integer' | 'number' | 'boolean' | 'string';
@@ -51,7 +52,8 @@ function nameOf(text: string): string {
 }
 
 /**
- * Creates a reader of raw query strings (without `?`) for a schema. Unknown parameters are ignored. A list may be sent as repeated parameters
+ * Creates a reader of raw query strings (without `?`) for a schema. Unknown parameters are ignored, except
+ * misplaced ones. A list may be sent as repeated parameters
  * (`ids` or `ids[]`), comma-separated, or both. A parameter that may be a string or a list is a string if it is sent once under its plain name.
  * Throws 422 for a malformed escape, a NUL, and a single value sent twice.
  */
@@ -59,6 +61,7 @@ export function queryReader(schema: TObject): (raw: string) => Record<string, un
   const parameters = new Map(
     Object.entries(schema.properties).map(([name, property]) => [name, parameterOf(property)]),
   );
+  const { [MISPLACED]: misplaced = {} } = schema as { [MISPLACED]?: Record<string, string> };
   return (raw) => {
     const query: Record<string, unknown> = {};
     if (raw === '') return query;
@@ -68,7 +71,10 @@ export function queryReader(schema: TObject): (raw: string) => Record<string, un
       const bracketed = name.endsWith('[]') && !parameters.has(name);
       if (bracketed) name = name.slice(0, -2);
       const known = parameters.get(name);
-      if (!known) continue;
+      if (!known) {
+        if (Object.hasOwn(misplaced, name)) throw new AppError('unprocessable', misplaced[name]!);
+        continue;
+      }
       const text = equals < 0 ? '' : pair.slice(equals + 1);
       if (known.shape === 'repeatable') {
         const before = query[name] as string | string[] | undefined;

@@ -30,17 +30,18 @@ class ServerAway extends StartError {}
 /**
  * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0, one
  * that may evict keys, a replica, a node of a cluster, a Postgres older than 15 or behind a pooler that lends connections for one
- * transaction, either of them away. Of several Redis only one has to answer if `away` is given.
+ * transaction, either of them away. One of the two may be left out. Of several Redis only one has to answer if `away` is given.
  */
 export async function acceptServers(
-  { redisUrl, databaseUrl }: { redisUrl: string; databaseUrl: string },
+  { redisUrl, databaseUrl }: { redisUrl?: string; databaseUrl?: string },
   away?: OnAway,
 ): Promise<void> {
-  const entries = parseRedisEntries(redisUrl);
+  if (databaseUrl !== undefined && redisUrl === undefined) return acceptPostgres(databaseUrl);
+  const entries = parseRedisEntries(redisUrl ?? '');
   if (typeof entries === 'string') throw new StartError(`REDIS_URL ${entries}`);
   const redises = entries.map(({ name, url }) => ({ name, url, accepted: acceptRedis(url) }));
   const accepted = away === undefined ? Promise.all(redises.map((each) => each.accepted)) : acceptSome(redises, away);
-  await Promise.all([accepted, acceptPostgres(databaseUrl)]);
+  await Promise.all([accepted, databaseUrl === undefined ? null : acceptPostgres(databaseUrl)]);
 }
 
 interface Accepting {

@@ -2,6 +2,7 @@ import { _, type FuncKeywordDefinition } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { INSTEAD_OF_NULL, OLDER_VALUES, WHOLE } from '../domain/client-keywords.ts';
+import { MISPLACED } from '../domain/live.ts';
 import { MAX_BYTES } from '../domain/schemas.ts';
 
 /** No character takes more bytes of UTF-8 than 3 a UTF-16 unit, so that most texts need not be measured. */
@@ -33,6 +34,6 @@ export function makeAjv({ useDefaults = false }: { useDefaults?: boolean } = {})
   ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
   ajv.addKeyword(maxBytes);
   // Said to what writes answers; a check passes them over.
-  ajv.addVocabulary([WHOLE, OLDER_VALUES, INSTEAD_OF_NULL]);
+  ajv.addVocabulary([WHOLE, OLDER_VALUES, INSTEAD_OF_NULL, MISPLACED]);
   return ajv;
 }

@@ -67,7 +67,7 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   const hasId = Object.hasOwn(item.properties, 'id');
   const named = (value: unknown): unknown => (hasId ? value : { ...(value as object), id: null });
   return {
-    body: arrayOf(item),
+    body: uncheckedItems(item, MOST_ITEMS),
     each: async (items, work) => {
       const texts = items.map(messageOf);
       const good = items.filter((_, index) => texts[index] === null) as Static<Item>[];
@@ -120,8 +120,8 @@ export async function deleteEach(
  * An array whose items are shown where the schema is written out (the OpenAPI document), but left unchecked
  * where it is compiled.
  */
-function arrayOf(item: TObject): TUnsafe<unknown[]> {
-  const shape = { type: 'array', minItems: 1, maxItems: MOST_ITEMS };
+export function uncheckedItems(item: TObject, maxItems: number): TUnsafe<unknown[]> {
+  const shape = { type: 'array', minItems: 1, maxItems };
   const toJSON = (): object => ({ ...shape, items: item });
   return Type.Unsafe<unknown[]>(Object.defineProperty({ ...shape }, 'toJSON', { value: toJSON, enumerable: false }));
 }

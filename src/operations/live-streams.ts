@@ -16,7 +16,8 @@ export const EVENT_STREAM = {
   path: '/v1/live',
   summary: 'A live stream of what happens, as server-sent events',
   description:
-    'Opened with a ticket. Each event has an ID, its type as name, and JSON with `id`, `type` and what the webhook of that ' +
+    'Opened with a ticket, whose request says what the stream reports: `boards`, `types` and the other filters are fields of ' +
+    '`POST /v1/live/tickets`, and as query parameters they are 422. Each event has an ID, its type as name, and JSON with `id`, `type` and what the webhook of that ' +
     'type has. The first is `ready`, or `reset` where something was missed. Where the connection breaks, the same request ' +
     'with the last ID in `Last-Event-ID` (browsers send it by themselves) or `lastEventId` goes on behind it, without a ' +
     'ticket, for five minutes.',

@@ -35,15 +35,17 @@ export const EVENT = {
   /** Field of the idempotency key in its bucket, or `''`. */
   keyField: 5,
   idempotencyKey: 6,
+  /** The use of the key, packed (`src/redis/idempotency.ts`), or `''`. */
+  use: 7,
   /** SENT as JSON, or `''`. */
-  sent: 7,
+  sent: 8,
   /** Comma-separated numbers of the achievements and triggers that count the event. */
-  counted: 8,
+  counted: 9,
   /** The user's own boosts as JSON, or `''`. */
-  boosts: 9,
+  boosts: 10,
   /** Event attributes as JSON, or `''`. */
-  attributes: 10,
-  size: 11,
+  attributes: 11,
+  size: 12,
 } as const;
 
 /** Keys of one event in such a call: its user, and the bucket of its idempotency key. */
@@ -73,7 +75,7 @@ export const BATCH_RESULT = {
   answered: 'n',
 } as const;
 
-/** Postgres's answer about an idempotency key: the token of the question, and the use (0 if the key was not used). */
+/** Postgres's answer about an idempotency key: the token of the question, and the packed use (`''` if the key was not used). */
 export const LOOKED_UP = { token: 0, use: 1 } as const;
 
 /** User fields and preferences of a request. `false` clears a field. */
@@ -149,7 +151,7 @@ export const APPLIED = { record: 0, changes: 1 } as const;
 export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2 } as const;
 
 /** An event of a batch that was not sent to the script: its index in the batch, then UNSENT. */
-export const UNSENT_EVENT = { index: 0, status: 1, message: 2 } as const;
+export const UNSENT_EVENT = { index: 0, code: 1, message: 2 } as const;
 
 /** Result for a user in a step of a recomputation. */
 export const RECOMPUTED = {

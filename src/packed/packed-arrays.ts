@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
 import type { HISTORY_SUM, LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
 import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
@@ -71,11 +72,11 @@ export const packedTaken = ({
 /** LOOKED_UP. */
 export interface PackedLookedUp {
   [LOOKED_UP.token]: string;
-  [LOOKED_UP.use]: number;
+  [LOOKED_UP.use]: string;
 }
 
 /** LOOKED_UP. */
-export const packedLookedUp = ({ token, use }: { token: string; use: number }): PackedLookedUp => [token, use];
+export const packedLookedUp = ({ token, use }: { token: string; use: string }): PackedLookedUp => [token, use];
 
 /** HISTORY_SUM. */
 export interface HistorySum {
@@ -90,17 +91,17 @@ export const emptyHistorySum = (runDay: number): HistorySum => [runDay, 0, 0];
 /** UNSENT_EVENT. */
 export interface UnsentEvent {
   [UNSENT_EVENT.index]: number;
-  [UNSENT_EVENT.status]: number;
+  [UNSENT_EVENT.code]: ErrorCode;
   [UNSENT_EVENT.message]: string;
 }
 
 /** UNSENT_EVENT. */
 export const unsentEvent = ({
   index,
-  status,
+  code,
   message,
 }: {
   index: number;
-  status: number;
+  code: ErrorCode;
   message: string;
-}): UnsentEvent => [index, status, message];
+}): UnsentEvent => [index, code, message];

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../errors.ts';
 import type {
   AWARD,
   IMPORTED_AWARD,
@@ -266,7 +267,7 @@ export type StreakRefusal = (typeof STREAK_REFUSAL)[keyof typeof STREAK_REFUSAL]
 export type Refusal =
   | {
       [kindField]: typeof REFUSAL.replay;
-      [REPLAY.use]: number;
+      [REPLAY.use]: string;
       [REPLAY.total]: PackedTotal;
       [REPLAY.streak]: RecordedStreak;
       [REPLAY.day]: number;
@@ -301,6 +302,6 @@ export type ScriptReply = HappenedRecord | GoneRecord | GuardedRecord | Refusal;
 /** The result of a batch event that was not sent to the script. */
 export interface UnsentReply {
   [kindField]: typeof REFUSAL.unsent;
-  [UNSENT.status]: number;
+  [UNSENT.code]: ErrorCode;
   [UNSENT.message]: string;
 }

@@ -45,7 +45,7 @@ export const REFUSAL = {
   unsent: 'x',
 } as const;
 
-/** The use, see `lua/lib/used_keys.lua`; current total, RECORDED_STREAK and local day; for a guarded metric, the user's QUARANTINED. */
+/** The packed use, see `lua/lib/used_keys.lua`; current total, RECORDED_STREAK and local day; for a guarded metric, the user's QUARANTINED. */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
 
 /** Number of the blocking trigger. */
@@ -98,5 +98,5 @@ export const OUTDATED = { whole: 'w', micros: 'i' } as const;
 /** The outbox position up to which Postgres must be checked. */
 export const MAYBE_STORED = { upTo: 'upTo' } as const;
 
-/** Status and message of the answer. */
-export const UNSENT = { status: 's', message: 'e' } as const;
+/** Code (`src/errors.ts`) and message of the error. */
+export const UNSENT = { code: 'c', message: 'e' } as const;

@@ -8,6 +8,29 @@ const READ = `
          (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
          current_setting('max_connections')::int AS "maxConnections"`;
 
+/** Settings that Laurel relies on, or recommends (docs/operating/install.md). */
+const SETTINGS = `
+  SELECT name, setting, unit FROM pg_settings
+   WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'wal_compression', 'max_wal_size', 'checkpoint_timeout')`;
+
+/** Some settings of the server, as Postgres shows them; the locale of the database as `locale`. */
+export async function postgresSettings(pool: Pool): Promise<Map<string, string>> {
+  const { rows } = await pool.query<{ name: string; setting: string; unit: string | null }>(SETTINGS);
+  const locale = await pool.query<{ locale: string }>(
+    'SELECT datcollate AS locale FROM pg_database WHERE datname = current_database()',
+  );
+  return new Map([...rows.map(({ name, setting }) => [name, setting] as const), ['locale', locale.rows[0]!.locale]]);
+}
+
+/** How far a server's clock is behind this machine's, ms. Precise to half the round trip. */
+export async function postgresClockSkewMs(pool: Pool): Promise<number> {
+  const sentMs = Date.now();
+  const { rows } = await pool.query<{ ms: number }>(
+    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms',
+  );
+  return (sentMs + Date.now()) / 2 - rows[0]!.ms;
+}
+
 /** The server's version, size and limits. The size of the database is that of its files, which takes some milliseconds to compute. */
 export async function postgresState(pool: Pool): Promise<PostgresState> {
   return (await pool.query<PostgresState>(READ)).rows[0]!;

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { packedUse, UNKNOWN_BODY } from './idempotency.ts';
 import { scanServers } from './endpoints.ts';
 import type { Belief } from './gate.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, shardOf } from './keys.ts';
@@ -49,7 +50,7 @@ export async function findAgedKeys(
       const reply = (await findScript.run(
         redis,
         some.map(({ bucket }) => bucket),
-        [beforeMs],
+        [packedUse(beforeMs, UNKNOWN_BODY)],
       )) as Buffer[][];
       for (const [index, fields] of reply.entries()) {
         if (fields.length > 0) found.push({ ...some[index]!, fields: fields.map((field) => field.toString('latin1')) });

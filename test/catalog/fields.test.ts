@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { configure } from '../../src/catalog/configuration/configure.ts';
 import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
-import { pullSource } from '../../src/cli/config/pull-source.ts';
+import { pullSource } from '../../src/cli/config-source.ts';
 import type { Source } from '../../src/cli/import/source.ts';
 import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';

@@ -123,7 +123,9 @@ test('a dry run reads, says what is missing and changes nothing; killed and run 
   await writeFile(join(folder, 'users.txt.dry-run.jsonl'), `${JSON.stringify(odd)}\n`);
   asked = [];
   for (const _ of ['once', 'twice'])
-    expect((await cli(...fromSource('--dry-run', '--sample', '1'))).out).toMatch(/^attributes\.shoe: .* 1$/m);
+    expect((await cli(...fromSource('--dry-run', '--sample', '1'))).out).toMatch(
+      /^attributes\.shoe: no user attribute has this key +1 +0 +user\/0$/m,
+    );
   expect(asked).toEqual([]);
 
   // The third user is never answered: the process is killed while it waits.
@@ -171,7 +173,7 @@ test('a source that refuses, fails and hangs is asked more slowly, and again; wh
   ]);
   expect(report).toContainEqual({ id: 'user/2', status: 'read', unread: [expect.stringContaining('points.xp')] });
   expect(out).toMatch(/imported +3/);
-  expect(out).toMatch(/^NOT READ, OF 2 USERS +USERS +FOR EXAMPLE$/m);
+  expect(out).toMatch(/^NOT READ: 2 USERS +USERS +FOR EXAMPLE$/m);
   expect(out).toMatch(/^points\.xp: the source answers 403: not now +1 +user\/2$/m);
   expect(out).toMatch(/^404: .* +1 +nobody$/m);
   expect(asked.filter((path) => path === '/v1/users/user%2F0')).toHaveLength(3);
@@ -193,6 +195,24 @@ test('lines of a file: each by itself', async () => {
     'l2',
   ]);
   expect((await cli('--file', file, '--from', 'http://localhost')).err).toContain('Either --from or --file');
+});
+
+test('skipped users and metrics are reported with their reasons, and are not counted as imported', async () => {
+  const file = join(folder, 'skipped.jsonl');
+  const metrics = { steps: { total: 3, days: { '2026-01-02': 1, '2026-01-03': 2 } } };
+  const rows = [{ id: 's1', metrics }, { id: 's2', metrics }, { id: 's3', tz: 'Mars/Base' }, { id: 's4' }];
+  await writeFile(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  const { code, out } = await cli('--file', file);
+  expect(code).toBe(1);
+  expect(out).toMatch(/^imported +3$/m);
+  expect(out).toMatch(/^skipped +1$/m);
+  expect(out).toMatch(/^metrics\.steps: no metric has this key +2 +4 +s1, s2$/m);
+  expect(out).toMatch(/^tz: 'Mars\/Base' is not an IANA time zone +1 +0 +s3$/m);
+  // A corrected line is imported by the same command.
+  await writeFile(file, `${JSON.stringify({ id: 's3', tz: 'Europe/Berlin' })}\n`);
+  const again = JSON.parse((await cli('--file', file, '--json')).out);
+  expect(again.users).toEqual({ imported: 4 });
+  expect(again.skipped).toMatchObject([{ why: 'metrics.steps: no metric has this key', users: ['s1', 's2'], days: 4 }]);
 });
 
 test('a user who is too long for a request is refused alone', async () => {
@@ -255,7 +275,7 @@ test('a history that is refused is a failure, whose reason is on the screen', as
     path.includes('event-summary') ? { status: 422, body: JSON.stringify({ error: why }) } : undefined;
   const { code, out } = await cli(...fromSource('--concurrency', '1'));
   expect(code).toBe(1);
-  expect(out).toMatch(/^NOT READ, OF 6 USERS/m);
+  expect(out).toMatch(/^NOT READ: 6 USERS/m);
   expect(out).toMatch(new RegExp(`^metrics\\.flips\\.days: .*422: ${why} +6 +user/0, user/1, user/2$`, 'm'));
   // Who is here stays; the files still say what could not be read.
   expect((await cli(...fromSource())).code).toBe(1);

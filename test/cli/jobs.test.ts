@@ -26,7 +26,7 @@ test('list, cancel and retry', async () => {
   expect([code, err]).toEqual([0, '']);
   expect(out.split('\n')[1]).toMatch(new RegExp(`^${id}  backdating  Five   waiting  0  .*  -$`));
   expect(JSON.parse((await cli('list', '--json')).out)).toEqual((await laurel.admin.get('/v1/jobs')).body);
-  expect((await cli('list', '--status', 'done')).out).toBe('There is no such job.\n');
+  expect((await cli('list', '--status', 'done')).out).toBe('There are no such jobs.\n');
   expect((await cli('cancel', id)).out).toMatch(/ cancelled /);
   expect(await cli('cancel', id)).toMatchObject({ code: 2, err: expect.stringContaining('it cannot be cancelled') });
   expect((await cli('retry', id)).out).toMatch(/ waiting /);

@@ -40,7 +40,7 @@ test(
     expect(code).toBe(1);
     expect(out).toContain(`${key}  stranger\n  Redis:    7\n  Postgres: nothing\n`);
     expect(out).toContain('{s0}:0:u:user 3\n  Redis:    nothing\n');
-    expect(out).toContain('2 differences; `laurel rebuild` mends them.');
+    expect(out).toContain('2 differences; `laurel rebuild` corrects them.');
     expect(await run('verify --shard 1')).toMatchObject({ code: 0 });
     expect(await run('rebuild --shard 1')).toMatchObject({
       code: 0,

@@ -22,5 +22,5 @@ test('whatever the command, nothing is loaded at its start but what reads it and
   const seen = new Set<string>();
   expect([...packagesOf(join(PACKAGE_ROOT, 'src/cli/main.ts'), seen)].toSorted()).toEqual(['commander', 'pino']);
   const names = [...seen].map((file) => relative(PACKAGE_ROOT, file));
-  expect(names).toContain('src/cli/recompute/start.ts');
+  expect(names).toContain('src/cli/recompute.ts');
 });

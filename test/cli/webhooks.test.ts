@@ -18,7 +18,7 @@ afterAll(() => laurel.close());
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['webhooks', ...words]);
 
 test('list: a table, or JSON; nothing of what a name holds reaches the terminal as a command', async () => {
-  expect(await cli('list')).toEqual({ code: 0, out: 'There is no webhook.\n', err: '' });
+  expect(await cli('list')).toEqual({ code: 0, out: 'There are no webhooks.\n', err: '' });
   const { body } = await laurel.admin.post('/v1/webhooks', [
     { name: 'News', url: URL, events: ['points.changed'] },
     { name: 'Twin', url: URL, events: ['streak.lost', 'streak.started'], enabled: false },

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { STEPS } from '../../src/cli/recompute/steps.ts';
+import { STEPS } from '../../src/cli/recompute.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { allDocuments, brokenLinks, codeOf } from './documents.ts';
 
@@ -41,6 +41,8 @@ const OTHER_VARIABLES = [
   'REDIS_IMAGE',
   'POSTGRES_IMAGE',
   'ADMIN_KEY',
+  'METRIC_ID',
+  'LAUREL_URL',
   'EVENT_ID',
   'WEBHOOK_SECRET',
   'SOURCE_API_KEY',

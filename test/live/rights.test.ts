@@ -116,6 +116,11 @@ test('a user sees nobody else', async () => {
   expect(events.status).toBe(422);
   const board = await laurel.app.post('/v1/live/tickets', { boards: ['nowhere'] }, { key });
   expect([board.status, board.body.error]).toEqual([422, "boards: there is no leaderboard 'nowhere'."]);
+  // A filter of the ticket, sent to the stream, would do nothing.
+  for (const path of ['/v1/live?boards=flips', '/v1/live?boards%5B%5D=flips&ticket=x', '/v1/live?userId=ada']) {
+    const misplaced = await laurel.app.get(path);
+    expect([misplaced.status, misplaced.body.error]).toEqual([422, expect.stringContaining('POST /v1/live/tickets')]);
+  }
   expect((await laurel.admin.post('/v1/live/tickets', {}, { key })).status).toBe(403);
   expect(
     (await laurel.app.post('/v1/live/tickets', {}, { key: (await makeKey('self', { scope: 'events' })).key })).status,

@@ -2,7 +2,18 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { forgetUsedKeys, hotUse, narrowBucket, USED, wideBucket } from '../../src/redis/idempotency.ts';
+import {
+  bodyDigest,
+  forgetUsedKeys,
+  hotUse,
+  isOtherBody,
+  narrowBucket,
+  packedUse,
+  timeOfUse,
+  UNKNOWN_BODY,
+  USED,
+  wideBucket,
+} from '../../src/redis/idempotency.ts';
 import { idempotencyKey, oldKeysKey } from '../../src/redis/keys.ts';
 import { ageKeys, findAgedKeys, oldKeysHeld, scanBuckets } from '../../src/redis/old-keys.ts';
 import { readScript } from '../../src/redis/lua-library.ts';
@@ -12,7 +23,7 @@ const redis = await connectedRedis();
 const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'used_keys.lua'));
 const OLD_KEYS = oldKeysKey(0);
 /** As a script does that notes one use. */
-const noteUse = (bucket: string, field: string, use: number): Promise<unknown> =>
+const noteUse = (bucket: string, field: string, use: string): Promise<unknown> =>
   redis.eval(
     `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) note_use(KEYS[1], KEYS[2], ARGV[1], ARGV[2], is_large)`,
     2,
@@ -23,7 +34,7 @@ const noteUse = (bucket: string, field: string, use: number): Promise<unknown> =
   );
 const hotUseByScript = (bucket: string, field: string): Promise<unknown> =>
   redis.eval(
-    `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) return hot_use(KEYS[2], ARGV[1], is_large)`,
+    `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) return string.sub(hot_use(KEYS[2], ARGV[1], is_large) or '', 1, -6)`,
     2,
     OLD_KEYS,
     bucket,
@@ -44,7 +55,7 @@ const WIDE = idempotencyKey(0, BUCKET);
 const USES = Array.from({ length: 4 * USED.wideKeys }, (_, n) => ({
   bucket: BUCKET,
   field: fieldOf(n),
-  use: 1_700_000_000_000 + n,
+  use: packedUse(1_700_000_000_000 + n, bodyDigest(String(n))),
 }));
 
 async function noteAll(): Promise<void> {
@@ -56,8 +67,8 @@ async function hotOnes(): Promise<number> {
   let hot = 0;
   for (const { field, use } of USES) {
     const found = await hotUse(redis, WIDE, field);
-    expect([null, String(use)]).toContain(found);
-    expect(await hotUseByScript(WIDE, field)).toBe(found);
+    expect([null, timeOfUse(use)]).toContain(found);
+    expect(await hotUseByScript(WIDE, field)).toBe(found ?? '');
     if (found !== null) hot += 1;
   }
   return hot;
@@ -83,7 +94,7 @@ test('a wide bucket is filled first, then the narrow ones; all are found in whic
   expect(lengths).toHaveLength(USED.narrow);
   expect(await hotOnes()).toBe(USES.length);
   expect(await hotUse(redis, WIDE, fieldOf(-1))).toBeNull();
-  expect(await hotUseByScript(WIDE, fieldOf(-1))).toBeNull();
+  expect(await hotUseByScript(WIDE, fieldOf(-1))).toBe('');
 });
 
 test('keys stay found while those before them become old, and each is itself old then, once', async () => {
@@ -108,4 +119,20 @@ test('forgotten keys are in neither bucket', async () => {
   await forgetUsedKeys(redis, 0, USES);
   expect(await hotOnes()).toBe(0);
   expect(await redis.keys('*')).toEqual([OLD_KEYS]);
+});
+
+test('a use holds its time and a digest of the body; only a known, different body is a conflict', async () => {
+  const [first, other] = [
+    packedUse(1_764_115_200_000, bodyDigest('[1]')),
+    packedUse(1_764_115_300_000, bodyDigest('[2]')),
+  ];
+  expect(timeOfUse(first)).toBe('1764115200000');
+  expect([isOtherBody(first, bodyDigest('[1]')), isOtherBody(first, other)]).toEqual([false, true]);
+  expect(isOtherBody(packedUse(1, UNKNOWN_BODY), other)).toBe(false);
+  // A digest must never mean "unknown", and every use must fit the 8-byte integers that Redis packs.
+  const digests = Array.from({ length: 200_000 }, (_, n) => bodyDigest(String(n)));
+  expect(digests.filter((digest) => digest === UNKNOWN_BODY || digest.length !== 5)).toEqual([]);
+  await noteUse(WIDE, 'field', packedUse(9_999_999_999_999, '99999'));
+  expect(await hotUse(redis, WIDE, 'field')).toBe('9999999999999');
+  expect(await redis.object('ENCODING', WIDE)).toBe('listpack');
 });

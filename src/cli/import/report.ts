@@ -1,36 +1,38 @@
-import { addLines, cutUnfinished, jsonLines } from './json-lines.ts';
-import { tableText } from '../table.ts';
+import type { SkippedPart } from '../../domain/imported-user.ts';
+import { addLines, cutUnfinished, jsonLines } from '../json-lines.ts';
+import { counted, tableText } from '../output.ts';
 
-/** What became of a user, as the report's file has it: one line a step. */
+/** Result of one step for one user: a line of the report's file. */
 export interface Reported {
   id: string;
-  /** `read`: it is in the file of users; `unread` and `refused` say why. */
-  status: 'read' | 'unread' | 'imported' | 'already' | 'ready' | 'refused';
+  /** `read`: it is in the file of users; `unread`, `refused` and `skipped` say why. */
+  status: 'read' | 'unread' | 'imported' | 'already' | 'ready' | 'skipped' | 'refused';
   why?: string;
+  /** Parts that this Laurel does not import; the rest of the user is imported. */
+  skipped?: SkippedPart[];
+  /** What the source does not have, or what is imported differently. */
   missing?: string[];
   /** Of a user who was read: the parts that the source refused to give. */
   unread?: string[];
 }
 
-/** The report of an import: a file that says of each user what became of it, and what could not be had. */
+/** Rows of a table that are shown at most. */
+const MOST_SHOWN = 40;
+/** Users who are named with a reason; the file names all. */
+const MOST_NAMED = 3;
+const READING: readonly Reported['status'][] = ['read', 'unread'];
+
+/** The report of an import: a file with the result of each user. It continues the report of earlier runs. */
 export class Report {
   readonly file: string;
-  /** Users who are imported, or were refused: by their last lines. */
   private readonly last = new Map<string, Reported['status']>();
-  private readonly missing = new Map<string, number>();
-  /** What could not be had of a user, when it was read and when it was sent, as said last: a dry run may be made many times. */
-  private readonly missingOf = new Map<string, readonly string[]>();
-  /** Why users or parts of them were not read, and why users were refused, by user: as reported last. */
-  private readonly failures = {
-    unread: new Map<string, readonly string[]>(),
-    refused: new Map<string, readonly string[]>(),
-  };
+  /** The last line about each user that needs attention, of the two steps; a later run replaces it. */
+  private readonly noted = { reading: new Map<string, Reported>(), sending: new Map<string, Reported>() };
 
   private constructor(file: string) {
     this.file = file;
   }
 
-  /** Opens one, with what runs before have left. */
   static async open(file: string): Promise<Report> {
     await cutUnfinished(file);
     const report = new Report(file);
@@ -38,7 +40,7 @@ export class Report {
     return report;
   }
 
-  /** Whether a user is here already. */
+  /** Whether a user is imported. */
   isDone = (id: string): boolean => ['imported', 'already'].includes(this.last.get(id) ?? '');
 
   async add(lines: readonly Reported[]): Promise<void> {
@@ -47,63 +49,113 @@ export class Report {
     for (const line of lines) this.note(line);
   }
 
-  private note({ id, status, why = '', missing = [], unread = [] }: Reported): void {
-    this.last.set(id, status);
-    if (status === 'read' || status === 'unread') set(this.failures.unread, id, status === 'unread' ? [why] : unread);
-    else set(this.failures.refused, id, status === 'refused' ? [why] : []);
-    const said = `${status === 'read' || status === 'unread' ? 'read' : 'sent'} ${id}`;
-    for (const each of this.missingOf.get(said) ?? []) this.missing.set(each, this.missing.get(each)! - 1);
-    for (const each of missing) this.missing.set(each, (this.missing.get(each) ?? 0) + 1);
-    if (missing.length > 0) this.missingOf.set(said, missing);
-    else this.missingOf.delete(said);
+  private note(line: Reported): void {
+    this.last.set(line.id, line.status);
+    const noted = READING.includes(line.status) ? this.noted.reading : this.noted.sending;
+    const { why, skipped = [], missing = [], unread = [] } = line;
+    if (why !== undefined || skipped.length + missing.length + unread.length > 0) noted.set(line.id, line);
+    else noted.delete(line.id);
   }
 
-  count(status: Reported['status']): number {
-    return [...this.last.values()].filter((each) => each === status).length;
-  }
-
-  /** How many users could not be read, wholly or in parts, or were refused. */
+  /** Users of whom something was not imported that a repeated run could import. */
   get failed(): number {
-    return new Set([...this.failures.unread.keys(), ...this.failures.refused.keys()]).size;
+    const lost = this.lines.filter(
+      ({ why, unread = [], skipped = [] }) =>
+        why !== undefined || unread.length > 0 || skipped.some(({ days }) => days > 0),
+    );
+    return new Set(lost.map(({ id }) => id)).size;
   }
 
-  /** Figures for a terminal, then why users failed, then what could not be had, the most frequent first. */
+  /** The same as `text`, as JSON. */
+  value(): object {
+    return {
+      users: Object.fromEntries(this.counts),
+      notRead: reasons(this.notRead),
+      refused: reasons(this.refused),
+      skipped: this.skipped,
+      missing: reasons(this.missing),
+      file: this.file,
+    };
+  }
+
+  /** For a terminal: the number of users by result, then the reasons, the most frequent first. */
   text(): string {
-    const figures = (['imported', 'already', 'ready', 'refused', 'unread', 'read'] as const)
-      .map((status) => [status, this.count(status)] as const)
-      .filter(([, count]) => count > 0);
-    const missing = [...this.missing]
-      .filter(([, count]) => count > 0)
-      .toSorted(([, a], [, b]) => b - a)
-      .slice(0, MOST_SHOWN);
+    const skipped = this.skipped
+      .slice(0, MOST_SHOWN)
+      .map(({ why, users, days }) => [why, users.length, days, users.slice(0, MOST_NAMED).join(', ')] as const);
     return [
-      tableText(['USERS', ''], figures),
-      ...failuresText(`NOT READ, OF ${this.failures.unread.size} USERS`, this.failures.unread),
-      ...failuresText(`REFUSED, OF ${this.failures.refused.size} USERS`, this.failures.refused),
-      ...(missing.length > 0 ? ['\n', tableText(['COULD NOT BE HAD', 'TIMES'], missing)] : []),
+      tableText(['USERS', ''], this.counts),
+      reasonsText('NOT READ', this.notRead),
+      reasonsText('REFUSED', this.refused),
+      ...(skipped.length > 0 ? ['\n', tableText(['SKIPPED', 'USERS', 'DAYS', 'FOR EXAMPLE'], skipped)] : []),
+      reasonsText('NOT AVAILABLE OR CHANGED', this.missing),
       `\nEach user: ${this.file}\n`,
     ].join('');
   }
+
+  private get lines(): Reported[] {
+    return [...this.noted.reading.values(), ...this.noted.sending.values()];
+  }
+
+  private get counts(): [Reported['status'], number][] {
+    const counts = new Map<Reported['status'], number>();
+    for (const status of ['imported', 'already', 'ready', 'skipped', 'refused', 'unread', 'read'] as const) {
+      const count = [...this.last.values()].filter((each) => each === status).length;
+      if (count > 0) counts.set(status, count);
+    }
+    return [...counts];
+  }
+
+  private get notRead(): Reason[] {
+    return [...this.noted.reading.values()].flatMap(({ id, why, unread = [] }) =>
+      (why === undefined ? unread : [why]).map((each) => ({ id, why: each })),
+    );
+  }
+
+  private get refused(): Reason[] {
+    return [...this.noted.sending.values()].flatMap(({ id, status, why }) =>
+      why === undefined || status === 'skipped' ? [] : [{ id, why }],
+    );
+  }
+
+  private get missing(): Reason[] {
+    return this.lines.flatMap(({ id, missing = [] }) => missing.map((why) => ({ id, why })));
+  }
+
+  /** Skipped users and parts by reason, with the days of history in them. */
+  private get skipped(): { why: string; users: string[]; days: number }[] {
+    const parts = this.lines.flatMap(({ id, status, why, skipped = [] }) => [
+      ...(status === 'skipped' ? [{ id, why: why!, days: 0 }] : []),
+      ...skipped.map(({ field, reason, days }) => ({ id, why: `${field}: ${reason}`, days })),
+    ]);
+    return reasons(parts).map((each) => ({
+      ...each,
+      days: parts.reduce((sum, { why, days }) => sum + (why === each.why ? days : 0), 0),
+    }));
+  }
 }
 
-const MOST_SHOWN = 40;
-/** Most users that are named with a reason; the file names all. */
-const MOST_NAMED = 3;
-
-function set(failures: Map<string, readonly string[]>, id: string, whys: readonly string[]): void {
-  if (whys.length > 0) failures.set(id, whys);
-  else failures.delete(id);
+/** Why something of a user was not imported. */
+interface Reason {
+  id: string;
+  why: string;
 }
 
-/** Each reason with the number of its users and the first of them; a reason that names its user is counted with the others. */
-function failuresText(head: string, failures: ReadonlyMap<string, readonly string[]>): string[] {
-  const users = new Map<string, string[]>();
-  for (const [id, whys] of failures)
-    for (const why of new Set(whys.map((each) => each.replaceAll(id, '…'))))
-      users.set(why, [...(users.get(why) ?? []), id]);
-  const rows = [...users]
-    .toSorted(([, a], [, b]) => b.length - a.length)
+/** Each reason with its users, the most frequent first. A reason that names its user is counted with the others. */
+function reasons(all: readonly Reason[]): { why: string; users: string[] }[] {
+  const users = new Map<string, Set<string>>();
+  for (const { id, why } of all) {
+    const reason = why.replaceAll(id, '…');
+    users.set(reason, (users.get(reason) ?? new Set()).add(id));
+  }
+  return [...users].map(([why, ids]) => ({ why, users: [...ids] })).toSorted((a, b) => b.users.length - a.users.length);
+}
+
+function reasonsText(title: string, all: readonly Reason[]): string {
+  if (all.length === 0) return '';
+  const rows = reasons(all)
     .slice(0, MOST_SHOWN)
-    .map(([why, ids]) => [why, ids.length, ids.slice(0, MOST_NAMED).join(', ')] as const);
-  return rows.length === 0 ? [] : ['\n', tableText([head, 'USERS', 'FOR EXAMPLE'], rows)];
+    .map(({ why, users }) => [why, users.length, users.slice(0, MOST_NAMED).join(', ')] as const);
+  const affected = counted(new Set(all.map(({ id }) => id)).size, 'USER');
+  return `\n${tableText([`${title}: ${affected}`, 'USERS', 'FOR EXAMPLE'], rows)}`;
 }

@@ -18,7 +18,14 @@ interface Comparing {
 }
 
 /** Fields that only Laurel has. */
-export const OWN_FIELDS: readonly string[] = ['guarded', 'guard', 'action', 'pendingLeaderboards', 'hidden'];
+export const OWN_FIELDS: readonly string[] = [
+  'guarded',
+  'guard',
+  'action',
+  'pendingLeaderboards',
+  'hidden',
+  'idempotencyConflict',
+];
 /** Fields that depend on what other users did by that moment. */
 const SHARED_FIELDS = ['rank', 'previousRank', 'rankings', 'completions', 'rarity', 'percentileThisPeriod', 'users'];
 const IDEMPOTENCY_FIELDS = ['idempotencyKey', 'idempotentReplayed'];

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { SHARDS } from '../../redis/keys.ts';
-import { parseShards } from '../shard-option.ts';
+import { parseShards } from '../options.ts';
 
 /** Adds `laurel shards move`. */
 export function addShardMove(shards: Command): void {

@@ -1,8 +1,8 @@
 import type { SetAside } from '../../engine/persist/set-aside.ts';
 import { moveShard } from '../../engine/shards/move-shard.ts';
 import { readEnv } from '../../env.ts';
-import { nameSetAside, nameUnreadable } from '../name-set-aside.ts';
-import { progressBar } from '../progress.ts';
+import { nameSetAside, nameUnreadable } from '../servers.ts';
+import { progressBar } from '../output.ts';
 import { withServers } from '../servers.ts';
 
 /** Moves shards to the Redis of a name, one after another, saying how far it is. One that fails ends it: those before it are moved. */

@@ -44,7 +44,7 @@ export function batchStep(
       if (work >= CALL_WORK) step.to = index + 1;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      step.refused.push(unsentEvent({ index, status: error.status, message: error.message }));
+      step.refused.push(unsentEvent({ index, code: error.code, message: error.message }));
     }
   }
   return step;

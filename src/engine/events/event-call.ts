@@ -8,6 +8,12 @@ import { tenantCall } from '../scripts.ts';
 import type { SentUser } from '../users/sent-user.ts';
 import { packedLookedUp, type PackedLookedUp } from '../../packed/packed-arrays.ts';
 
+/** The idempotency key of an event, where Redis stores it, and what as (`packedUse`). */
+interface UsedByEvent extends IdempotencyDigest {
+  key: string;
+  use: string;
+}
+
 /** An event that is checked and ready for the script. */
 export interface ReadyEvent {
   /** The catalog that it was checked with; its plan and the answer come from it. */
@@ -24,7 +30,7 @@ export interface ReadyEvent {
   attributes: string;
   /** Numbers of the plan's counters that match, comma-separated. */
   counted: string;
-  idempotency: (IdempotencyDigest & { key: string }) | null;
+  idempotency: UsedByEvent | null;
   /** What Postgres says of the key, if the script asked (`REFUSAL.unknownUse`). */
   lookedUp?: LookedUp;
 }
@@ -33,8 +39,8 @@ export interface ReadyEvent {
 export interface LookedUp {
   /** The script's: as long as it is the same, the answer holds. */
   token: string;
-  /** What Redis would hold of its use (`lua/lib/used_keys.lua`); 0: it was not used. */
-  use: number;
+  /** What Redis would store of its use (`packedUse`); `''` if it was not used. */
+  use: string;
 }
 
 /** The idempotency key of an event that has one, in its scope. */
@@ -83,6 +89,7 @@ export function eventCall(
       event.value.micros,
       idempotency === null ? '' : idempotency.field,
       idempotency === null ? '' : idempotency.key,
+      idempotency === null ? '' : idempotency.use,
       event.sent === null ? '' : JSON.stringify(event.sent),
       event.counted,
       event.compiled.personalBoosts.get(event.userId) ?? '',

@@ -16,6 +16,7 @@ import type { EventBatcher } from './event-batcher.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
 import { guardError, isQuarantined, quarantinedBy, quarantinedJson } from './guarded-answer.ts';
 import { uuidText } from '../ids/event-id.ts';
+import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { prepareEvent } from './prepare-event.ts';
 
@@ -126,14 +127,15 @@ function replayed(
   replay: Refusal & { [kindField]: typeof REFUSAL.replay },
 ): Unchanged {
   const scoped = scopedKey(event);
-  const eventId = ids.make(replay[REPLAY.use], scoped);
+  const eventId = ids.make(Number(timeOfUse(replay[REPLAY.use])), scoped);
+  const conflict = isOtherBody(replay[REPLAY.use], event.idempotency!.use) ? ',"idempotencyConflict":true' : '';
   const guard = quarantinedBy(replay[REPLAY.quarantined], eventId);
   return {
     eventId,
     total: replay[REPLAY.total],
     streak: replay[REPLAY.streak],
     day: replay[REPLAY.day],
-    more: keyJson(scoped.key, true) + (guard === null ? '' : quarantinedJson(guard)),
+    more: keyJson(scoped.key, true) + conflict + (guard === null ? '' : quarantinedJson(guard)),
   };
 }
 

@@ -5,6 +5,7 @@ import type { Refusal } from '../../packed/record.ts';
 import type { kindField } from '../../packed/record-fields.ts';
 import { type REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
+import { packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
 import { partOf, timeOf } from '../ids/keyed-ids.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
 
@@ -37,7 +38,7 @@ export async function lookUpKeys(
     tenantNo,
     scoped.map((key, index) => ({ ...key, idPart: partOf(own[index]!.event.id) })),
   );
-  const uses = found.map((id) => (id === null ? 0 : timeOf(id)));
+  const uses = found.map((id) => (id === null ? '' : packedUse(timeOf(id), UNKNOWN_BODY)));
   return questions.map(({ event, asked }) => {
     const token = asked[UNKNOWN_USE.token];
     return token === undefined ? event : { ...event, lookedUp: { token, use: uses.shift()! } };

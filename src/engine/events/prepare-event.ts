@@ -7,6 +7,7 @@ import type { MetricEvent } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
+import { bodyDigest, packedUse } from '../../redis/idempotency.ts';
 import type { ReadyEvent } from './event-call.ts';
 import { eventId, idempotencyDigest } from '../ids/event-id.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
@@ -58,8 +59,21 @@ export function prepareEvent(
     sent: sentUser(user, compiled, { nowMs, byClient }),
     attributes: attributes === undefined ? '' : JSON.stringify(attributes),
     counted: matching(plan.counters, attributes),
-    idempotency: key === null ? null : { ...idempotencyDigest(user.id, metricNo, key), key },
+    idempotency:
+      key === null
+        ? null
+        : {
+            ...idempotencyDigest(user.id, metricNo, key),
+            key,
+            use: packedUse(nowMs, bodyOf(event)),
+          },
   };
+}
+
+/** Digest of what a replay must have in common with the first event of its key. The metric and the user are part of the key. */
+export function bodyOf({ value, attributes = {}, occurredAt }: Omit<MetricEvent, 'user'>): string {
+  const pairs = Object.entries(attributes).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return bodyDigest(JSON.stringify([value, occurredAt === undefined ? null : Date.parse(occurredAt), pairs]));
 }
 
 /** How far ahead of ours a clock may be. */

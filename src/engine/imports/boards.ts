@@ -17,7 +17,7 @@ const MILLION = 1_000_000n;
  * group that the import names, else in that of the attributes.
  */
 export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUser): void {
-  const { compiled, state, missing, nowMs } = draft;
+  const { compiled, state, skipped, nowMs } = draft;
   const boards: PackedScores = [];
   for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
     if (board.status !== 'active' && board.status !== 'finished') continue;
@@ -26,7 +26,11 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
       .toSorted(([a], [b]) => b - a);
     if (scores.length === 0) continue;
     if (board.startTime !== null || board.endTime !== null) {
-      missing.push(`leaderboards.${board.key}: it goes by the time of day, which days do not say`);
+      skipped.push({
+        field: `leaderboards.${board.key}`,
+        reason: 'its runs start or end at a time of day, and the history has days only',
+        days: 0,
+      });
       continue;
     }
     const group = groupOf(draft, board, shown[board.key]?.group);

@@ -1,5 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Micros } from '../../domain/micros.ts';
+import type { SkippedPart } from '../../domain/imported-user.ts';
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { PackedState } from '../../packed/state.ts';
 
@@ -17,8 +18,10 @@ export interface Draft {
   settlements: Settlement[];
   /** Pauses that last or are to come; IDs are 32 hex digits. */
   pauses: { id: string; from: number; to: number }[];
-  /** What could not be brought, with the field that it is about. */
-  missing: string[];
+  /** Parts of the user that are not imported. */
+  skipped: SkippedPart[];
+  /** What is imported differently than it was given: the field, and how. */
+  changed: string[];
 }
 
 /** What a user's events of a metric added on a local day. */
@@ -43,5 +46,15 @@ export interface ImportedAwardRow {
   multiples: number;
 }
 
-/** An item that cannot be imported at all; `message` names the field. */
+/** A user who cannot be imported at all; `message` names the field. */
 export class BadImport extends Error {}
+
+/** A user who is skipped: valid as a request, but not importable here. */
+export class SkippedUser extends Error {
+  readonly skipped: SkippedPart;
+
+  constructor(skipped: SkippedPart) {
+    super(skipped.reason);
+    this.skipped = skipped;
+  }
+}

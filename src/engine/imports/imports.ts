@@ -17,7 +17,7 @@ import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
 import { eventId } from '../ids/event-id.ts';
 import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
 import { addScores } from './boards.ts';
-import { BadImport, type Draft } from './draft.ts';
+import { BadImport, SkippedUser, type Draft } from './draft.ts';
 import { importedRecord } from './packed-import.ts';
 import { addPoints } from './points.ts';
 import { beginDraft } from './profile.ts';
@@ -39,8 +39,8 @@ interface Import {
   by: Author;
 }
 
-/** What became of a user, and what could not be brought; or why nothing was done. */
-export type ImportResult = { outcome: ImportedOutcome; missing: string[] } | { refused: string };
+/** Result for one user, and what was imported differently than given; or why the user is invalid. */
+export type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
 
 /** Brings users with their past from elsewhere. */
 export class Imports {
@@ -83,9 +83,11 @@ export class Imports {
       draft = draftOf(compiled, user, this.options.clock.now());
     } catch (error) {
       if (error instanceof BadImport) return { refused: error.message };
+      if (error instanceof SkippedUser)
+        return { outcome: { id: user.id, status: 'skipped', skipped: [error.skipped] }, changed: [] };
       throw error;
     }
-    const { missing } = draft;
+    const { skipped, changed } = draft;
     const kind = await (from.dryRun ? this.look(compiled, user.id, from) : this.take(draft, user.id, from));
     switch (kind) {
       case REFUSAL.userExists:
@@ -95,9 +97,9 @@ export class Imports {
       case REFUSAL.profileTooLarge:
         return { refused: PROFILE_IS_FULL };
       case REFUSAL.alreadyImported:
-        return { outcome: { id: user.id, status: 'already' }, missing };
+        return { outcome: { id: user.id, status: 'already', skipped }, changed };
       default:
-        return { outcome: { id: user.id, status: from.dryRun ? 'ready' : 'imported' }, missing };
+        return { outcome: { id: user.id, status: from.dryRun ? 'ready' : 'imported', skipped }, changed };
     }
   }
 
@@ -138,7 +140,8 @@ function draftOf(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): 
   raisePeaks(draft);
   addStreaks(draft, user);
   addScores(draft, user);
-  draft.missing = [...new Set(draft.missing)];
+  draft.changed = [...new Set(draft.changed)];
+  draft.skipped = [...new Map(draft.skipped.map((part) => [`${part.field}: ${part.reason}`, part])).values()];
   return draft;
 }
 

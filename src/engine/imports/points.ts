@@ -17,7 +17,11 @@ export function addPoints(draft: Draft, { points = {} }: ImportedUser): void {
   for (const [key, imported] of Object.entries(points)) {
     const system = draft.compiled.pointsSystems.get(key);
     if (system === undefined) {
-      draft.missing.push(`points.${key}: there is no points system of this key`);
+      draft.skipped.push({
+        field: `points.${key}`,
+        reason: 'no points system has this key',
+        days: Object.keys(imported.days ?? {}).length,
+      });
       continue;
     }
     totals[system.no] = imported.total;
@@ -54,14 +58,17 @@ function awardRow(
   system: PointsSystem,
   { award, field }: { award: ImportedAward; field: string },
 ): ImportedAwardRow {
-  const { compiled, missing, nowMs, tz } = draft;
+  const { compiled, changed, nowMs, tz } = draft;
   const atMs = pastMs(`${field}.date`, award.date, nowMs);
   const trigger = award.trigger && namedTrigger(compiled, system, award.trigger);
   if (award.trigger !== undefined && trigger === undefined)
-    missing.push(`points.${system.key}.awards: there is no such trigger of type '${award.trigger.type}'`);
+    changed.push(
+      `points.${system.key}.awards: no trigger of type '${award.trigger.type}' matches; imported without one`,
+    );
   const boosts = (award.boosts ?? []).flatMap((named) => {
     const boost = namedBoost(compiled, system, named);
-    if (boost === undefined) missing.push(`points.${system.key}.awards: there is no boost '${named.name ?? named.id}'`);
+    if (boost === undefined)
+      changed.push(`points.${system.key}.awards: no boost is '${named.name ?? named.id}'; imported without it`);
     return boost === undefined ? [] : [boost];
   });
   const isKnown = trigger !== undefined && boosts.length === (award.boosts ?? []).length;

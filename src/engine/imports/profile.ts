@@ -9,12 +9,11 @@ import { HIDDEN_BY, USER } from '../../packed/user-fields.ts';
 import type { PackedState } from '../../packed/state.ts';
 import { namedAchievement } from './references.ts';
 import { sentPreferences } from '../users/preferences.ts';
-import { BadImport, type Draft } from './draft.ts';
+import { BadImport, SkippedUser, type Draft } from './draft.ts';
 
-/** Begins the draft of a user: who it is. Throws BadImport for a time that cannot be. */
+/** Begins the draft of a user: who it is. Throws BadImport for an impossible time, SkippedUser for an unknown time zone. */
 export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): Draft {
-  const missing: string[] = [];
-  const tz = zoneOf(user.tz ?? '', missing);
+  const tz = zoneOf(user.tz ?? '');
   const createdMs = user.created === undefined ? nowMs : pastMs('created', user.created, nowMs);
   const updatedMs = user.updated === undefined ? nowMs : pastMs('updated', user.updated, nowMs);
   const state: PackedState = {
@@ -37,7 +36,8 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
     awards: [],
     settlements: [],
     pauses: [],
-    missing,
+    skipped: [],
+    changed: [],
   };
   addContact(draft, user);
   addAttributes(draft, user);
@@ -61,10 +61,11 @@ export function pastMs(field: string, text: string, nowMs: number): number {
   return ms;
 }
 
-function zoneOf(tz: string, missing: string[]): string | null {
+/** Without a known zone, a user's days and streaks would be counted in other days than the user's. */
+function zoneOf(tz: string): string | null {
   if (tz === '') return null;
   const name = zoneName(tz);
-  if (name === null) missing.push(`tz: '${tz}' is no IANA name; UTC counts`);
+  if (name === null) throw new SkippedUser({ field: 'tz', reason: `'${tz}' is not an IANA time zone`, days: 0 });
   return name;
 }
 
@@ -81,11 +82,12 @@ function addContact({ state, tz, nowMs }: Draft, user: ImportedUser): void {
   state[USER.offsetUntilMs] = offset.untilMs;
 }
 
-function addAttributes({ compiled, state, missing }: Draft, { attributes = {} }: ImportedUser): void {
+function addAttributes({ compiled, state, skipped }: Draft, { attributes = {} }: ImportedUser): void {
   const known: Record<number, string> = {};
   for (const [key, value] of Object.entries(attributes)) {
     const attribute = compiled.userAttributes.get(key);
-    if (attribute === undefined) missing.push(`attributes.${key}: there is no user attribute of this key`);
+    if (attribute === undefined)
+      skipped.push({ field: `attributes.${key}`, reason: 'no user attribute has this key', days: 0 });
     else known[attribute.no] = value;
   }
   if (Object.keys(known).length > 0) state[USER.attributes] = known;
@@ -103,7 +105,7 @@ function addSignUp({ state, tz, today, nowMs }: Draft, { signUpDate }: ImportedU
   });
 }
 
-function addPreferences({ compiled, state, missing, today }: Draft, { preferences = {} }: ImportedUser): void {
+function addPreferences({ compiled, state, skipped, today }: Draft, { preferences = {} }: ImportedUser): void {
   const parts = [{ notifications: preferences.notifications }, { streak: preferences.streak }];
   for (const part of parts) {
     try {
@@ -114,19 +116,22 @@ function addPreferences({ compiled, state, missing, today }: Draft, { preference
       if (daysOff !== undefined) state[USER.daysOff] = packedDaysOff({ set: daysOff, fromDay: today });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      missing.push(`preferences.${error.message}`);
+      skipped.push({ field: `preferences.${Object.keys(part)[0]}`, reason: error.message, days: 0 });
     }
   }
   if (preferences.leaderboards?.hidden === true) state[USER.hidden] = HIDDEN_BY.user;
 }
 
-function addCompletions({ compiled, state, missing, nowMs }: Draft, { achievements = [] }: ImportedUser): void {
+function addCompletions({ compiled, state, skipped, nowMs }: Draft, { achievements = [] }: ImportedUser): void {
   const completions: Record<number, number> = {};
   for (const [index, completion] of achievements.entries()) {
     const atMs = pastMs(`achievements[${index}].achievedAt`, completion.achievedAt, nowMs);
     const achievement = namedAchievement(compiled, completion);
     if (achievement !== undefined) completions[achievement.no] = atMs;
-    else missing.push(`achievements: there is no '${completion.key ?? completion.name ?? completion.id}'`);
+    else {
+      const named = completion.key ?? completion.name ?? completion.id;
+      skipped.push({ field: 'achievements', reason: `no achievement is '${named}'`, days: 0 });
+    }
   }
   state[USER.completions] = completions;
 }

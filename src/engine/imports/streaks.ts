@@ -44,7 +44,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     freezes = settled.freezes;
     earnedDay = settled.earnedDay ?? earnedDay;
     if (settled.streaks[frequency].length < taken.live.length)
-      draft.missing.push(
+      draft.changed.push(
         `streak: its last day to act was ${streak.expires}; neither freezes nor pauses cover the time since then, so it is lost`,
       );
     draft.settlements = [
@@ -53,7 +53,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
       ...settled.settlements.map(atMidnight),
     ];
   } else if (streak !== undefined) {
-    draft.missing.push(
+    draft.changed.push(
       `streak: it is ${streak.frequency} there and ${frequency} here; what the daily history comes to counts`,
     );
   }

@@ -16,7 +16,11 @@ export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
   for (const [key, { total, days = {} }] of Object.entries(metrics)) {
     const metric = draft.compiled.metrics.get(key);
     if (metric === undefined) {
-      draft.missing.push(`metrics.${key}: there is no metric of this key`);
+      draft.skipped.push({
+        field: `metrics.${key}`,
+        reason: 'no metric has this key',
+        days: Object.keys(days).length,
+      });
       continue;
     }
     const changes = changesOf(`metrics.${key}.days`, days, draft.today);

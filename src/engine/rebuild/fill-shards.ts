@@ -5,7 +5,7 @@ import { readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
 import { waitingEvents, waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
 import { readIdempotencyKeys } from '../../postgres/rebuild/used-keys.ts';
 import { estimateRows, readUsers, tenantsOfShards, type StoredUser } from '../../postgres/rebuild/users.ts';
-import { USED } from '../../redis/idempotency.ts';
+import { packedUse, UNKNOWN_BODY, USED } from '../../redis/idempotency.ts';
 import {
   countersKey,
   oldKeysKey,
@@ -142,7 +142,7 @@ class Filling {
     const { tenants, generations } = this;
     const { beforeMs } = await readAgeing(pool);
     const loadHot = ({ tenantNo, key, field, value }: ReturnType<typeof bucketOf>): Promise<void> =>
-      this.loaderOf(tenantNo).add([USED.note, oldKeysKey(tenantNo), key, field, value]);
+      this.loaderOf(tenantNo).add([USED.note, oldKeysKey(tenantNo), key, field, packedUse(value, UNKNOWN_BODY)]);
     let done = 0;
     let old = new Map<string, BucketKeys>();
     let collected = 0;

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { timeOfUse } from '../../redis/idempotency.ts';
 import { missingUsers } from '../../postgres/rebuild/users.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
@@ -86,7 +87,9 @@ async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<S
   while (open.length > 0) {
     const replies = await Promise.all(open.map(({ key, cursor }) => redis.hscan(key, cursor, 'COUNT', AT_ONCE)));
     const used = replies.flatMap(([, flat], index) =>
-      flat.flatMap((field, at) => (at % 2 === 0 ? [{ key: open[index]!.key, field, value: flat[at + 1]! }] : [])),
+      flat.flatMap((field, at) =>
+        at % 2 === 0 ? [{ key: open[index]!.key, field, value: timeOfUse(flat[at + 1]!) }] : [],
+      ),
     );
     const stored = await storedUses(
       pool,

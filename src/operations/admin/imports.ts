@@ -17,8 +17,10 @@ export const adminImportsCreate = operation({
   summary: 'Bring users with their past from elsewhere',
   description: `Up to 100 users, each in one step: profile, totals with their days, achievements, streaks, points with their awards,
 preferences. Nothing is announced and nothing awarded. Resources are found by their keys, achievements, triggers and boosts
-also by ID or name; what cannot be brought is a warning, and the rest of the user is brought. A user who exists is an error,
-unless the import of this name brought the user before: so a call can be repeated. \`dryRun\` says the same and changes nothing.`,
+also by ID or name. Parts that do not exist here, such as the days of an unknown metric, are not imported: \`skipped\` lists them
+with their reasons, and the rest of the user is imported. A user with an unknown time zone is not imported: the status is \`skipped\`.
+What is imported differently than given is a warning in \`issues\`. A user who exists is an error, unless the import of this name
+brought the user before: so a call can be repeated. \`dryRun\` says the same and changes nothing.`,
   query: ImportQuery,
   body: items.body,
   bodyBytes: IMPORT_BODY_BYTES,
@@ -35,8 +37,8 @@ unless the import of this name brought the user before: so a call can be repeate
         'refused' in result ? result.refused : result,
       ),
     );
-    const warnings = done.flatMap(({ outcome: { id }, missing }) =>
-      missing.map((message) => ({ id, ...verdict('warning', message) })),
+    const warnings = done.flatMap(({ outcome: { id }, changed }) =>
+      changed.map((message) => ({ id, ...verdict('warning', message) })),
     );
     const users = done.map(({ outcome }) => outcome);
     const status = users.some((user) => user.status === 'imported') ? 201 : 200;

@@ -1,27 +1,65 @@
 import { Type } from 'typebox';
-import { BatchEventResults, BatchEventsResponse, BatchMetricEvents, RANGE_OF_SUMS } from '../../domain/event.ts';
+import {
+  BatchEventResults,
+  BatchEventsResponse,
+  BatchMetricEvent,
+  MAX_BATCH,
+  RANGE_OF_SUMS,
+} from '../../domain/event.ts';
+import { AppError } from '../../errors.ts';
+import { makeAjv } from '../ajv.ts';
+import { uncheckedItems } from '../bulk.ts';
 import { jsonWithList } from '../json-with-list.ts';
 import { operation } from '../operation.ts';
 import { adminResource } from '../resource.ts';
+import { validationMessage } from '../validation-message.ts';
+
+const isEvent = makeAjv().compile<BatchMetricEvent>(BatchMetricEvent);
+
+/** Why an item is not an event; null if it is one. */
+function faultOf(item: unknown, index: number): AppError | null {
+  if (isEvent(item)) return null;
+  const { field, text, unusable } = validationMessage(isEvent.errors ?? []);
+  return new AppError(unusable ? 'unprocessable' : 'invalid', `[${index}]${field && `.${field}`} ${text}`);
+}
 
 export const adminMetricsBatchEvents = operation({
   id: 'admin_metrics_batch_events',
   surface: 'admin',
   method: 'post',
   path: '/v1/metrics/events',
-  summary: 'Queue up to 1,000 events; with `wait=true`, answer what became of each',
-  description: RANGE_OF_SUMS,
-  query: Type.Object({ wait: Type.Boolean({ default: false }) }),
-  body: BatchMetricEvents,
+  summary: 'Queue up to 1,000 events',
+  description: `Answers 202 when the events are durably queued, and with \`wait=true\` 200 with the result of each when they are processed.
+
+One invalid event refuses the whole batch, and the error names its index. An unknown metric is then 404, while
+\`POST /v1/metrics/{key}/event\` answers 422. With \`partial=true\` the valid events are accepted, and \`refused\` lists the others; with
+\`wait=true\` too, their errors are among the results. ${RANGE_OF_SUMS}`,
+  query: Type.Object({ wait: Type.Boolean({ default: false }), partial: Type.Boolean({ default: false }) }),
+  body: uncheckedItems(BatchMetricEvent, MAX_BATCH),
   bodyBytes: null,
   responses: { 200: BatchEventResults, 202: BatchEventsResponse },
-  handle: async ({ batches, recordAudit }, { tenant, by, query, body }) => {
+  handle: async ({ batches, recordAudit }, { tenant, by, query: { wait, partial }, body }) => {
+    const refused = new Map<number, AppError>();
+    for (const [index, item] of body.entries()) {
+      const fault = faultOf(item, index);
+      if (fault !== null && !partial) throw fault;
+      if (fault !== null) refused.set(index, fault);
+    }
     const entry = { action: 'create', kind: 'event_batch', name: String(body.length) } as const;
     const onQueued = (): void => void recordAudit({ tenantNo: tenant.no, by, entries: [entry] });
-    const results = await batches.accept(tenant.no, body, { wait: query.wait, onQueued });
-    const accepted = body.length;
-    if (results === null) return { status: 202, body: { accepted } };
-    return { status: 200, chunks: jsonWithList({ accepted }, 'results', results) };
+    const events = body as BatchMetricEvent[];
+    const results = await batches.accept(tenant.no, events, { wait, onQueued, ...(partial && { refused }) });
+    const accepted = body.length - refused.size;
+    if (results !== null) return { status: 200, chunks: jsonWithList({ accepted }, 'results', results) };
+    if (!partial) return { status: 202, body: { accepted } };
+    const faults = [...refused].toSorted(([a], [b]) => a - b);
+    const listed = faults.map(([index, { message: error, code, hint }]) => ({
+      index,
+      error,
+      code,
+      ...(hint && { hint }),
+    }));
+    return { status: 202, body: { accepted, refused: listed } };
   },
 });
 

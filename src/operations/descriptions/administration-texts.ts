@@ -1,6 +1,11 @@
 /** What fields of administration mean, by name, or by `<field around it>.<name>` where that decides. */
 export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   accepted: 'How many events were taken.',
+  'results.code': 'Code of the error, as in error bodies; missing if the event was not refused.',
+  refused: 'The events that were not accepted, with `partial=true`.',
+  'refused.index': 'Position of the event in the request, from 0.',
+  'refused.code': 'Code of the error, as in error bodies.',
+  'refused.hint': 'What may help to correct the event, such as a similar key.',
   aggregationPeriod: 'Period that a recap is about.',
   appIcon: 'Icon of the app; null: none.',
   appName: 'Name of the app, as its users know it.',

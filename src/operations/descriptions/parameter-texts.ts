@@ -45,6 +45,7 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   resourceId: 'Only entries about this resource.',
   who: 'Only what this key asked for, by its readable part.',
   status: 'Only those in this state.',
+  partial: '`true`: accept the valid events and list the others, instead of refusing the whole batch.',
   wait: '`true`: answer when the events are applied, with their outcomes.',
   search: 'Only users whose ID, name or e-mail address begins with this.',
   after: 'ID of the last user of the page before: the page begins behind it, in the same order and search.',

@@ -40,6 +40,8 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   history: 'What changed the user’s rank, newest first.',
   idempotencyKey: 'The key that the event came with.',
   idempotentReplayed: 'True: the key was used before, and nothing was changed.',
+  idempotencyConflict:
+    'True: the first event with this key had another value, other attributes or another `occurredAt`. Known for at least 7 days after that event; otherwise the field is missing.',
   length: 'Periods in a row that were met.',
   level: 'The level that the points reach; null: none.',
   levels: 'Levels, from the lowest.',

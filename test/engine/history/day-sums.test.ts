@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readUser } from '../../../src/cli/import/read-user.ts';
+import { readUser } from '../../../src/cli/import/read.ts';
 import { untilPersisted } from '../../../src/engine/persisted/until-persisted.ts';
 import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';

@@ -114,6 +114,30 @@ test('a key used before its tenant became large stays used, and one used after; 
   expect(await flip('ada', 3, 'before')).toMatchObject({ status: 201, body: { total: 3 } });
 });
 
+test('a replay with another body is a conflict for as long as the key is hot, unless Redis was rebuilt', async () => {
+  const conflict = async (): Promise<unknown> => {
+    const { status, body } = await flip('ada', 4, 'k');
+    expect([status, body.total]).toEqual([202, 3]);
+    return body.idempotencyConflict;
+  };
+  await flip('ada', 3, 'k');
+  expect(await conflict()).toBe(true);
+  await persist();
+  pass(HOT_DAYS - 1);
+  await age();
+  expect(await conflict()).toBe(true);
+  pass(2);
+  await age();
+  expect(await oldKeys()).toBe(1);
+  expect(await conflict()).toBeUndefined();
+  await flip('bob', 3, 'k');
+  await persist();
+  await emptyRedis(redis);
+  await rebuildByHand(laurel, redis);
+  const { status, body } = await flip('bob', 4, 'k');
+  expect([status, body.idempotencyConflict]).toEqual([202, undefined]);
+});
+
 describe('a key older than the hot days', () => {
   test('leaves the hot set, and a replay is answered exactly', async () => {
     const first = await flip('ada', 3, 'k');

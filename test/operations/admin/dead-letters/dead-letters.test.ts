@@ -33,7 +33,7 @@ async function plant(userId: string, idOf: string): Promise<string> {
 }
 
 test('listed, shown, retried and dropped, by the Admin API and by the command', async () => {
-  expect((await cli('list')).out).toBe('No entry was set aside.\n');
+  expect((await cli('list')).out).toBe('There are no dead letters.\n');
   const { body: event } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
   const [first, second] = [await plant('bob', event.eventId), await plant('cleo', event.eventId)];
   // What came behind was stored, and is read.

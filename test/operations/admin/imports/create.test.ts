@@ -35,7 +35,7 @@ const ADA = {
   },
 };
 
-test('admin_imports_create: good users go through, bad ones are issues, what cannot be brought is a warning', async () => {
+test('admin_imports_create: good users go through, bad ones are issues, parts and users that cannot be imported are skipped with their reasons', async () => {
   const { status, body } = await bring([
     ADA,
     { id: 'bo', metrics: { steps: { total: 5 }, flips: { total: 1, days: { '2026-02-30': 1 } } } },
@@ -49,14 +49,31 @@ test('admin_imports_create: good users go through, bad ones are issues, what can
         history: [{ periodStart: '2026-11-22', periodEnd: '2026-11-22', length: 0, resetAt: '2016-12-31T23:59:60Z' }],
       },
     },
-    { id: 'dee', metrics: { steps: { total: 5 } }, attributes: { shoe: '42' }, tz: 'Mars/Base' },
+    {
+      id: 'dee',
+      metrics: { steps: { total: 5, days: { '2026-11-01': 2, '2026-11-02': 3 } } },
+      attributes: { shoe: '42' },
+    },
+    { id: 'mars', metrics: { flips: { total: 5 } }, tz: 'Mars/Base' },
     { id: '', name: 'Nobody' },
     { id: 'el', achievement: [] },
   ]);
   expect(body).toEqual({
     users: [
-      { id: 'ada', status: 'imported' },
-      { id: 'dee', status: 'imported' },
+      { id: 'ada', status: 'imported', skipped: [] },
+      {
+        id: 'dee',
+        status: 'imported',
+        skipped: [
+          { field: 'attributes.shoe', reason: 'no user attribute has this key', days: 0 },
+          { field: 'metrics.steps', reason: 'no metric has this key', days: 2 },
+        ],
+      },
+      {
+        id: 'mars',
+        status: 'skipped',
+        skipped: [{ field: 'tz', reason: "'Mars/Base' is not an IANA time zone", days: 0 }],
+      },
     ],
     issues: [
       { id: 'bo', ...says('error', "metrics.flips.days: '2026-02-30' is no past day as YYYY-MM-DD.") },
@@ -65,12 +82,14 @@ test('admin_imports_create: good users go through, bad ones are issues, what can
       { id: 'con', ...says('error', "streak.history.resetAt is no time from 1970 on: '2016-12-31T23:59:60Z'.") },
       { id: '', ...says('error', 'id must not be empty') },
       { id: 'el', ...says('error', expect.stringContaining('achievement')) },
-      { id: 'dee', ...says('warning', "tz: 'Mars/Base' is no IANA name; UTC counts") },
-      { id: 'dee', ...says('warning', 'attributes.shoe: there is no user attribute of this key') },
-      { id: 'dee', ...says('warning', 'metrics.steps: there is no metric of this key') },
     ],
   });
   expect(status).toBe(201);
+  expect((await laurel.app.get('/v1/users/mars')).status).toBe(404);
+  expect((await laurel.app.get('/v1/users/dee')).status).toBe(200);
+  // Skipped users do not change anything, so there is nothing that was created.
+  const dry = await bring([{ id: 'mars', tz: 'Mars/Base' }], 'import=crm&dryRun=true');
+  expect([dry.status, dry.body.users[0].status]).toEqual([200, 'skipped']);
 });
 
 test('the same import brings a user once; another one, or one who is here, is refused; a dry run changes nothing', async () => {
@@ -81,12 +100,12 @@ test('the same import brings a user once; another one, or one who is here, is re
   });
   const twice = await bring([{ ...ADA, name: 'Another' }, { id: 'here' }]);
   expect(twice.status).toBe(200);
-  expect(twice.body).toEqual({ users: [{ id: 'ada', status: 'already' }], issues: [refused('here')] });
+  expect(twice.body).toEqual({ users: [{ id: 'ada', status: 'already', skipped: [] }], issues: [refused('here')] });
   expect((await bring([ADA], 'import=other')).body).toEqual({ users: [], issues: [refused('ada')] });
   const dry = await bring([{ id: 'fay' }, ADA, { id: 'here' }], 'import=crm&dryRun=true');
   expect(dry.body.users).toEqual([
-    { id: 'fay', status: 'ready' },
-    { id: 'ada', status: 'already' },
+    { id: 'fay', status: 'ready', skipped: [] },
+    { id: 'ada', status: 'already', skipped: [] },
   ]);
   expect((await laurel.app.get('/v1/users/fay')).status).toBe(404);
   expect((await laurel.app.get('/v1/users/ada')).body.name).toBe(null);
@@ -122,8 +141,8 @@ test('a streak whose last day to act is over is lost, unless pauses cover the ti
   ]);
   expect(body).toEqual({
     users: [
-      { id: 'over', status: 'imported' },
-      { id: 'paused', status: 'imported' },
+      { id: 'over', status: 'imported', skipped: [] },
+      { id: 'paused', status: 'imported', skipped: [] },
     ],
     issues: [
       { id: 'ahead', ...says('error', expect.stringContaining('streak.started')) },
@@ -143,7 +162,7 @@ test('a streak whose last day to act is over is lost, unless pauses cover the ti
 
 test('a deleted user can be imported again', async () => {
   await laurel.admin.delete('/v1/users?ids=ada');
-  expect((await bring([ADA])).body.users).toEqual([{ id: 'ada', status: 'imported' }]);
+  expect((await bring([ADA])).body.users).toEqual([{ id: 'ada', status: 'imported', skipped: [] }]);
   await untilPersisted(laurel, 0);
   const { rows } = await laurel.pool.query(`SELECT sum(value)::int AS total FROM events WHERE user_id = 'ada'`);
   expect(rows).toEqual([{ total: 23 }]);

@@ -105,7 +105,7 @@ test('wait=true answers what became of each event; a refused one does not hold u
   expect(accepted).toBe(5);
   expect(results.map(({ status }) => status)).toEqual([201, 201, 422, 201, 202]);
   expect(results.map(({ total }) => total)).toEqual([3, 0.5, undefined, 7, 7]);
-  expect(results[2]!.error).toContain("'gems'");
+  expect(results[2]).toMatchObject({ code: 'out_of_points', error: expect.stringContaining("'gems'") });
   expect(results[4]).toEqual({ ...results[3], status: 202, replayed: true });
   await expect
     .poll(async () => (await stored('awaited')).map(({ id }) => id).toSorted(), patience)
@@ -138,15 +138,64 @@ test('all are checked before any is accepted: subscribeToEmails without an addre
   expect(results.map(({ status }) => status)).toEqual(Array(6).fill(201));
 });
 
+test('partial=true accepts the valid events and lists the others by index', async () => {
+  const batch = [
+    event('partly', 1),
+    { key: 'flips', user: { id: 'partly' } },
+    event('partly', 2, { key: 'flps' }),
+    event('partly', 2, { attributes: { nope: 'x' } }),
+    event('partly', 4, { user: { id: 'unreached', subscribeToEmails: true } }),
+    'no event',
+    event('partly', 8),
+  ];
+  expect((await laurel.admin.post(PATH, batch)).status).toBe(400);
+  const { status, body } = await laurel.admin.post(`${PATH}?partial=true`, batch);
+  expect(status).toBe(202);
+  expect(body).toEqual({
+    accepted: 2,
+    refused: [
+      { index: 1, code: 'invalid', error: '[1].value is required' },
+      {
+        index: 2,
+        code: 'not_found',
+        error: expect.stringContaining("[2].key: there is no metric with the key 'flps'"),
+        hint: expect.stringContaining('flips'),
+      },
+      { index: 3, code: 'unprocessable', error: expect.stringContaining('[3]: ') },
+      { index: 4, code: 'unprocessable', error: expect.stringContaining('[4].user.subscribeToEmails') },
+      { index: 5, code: 'invalid', error: expect.stringContaining('[5] must be an object') },
+    ],
+  });
+  await expect.poll(async () => (await stored('partly')).map(({ total }) => total), patience).toEqual([1, 9]);
+  const waited = await laurel.admin.post(`${PATH}?partial=true&wait=true`, batch);
+  expect(waited.status).toBe(200);
+  expect(waited.body.accepted).toBe(2);
+  expect(waited.body.results.map((each: { status: number }) => each.status)).toEqual([
+    201, 400, 404, 422, 422, 400, 201,
+  ]);
+  expect(waited.body.results.map((each: { total?: number }) => each.total).filter(Boolean)).toEqual([10, 18]);
+  // Nothing valid: nothing is queued, and each is listed.
+  expect((await laurel.admin.post(`${PATH}?partial=true`, [5])).body).toMatchObject({
+    accepted: 0,
+    refused: [{ index: 0 }],
+  });
+  const none = await laurel.admin.post(`${PATH}?partial=true&wait=true`, [5]);
+  expect([none.status, none.body.results.length]).toEqual([200, 1]);
+  // The list itself must be right all the same.
+  expect((await laurel.admin.post(`${PATH}?partial=true`, {})).status).toBe(422);
+});
+
 test('idempotency keys are those of the single operation, both ways', async () => {
   const headers = { 'Idempotency-Key': 'single first' };
   const single = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'both' }, value: 2 }, { headers });
   const { results } = await wait([
     event('both', 2, { idempotencyKey: 'single first' }),
     event('both', 5, { idempotencyKey: 'batch first' }),
+    event('both', 6, { idempotencyKey: 'batch first' }),
   ]);
   expect(results[0]).toEqual({ status: 202, eventId: single.body.eventId, total: 2, replayed: true });
   expect(results[1]).toMatchObject({ status: 201, total: 7, replayed: false });
+  expect(results[2]).toMatchObject({ status: 202, total: 7, replayed: true, idempotencyConflict: true });
   const again = await laurel.app.post(
     '/v1/metrics/flips/event',
     { user: { id: 'both' }, value: 5 },
@@ -226,7 +275,7 @@ test('what was deleted between acceptance and processing holds up nothing: event
     const { status, body } = await answer;
     expect(status).toBe(200);
     expect(body.results).toMatchObject([
-      { status: 422, error: expect.stringContaining("'minutes'") },
+      { status: 422, code: 'unprocessable', error: expect.stringContaining("'minutes'") },
       { status: 201, total: 2 },
       { status: 422, error: expect.stringContaining("'minutes'") },
     ]);

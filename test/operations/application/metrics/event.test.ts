@@ -34,6 +34,38 @@ test('an idempotency key: 201, then 202', async () => {
   expect(second.body).toMatchObject({ eventId: first.body.eventId, total: 1, idempotentReplayed: true });
 });
 
+test('a replay with another body says so, and changes nothing', async () => {
+  const first = { user: { id: 'conflict' }, value: 1, attributes: { deck: 'verbs' } };
+  const send = (body: object, key = 'key') => laurel.app.post(PATH, body, { headers: { 'Idempotency-Key': key } });
+  expect((await send(first)).body).not.toHaveProperty('idempotencyConflict');
+  // The user is not compared: a retry may come with a newer profile.
+  for (const same of [first, { ...first, user: { id: 'conflict', name: 'Ada' } }, { ...first, value: 1.0 }]) {
+    const { status, body } = await send(same);
+    expect([status, body.idempotentReplayed, body.idempotencyConflict]).toEqual([202, true, undefined]);
+  }
+  const occurredAt = new Date().toISOString();
+  for (const other of [
+    { ...first, value: 2 },
+    { user: first.user, value: 1 },
+    { ...first, attributes: { deck: 'nouns' } },
+  ]) {
+    const { status, body } = await send(other);
+    expect([status, body.idempotentReplayed, body.idempotencyConflict, body.total]).toEqual([202, true, true, 1]);
+  }
+  const late = await laurel.admin.post(
+    '/application' + PATH,
+    { ...first, occurredAt },
+    { headers: { 'Idempotency-Key': 'key' } },
+  );
+  expect([late.status, late.body.idempotencyConflict]).toEqual([202, true]);
+  // The order of attributes does not matter.
+  await laurel.admin.post('/v1/attributes', [{ type: 'event', key: 'mode', name: 'Mode' }]);
+  const two = { user: first.user, value: 1, attributes: { deck: 'verbs', mode: 'quiz' } };
+  await expect.poll(async () => (await send(two, 'two')).status).toBeLessThan(300);
+  const turned = await send({ ...two, attributes: { mode: 'quiz', deck: 'verbs' } }, 'two');
+  expect([turned.status, turned.body.idempotencyConflict]).toEqual([202, undefined]);
+});
+
 describe('bad input is refused with a sentence, and changes nothing', () => {
   const user = { id: 'bad' };
   const long = 'x'.repeat(256);

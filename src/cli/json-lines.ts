@@ -1,23 +1,25 @@
 import { createReadStream } from 'node:fs';
 import { appendFile, open, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from './command-error.ts';
 
-/** A line of a file; `value` undefined: it is no JSON. */
+/** A line of a file. `value` is undefined if the line is not JSON. */
 export interface Line {
   no: number;
+  text: string;
   value: unknown;
 }
 
 const LINE_END = 10;
 
-/** The lines of a file that are not empty, one at a time. Ends the command where the file cannot be read. */
+/** The lines of a file that are not empty, one at a time; `-` is standard input. Ends the command if the file cannot be read. */
 export async function* jsonLines(file: string): AsyncGenerator<Line> {
-  await present(file);
+  if (file !== '-') await present(file);
+  const input = file === '-' ? process.stdin.setEncoding('utf8') : createReadStream(file, 'utf8');
   let no = 0;
-  for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
+  for await (const text of createInterface({ input, crlfDelay: Infinity })) {
     no += 1;
-    if (text.trim() !== '') yield { no, value: parsed(text) };
+    if (text.trim() !== '') yield { no, text, value: parsed(text) };
   }
 }
 

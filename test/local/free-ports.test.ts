@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { requireFreePorts } from '../../src/processes/free-ports.ts';
+import { requireFreePorts } from '../../src/local/free-ports.ts';
 
 const listener = (host: string, port: number) => [
   { host, port, hostVariable: 'ADMIN_HOST', portVariable: 'ADMIN_PORT' },

@@ -1,6 +1,17 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { SHARDS } from '../redis/keys.ts';
 
+/** The part of a command's help that shows how to use it; each example follows `laurel`. */
+export const examples = (...lines: string[]): string =>
+  `\nExamples:\n${lines.map((line) => `  laurel ${line}`).join('\n')}`;
+
+/** An option that is a number of things, from 1 on. */
+export function wholeNumber(text: string): number {
+  const number = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (number === 0) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
+  return number;
+}
+
 /** The number of a shard that somebody typed. */
 function parseShard(text: string): number {
   const shard = Number(text);

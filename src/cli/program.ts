@@ -1,0 +1,71 @@
+import { Command } from 'commander';
+import { version } from '../version.ts';
+import { withAdminOptionsAnywhere } from './admin-api.ts';
+import { addConfig } from './config.ts';
+import { addDeadLetters } from './dead-letters.ts';
+import { addDoctor } from './doctor.ts';
+import { addEvents } from './events.ts';
+import { addImport } from './import.ts';
+import { addJobs } from './jobs.ts';
+import { examples } from './options.ts';
+import { addRecompute } from './recompute.ts';
+import { addSend } from './send.ts';
+import { addShadow } from './shadow.ts';
+import { addShards } from './shards.ts';
+import { addUsers } from './users.ts';
+import { addRebuild, addVerify } from './verify.ts';
+import { addWebhooks } from './webhooks.ts';
+
+const ENVIRONMENT = `
+Environment:
+  ADMIN_URL, ADMIN_API_KEY    the Admin API and its key, for commands with --url and --key
+  REDIS_URL, DATABASE_URL     for doctor, verify and rebuild, as for the server`;
+
+/** The command line: `laurel <command>`, one file per command. */
+export function createProgram(): Command {
+  const laurel = new Command('laurel')
+    .description('Work with a running Laurel, or with its databases.')
+    .version(version(), '-V, --version')
+    .showHelpAfterError('(--help shows the options)')
+    .addHelpText('after', ENVIRONMENT)
+    .addHelpText('after', examples('doctor', 'send events.jsonl', 'config pull laurel.json', 'users timeline ada'))
+    .exitOverride();
+  withAdminOptionsAnywhere(laurel);
+  for (const add of [
+    addConfig,
+    addDeadLetters,
+    addDoctor,
+    addEvents,
+    addImport,
+    addJobs,
+    addRebuild,
+    addRecompute,
+    addSend,
+    addShadow,
+    addShards,
+    addUsers,
+    addVerify,
+    addWebhooks,
+  ])
+    add(laurel);
+  return laurel;
+}
+
+/** Adds `laurel completion <shell>`. The library adds it, and the hidden `laurel complete` that shells call; loaded only for these two. */
+export async function addCompletion(laurel: Command, command: string | undefined): Promise<void> {
+  if (command === 'completion' || command === 'complete') {
+    const { default: complete } = await import('@bomb.sh/tab/commander');
+    complete(laurel, { completionCommandName: 'completion' });
+    return;
+  }
+  laurel
+    .command('completion')
+    .description('print the completion script of a shell: bash, zsh or fish')
+    .argument('<shell>', 'bash, zsh or fish')
+    .addHelpText(
+      'after',
+      `${examples('completion bash > ~/.local/share/bash-completion/completions/laurel')}
+  laurel completion zsh > "\${fpath[1]}/_laurel"
+  laurel completion fish > ~/.config/fish/completions/laurel.fish`,
+    );
+}

@@ -1,0 +1,71 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { diagnose, type Finding } from '../../src/cli/doctor.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel();
+});
+afterAll(() => laurel.close());
+
+const variables = (more: Record<string, string> = {}) => ({
+  REDIS_URL: laurel.redisUrl,
+  DATABASE_URL: laurel.databaseUrl,
+  ...more,
+});
+const of = (findings: readonly Finding[], check: string): Finding[] => findings.filter((each) => each.check === check);
+
+test('a running Laurel, its Redis and its Postgres', async () => {
+  const [app, admin] = [laurel.appUrl, laurel.adminUrl].map((url) => new URL(url).port) as [string, string];
+  const ports = { APP_PORT: app, ADMIN_PORT: admin, HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' };
+  const findings = await diagnose(variables(ports));
+  expect(of(findings, 'Node')).toMatchObject([{ status: 'ok', found: process.versions.node }]);
+  expect(of(findings, 'Application port')).toMatchObject([{ status: 'ok', found: `${app}: a running Laurel answers` }]);
+  expect(of(findings, 'Admin port')).toMatchObject([{ status: 'ok' }]);
+  expect(of(findings, 'Redis')).toMatchObject([
+    { status: 'ok', found: expect.stringMatching(/^(redis|valkey) \d+\./) },
+  ]);
+  expect(of(findings, 'Postgres')).toMatchObject([
+    { status: 'ok', found: expect.stringMatching(/^\d+.*connections$/) },
+  ]);
+  for (const clock of ['Redis clock', 'Postgres clock']) expect(of(findings, clock)).toMatchObject([{ status: 'ok' }]);
+  expect(of(findings, 'Disk')).toMatchObject([{ status: 'skipped' }]);
+});
+
+test('what must change is named: a port, settings of Redis and Postgres, a server that is away, a variable', async () => {
+  const other = createServer().listen({ port: 0, host: '127.0.0.1' });
+  await once(other, 'listening');
+  other.on('connection', (socket) => socket.destroy());
+  const port = String((other.address() as AddressInfo).port);
+  const redis = new Redis(laurel.redisUrl);
+  try {
+    await redis.config('SET', 'appendfsync', 'no');
+    const findings = await diagnose(variables({ APP_PORT: port, HOST: '127.0.0.1' }));
+    expect(of(findings, 'Application port')).toMatchObject([
+      { status: 'failed', found: expect.stringContaining('set APP_PORT to another port') },
+    ]);
+    expect(of(findings, 'Redis settings')).toMatchObject([
+      { status: 'warning', found: expect.stringContaining('appendfsync is "no"') },
+    ]);
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    expect(of(await diagnose(variables()), 'Redis')).toMatchObject([
+      { status: 'failed', found: expect.stringContaining('CONFIG SET maxmemory-policy noeviction') },
+    ]);
+  } finally {
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    redis.disconnect();
+    other.close();
+  }
+  const wrongPassword = new URL(laurel.databaseUrl);
+  wrongPassword.pathname = '/no_such_database';
+  expect(of(await diagnose(variables({ DATABASE_URL: wrongPassword.href })), 'Postgres')).toMatchObject([
+    { status: 'failed', found: expect.stringContaining('DATABASE_URL') },
+  ]);
+  expect(await diagnose({ APP_PORT: 'x' })).toMatchObject([
+    { check: 'Node' },
+    { check: 'Environment', status: 'failed', found: expect.stringContaining('APP_PORT') },
+  ]);
+});

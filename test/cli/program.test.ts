@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { version } from '../../src/version.ts';
+import { runCli } from './run-cli.ts';
+
+/** Commands of other branches of work are not checked: `laurel shards`. */
+const LEFT_OUT = new Set(['shards']);
+
+function* leaves(command: Command, words: string[] = []): Generator<{ name: string; command: Command }> {
+  for (const each of command.commands) {
+    if (LEFT_OUT.has(each.name())) continue;
+    if (each.commands.length > 0) yield* leaves(each, [...words, each.name()]);
+    else yield { name: [...words, each.name()].join(' '), command: each };
+  }
+}
+
+/** A command's help with the texts that are added to it. */
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({ writeOut: (written) => (text += written) });
+  command.outputHelp();
+  return text;
+}
+
+test('every command has examples that name it, explains its arguments, and can print JSON', () => {
+  const found = [...leaves(createProgram())];
+  expect(found.map(({ name }) => name)).toContain('webhooks deliveries');
+  const wrong = found.flatMap(({ name, command }) => [
+    ...(new RegExp(`Examples:\n(  laurel .*\n)*  laurel ${name}`).test(helpOf(command))
+      ? []
+      : [`${name}: no examples`]),
+    ...(command.options.some(({ long }) => long === '--json') ? [] : [`${name}: no --json`]),
+    ...command.registeredArguments
+      .filter(({ description }) => description === '')
+      .map((argument) => `${name}: ${argument.name()}`),
+  ]);
+  expect(wrong).toEqual([]);
+});
+
+test('--version, and completion of commands, options and choices', async () => {
+  expect(await runCli(['--version'], {})).toEqual({ code: 0, out: `${version()}\n`, err: '' });
+  for (const shell of ['bash', 'zsh', 'fish'])
+    expect(await runCli(['completion', shell], {})).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('complete --'),
+    });
+  expect((await runCli(['complete', '--', 'config', ''], {})).out).toMatch(/^pull\t.*\ndiff\t/);
+  expect((await runCli(['complete', '--', 'config', 'pull', '--fr'], {})).out).toContain('--from-key');
+});

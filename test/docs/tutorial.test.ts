@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { transformWithOxc } from 'vite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO } from '../../src/catalog/demo.ts';
+import { freePort } from '../../src/local/free-port.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+
+// The tutorial's snippets run as a reader would run them: the shell's in one shell, in their order, each program as a process.
+const run = promisify(execFile);
+let laurel: TestLaurel;
+let folder: string;
+let page: string;
+let environment: NodeJS.ProcessEnv;
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: DEMO, workers: true, webhookAllowPrivate: true });
+  folder = await mkdtemp(join(tmpdir(), 'laurel-tutorial-'));
+  page = await readFile(join(PACKAGE_ROOT, 'docs/tutorial.md'), 'utf8');
+  environment = { ...process.env, ADMIN_KEY: laurel.adminKey, LAUREL_URL: `${laurel.appUrl}/v1` };
+});
+afterAll(async () => {
+  await laurel.close();
+  await rm(folder, { recursive: true });
+});
+
+const EMPTY = { attributes: [], metrics: [], achievements: [], pointsSystems: [], leaderboards: [] };
+const blocks = (language: string): string[] =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map(([, block]) => block!);
+const hasProgram = (name: string): Promise<boolean> =>
+  run('sh', ['-c', `command -v ${name}`]).then(
+    () => true,
+    () => false,
+  );
+
+test('the shell: event, achievement, leaderboard, webhook', async () => {
+  const port = String(await freePort());
+  const script = blocks('sh')
+    .join('\n')
+    .replaceAll('http://localhost:8080', laurel.appUrl)
+    .replaceAll('http://localhost:8081', laurel.adminUrl)
+    .replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
+    .replace('examples/', `${PACKAGE_ROOT}/examples/`)
+    // A busy machine takes longer than two seconds: until the message is there, but not for ever.
+    .replace(
+      'sleep 2',
+      'for n in $(seq 600); do [ $(grep -c achievement received.jsonl) -ge 3 ] && break; sleep 0.2; done',
+    );
+  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd: folder,
+    env: { ...environment, PORT: port },
+  });
+  expect(stdout).not.toContain('"error"');
+  expect(stdout).toContain('"total":12');
+  expect(stdout).toMatch(/"key":"ten-laps"/);
+  expect(stdout).toMatch(/"rankings":\[\{"userId":"ada"/);
+  const messages = [...stdout.matchAll(/\{"outcome".*?\}/g)].map(([line]) => JSON.parse(line));
+  expect(messages.map(({ outcome, type, userId }) => `${outcome} ${type} ${userId}`).toSorted()).toEqual([
+    'new achievement.completed ada',
+    'new achievement.completed ada',
+    'new achievement.completed bob',
+  ]);
+  const achievements = await laurel.app.get('/v1/users/ada/achievements');
+  expect(achievements.body.map(({ key }: { key: string }) => key)).toContain('ten-laps');
+});
+
+test('each recipe is a configuration that Laurel takes', async () => {
+  const recipes = await readFile(join(PACKAGE_ROOT, 'docs/recipes.md'), 'utf8');
+  const documents = [...recipes.matchAll(/^```json\n([^]*?)^```/gm)].map(([, block]) => JSON.parse(block!) as object);
+  expect(documents.length).toBeGreaterThan(3);
+  for (const document of documents) {
+    const { status, body } = await laurel.admin.post('/v1/configuration/diff?demo=remove', { ...EMPTY, ...document });
+    expect([status, body.error]).toEqual([200, undefined]);
+    expect(body.changes.map(({ action }: { action: string }) => action)).toContain('create');
+  }
+});
+
+describe('programs', () => {
+  test('TypeScript', async () => {
+    const file = join(folder, 'laps.mjs');
+    const [block] = blocks('ts');
+    await writeFile(file, (await transformWithOxc(block!, 'laps.ts')).code);
+    const { stdout } = await run(process.execPath, [file], { env: environment });
+    expect(stdout).toMatch(/^Cleo has 11 laps \[.*'Ten laps' \]$/m);
+    expect(stdout).toMatch(/^\d\. cleo: 11$/m);
+  });
+
+  test('Python', async (context) => {
+    if (!(await hasProgram('python3'))) context.skip();
+    const file = join(folder, 'laps.py');
+    await writeFile(file, blocks('python')[0]!);
+    const { stdout } = await run('python3', [file], { env: environment });
+    expect(stdout).toMatch(/^Dan has 10 laps \[.*'Ten laps'\]$/m);
+    expect(stdout).toMatch(/^\d dan 10$/m);
+  });
+
+  test('C#', async (context) => {
+    if (!(await hasProgram('mcs'))) context.skip();
+    const file = join(folder, 'Laps.cs');
+    await writeFile(file, blocks('csharp')[0]!);
+    await run('mcs', ['-r:System.Net.Http.dll', `-out:${folder}/laps.exe`, file]);
+    const { stdout } = await run('mono', [join(folder, 'laps.exe')], { env: environment });
+    expect(stdout).toMatch(/"total":12,/);
+    expect(stdout).toMatch(/"userId":"eve"/);
+  });
+});
