@@ -2,9 +2,9 @@ import { readEnv, type Env } from './env.ts';
 import { prepareDatabase } from './processes/first-start.ts';
 import { requireFreePorts } from './processes/free-ports.ts';
 import { uws } from './http/uws.ts';
-import { acceptServers } from './local/accept-servers.ts';
+import { acceptServers } from './processes/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
-import { warnOfRedisSettings } from './local/redis-settings.ts';
+import { warnOfRedisSettings } from './processes/redis-settings.ts';
 import { createLog, lastWords, logProcessErrors } from './log/log.ts';
 import { StartError } from './start-error.ts';
 import { Supervisor } from './processes/supervisor.ts';
@@ -60,11 +60,7 @@ async function main(): Promise<void> {
     }
     const servers = await startServers(env, say);
     stopServers = () => servers.stop();
-    await acceptServers(servers, {
-      onAway: (redis) => log.warn({ redis }, 'this Redis does not answer: its tenants are answered 503 until it does'),
-      onRefused: (redis, error) => log.error({ redis }, error.message),
-      ending: ending.signal,
-    });
+    await acceptServers(servers);
     await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });
     // Workers wait for the database that a frontend's machine prepares.
     const prepared = role === 'workers' ? null : await prepareDatabase({ env, servers, log });

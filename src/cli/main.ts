@@ -10,7 +10,6 @@ import { addJobs } from './jobs.ts';
 import { addRebuild } from './rebuild.ts';
 import { addRecompute } from './recompute.ts';
 import { addShadow } from './shadow.ts';
-import { addShards } from './shards.ts';
 import { addUsers } from './users.ts';
 import { addVerify } from './verify.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -31,7 +30,6 @@ async function main(): Promise<void> {
     addRebuild,
     addRecompute,
     addShadow,
-    addShards,
     addUsers,
     addVerify,
     addWebhooks,

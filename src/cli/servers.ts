@@ -4,10 +4,10 @@ import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
-import { connectRedis } from '../engine/shards/connect-redis.ts';
-import { redisReady } from '../redis/client.ts';
-import { byServer, endpointsOf } from '../redis/endpoints.ts';
+import { connectRedis, redisReady } from '../redis/client.ts';
+import { byServer, onServer } from '../redis/endpoints.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
+import { StartError } from '../start-error.ts';
 import { CommandError } from './command-error.ts';
 
 /**
@@ -26,15 +26,14 @@ export async function withServers<T>(
       throw new CommandError(`Postgres cannot be asked (${error.message}). DATABASE_URL says where it is.`);
     });
     if (!migrated) throw new CommandError('The database is not of this version: start Laurel first.');
-    redis = await connectRedis(servers.redisUrl, pool);
-    for (const server of new Set([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)]))
-      server.on('error', () => undefined);
-    for (const server of byServer(redis, shards)) {
-      await redisReady(server.redis).catch((error: Error) => {
-        throw new CommandError(`${error.message} REDIS_URL says where it is.`);
-      });
-    }
-    return await work({ redis, pool });
+    const away = (error: Error): never => {
+      throw error instanceof StartError ? error : new CommandError(`${error.message} REDIS_URL says where it is.`);
+    };
+    const connected: Redis = (redis = await connectRedis(servers.redisUrl).catch(away));
+    connected.on('error', () => undefined);
+    onServer(connected, (server) => void server.redis.on('error', () => undefined));
+    for (const server of byServer(connected, shards)) await redisReady(server.redis).catch(away);
+    return await work({ redis: connected, pool });
   } finally {
     redis?.disconnect();
     await pool.end();
