@@ -13,12 +13,7 @@ import { uuidText } from '../src/engine/ids/event-id.ts';
 import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
 import { rebuildServers } from '../src/engine/availability/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
-import { connectRedis } from '../src/engine/shards/connect-redis.ts';
-import { moveShard } from '../src/engine/shards/move-shard.ts';
-import { redisReady } from '../src/redis/client.ts';
-import { endpointsOf } from '../src/redis/endpoints.ts';
-import { shardOf } from '../src/redis/keys.ts';
-import { anotherRedis, demoCatalog, temporaryServers } from './temporary-servers.ts';
+import { demoCatalog, temporaryServers } from './temporary-servers.ts';
 
 const USERS_A_PAGE = 10_000;
 const EVENT_MS = 1_763_800_000_000;
@@ -88,18 +83,6 @@ try {
   console.log(`  of it ${steps.join(', ')}`);
   const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
   console.log(`Redis: ${Math.round(Number(memory) / users)} bytes a user, with an idempotency key each`);
-
-  const other = await anotherRedis();
-  const both = await connectRedis(`one=${servers.redisUrl},two=${other.url}`, pool);
-  try {
-    await Promise.all([both, ...endpointsOf(both).map((each) => each.redis)].map((each) => redisReady(each)));
-    const shard = shardOf(0);
-    const { shutMs } = await moveShard({ redis: both, pool, shard, to: 'two' });
-    console.log(`The shard of these users is moved to another Redis; it was shut for ${seconds(shutMs)}`);
-  } finally {
-    both.disconnect();
-    await other.stop();
-  }
 
   /** A state as a user has it after a while: totals, streaks, points, completions, two runs of each board. */
   function stateOf(n: number): Buffer {

@@ -49,12 +49,6 @@ export async function temporaryServers({ durable }: { durable: boolean }): Promi
   return { redisUrl: redisServer.url, databaseUrl: postgresServer.url, redis, pool, close };
 }
 
-/** Starts one more Redis, as durable as the first; the caller stops it. */
-export function anotherRedis(): Promise<{ url: string; stop(): Promise<void> }> {
-  const directory = join(tmpdir(), `laurel-bench-redis-${randomUUID()}`);
-  return startRedis({ program: findRedisProgram()!, directory, password: null, durable: true, temporary: true });
-}
-
 /** Stores the demo catalog for the organisation's own tenant. */
 export async function demoCatalog(pool: Pool): Promise<Catalog> {
   await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));

@@ -2,8 +2,7 @@ import { resolve } from 'node:path';
 import { KEY_PATTERN } from './domain/schemas.ts';
 import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
 import { parseNetworks, type Network } from './domain/networks.ts';
-import { parseRedisUrl } from './redis-address.ts';
-import { parseRedisEntries } from './redis-entries.ts';
+import { parseRedisUrls } from './redis-address.ts';
 import { StartError } from './start-error.ts';
 import { traceSettings, type TraceSettings } from './trace-settings.ts';
 
@@ -226,16 +225,12 @@ function reader(variables: Variables, problems: string[]) {
       problems.push(`${name} must be addresses or networks such as 10.0.0.0/8, separated by commas; it is "${value}".`);
       return [];
     },
-    /** Addresses that `parseRedisEntries` accepts. */
+    /** Addresses that `parseRedisUrls` accepts. */
     redisUrl: (name: string): string | null => {
       const value = text(name);
       if (value === null) return null;
-      const entries = parseRedisEntries(value);
-      if (typeof entries === 'string') problems.push(`${name} ${entries}`);
-      else {
-        const problem = entries.map(({ url }) => parseRedisUrl(url)).find((parsed) => typeof parsed === 'string');
-        if (problem !== undefined) problems.push(`${name} ${String(problem)}`);
-      }
+      const addresses = parseRedisUrls(value);
+      if (typeof addresses === 'string') problems.push(`${name} ${addresses}`);
       return value;
     },
     url: (name: string, protocols: readonly string[]): string | null => {

@@ -2,9 +2,9 @@ import { readEnv, type Env } from './env.ts';
 import { prepareDatabase } from './processes/first-start.ts';
 import { requireFreePorts } from './local/free-ports.ts';
 import { uws } from './http/uws.ts';
-import { acceptServers } from './local/accept-servers.ts';
+import { acceptServers } from './engine/availability/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
-import { warnOfRedisSettings } from './local/redis-settings.ts';
+import { warnOfRedisSettings } from './engine/availability/redis-settings.ts';
 import { createLog, lastWords, logProcessErrors } from './log/log.ts';
 import { StartError } from './start-error.ts';
 import { StartSteps } from './processes/start-steps.ts';
@@ -32,13 +32,11 @@ async function main(): Promise<void> {
   const log = createLog({ level: env.logLevel, name: 'main' });
   const supervisor = new Supervisor(log);
   let stopServers = async (): Promise<void> => undefined;
-  const ending = new AbortController();
   let unsaidKey: string | null = null;
 
   let stopping: Promise<void> | null = null;
   const stop = (): Promise<void> => (stopping ??= stopInOrder());
   const stopInOrder = async (): Promise<void> => {
-    ending.abort();
     if (unsaidKey !== null) say(keyOfFailedStart(unsaidKey));
     // Frontends first: what they took goes through the workers, which need the servers.
     await supervisor.stop('frontend', DRAIN_MS);
@@ -63,12 +61,7 @@ async function main(): Promise<void> {
     const servers = await steps.run(serversStep(env), async () => {
       const started = await startServers(env, say);
       stopServers = () => started.stop();
-      await acceptServers(started, {
-        onAway: (redis) =>
-          log.warn({ redis }, 'this Redis does not answer: its tenants are answered 503 until it does'),
-        onRefused: (redis, error) => log.error({ redis }, error.message),
-        ending: ending.signal,
-      });
+      await acceptServers(started);
       return started;
     });
     await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });

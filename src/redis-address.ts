@@ -86,6 +86,29 @@ export function parseRedisUrl(url: string): RedisAddress | string {
   };
 }
 
+const NEXT_URL = /,(?=rediss?(?:\+sentinel)?:\/\/)/;
+
+/**
+ * Takes REDIS_URL apart: the URL of one Redis, or those of several nodes of one cluster, with commas between them. A string, which begins a
+ * sentence with what is wrong, for anything else. Users, passwords and parameters of the nodes are those of the first URL.
+ */
+export function parseRedisUrls(text: string): { url: string; address: RedisAddress }[] | string {
+  const parsed: { url: string; address: RedisAddress }[] = [];
+  for (const url of text.split(NEXT_URL)) {
+    const address = parseRedisUrl(url);
+    if (typeof address === 'string') return address;
+    parsed.push({ url, address });
+  }
+  if (parsed.length > 1 && parsed.some(({ address }) => address.sentinels !== undefined))
+    return 'names Sentinels beside another server: name the Sentinels of one master, or the nodes of one cluster.';
+  if (
+    parsed.length > 1 &&
+    parsed.some(({ address }) => (address.tls === undefined) !== (parsed[0]!.address.tls === undefined))
+  )
+    return 'names nodes with TLS and without.';
+  return parsed;
+}
+
 /** The options of a connection to the server of a URL that `parseRedisUrl` takes. Throws StartError for another, or a `ca` that cannot be read. */
 export function addressOptions(url: string): Omit<RedisAddress, 'caFile'> {
   const address = parseRedisUrl(url);

@@ -3,10 +3,8 @@ import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { systemClock, type FixedClock } from '../src/clock.ts';
-import { connectRedis } from '../src/engine/shards/connect-redis.ts';
-import { redisReady } from '../src/redis/client.ts';
+import { connectRedis, redisReady } from '../src/redis/client.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
-import { parseRedisEntries } from '../src/redis-entries.ts';
 import { openLaurel } from '../src/processes/composition.ts';
 import type { LiveLimits } from '../src/engine/live/connection-limits.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
@@ -16,12 +14,12 @@ import { adminOperations, applicationOperations } from '../src/operations/index.
 import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/operations/services.ts';
 import { AdminKeys } from '../src/postgres/admin-keys.ts';
-import { placeShards } from '../src/postgres/shards/place-shards.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import type { RateLimits } from '../src/http/rate-limit.ts';
 import { serve } from '../src/processes/serve.ts';
 import { startWorkers, type WorkersOptions } from '../workers/start.ts';
 import { TestClient } from './http/client.ts';
+import { isClusterRun } from './stack/own-cluster.ts';
 import { testStack } from './stack/stack.ts';
 
 /** A whole Laurel in this process, over a Redis and a Postgres of its own, with a client of each surface. */
@@ -54,8 +52,8 @@ export interface TestLaurel {
  * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
  * `workers`: whether events are moved to Postgres and what falls due is done. `testClock`: the time is set through
  * the admin API instead. `redisUrl`, `databaseUrl`: of a Redis and a migrated database that the test looks after itself, and a key
- * that the database has (`adminKey`); `servers`: so many Redis, without it those of the run
- * (`TEST_REDIS`). `log`: silent by default.
+ * that the database has (`adminKey`); `cluster`: whether Redis is a cluster, without it as in the whole run
+ * (`TEST_REDIS=cluster npm test`). `log`: silent by default.
  */
 export async function startLaurel(
   options: {
@@ -71,7 +69,7 @@ export async function startLaurel(
     redisUrl?: string;
     databaseUrl?: string;
     adminKey?: string;
-    servers?: number;
+    cluster?: boolean;
     log?: Logger;
     acknowledgeMs?: number;
     failedKeyLimit?: number;
@@ -82,11 +80,10 @@ export async function startLaurel(
     trustedProxies?: string;
   } = {},
 ): Promise<TestLaurel> {
-  const { servers: several = true } = options;
   const stack = await testStack({
     database: options.databaseUrl === undefined ? 'migrated' : 'none',
     redis: options.redisUrl === undefined,
-    several,
+    cluster: options.cluster ?? isClusterRun(),
   });
   const databaseUrl = options.databaseUrl ?? stack.databaseUrl;
   const redisUrl = options.redisUrl ?? stack.redisUrl;
@@ -94,7 +91,6 @@ export async function startLaurel(
   const setUp = createPool(databaseUrl, { max: 1 });
   const adminKey =
     options.adminKey ?? (await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
-  if (options.redisUrl === undefined) await placeApart(setUp, redisUrl);
   await setUp.end();
 
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);
@@ -178,7 +174,7 @@ export async function startLaurel(
     databaseUrl,
     redis: first.laurel.redis,
     connect: async () => {
-      const redis = await connectRedis(redisUrl, first.laurel.pool);
+      const redis = await connectRedis(redisUrl);
       await Promise.all(
         [redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)].map((each) => redisReady(each)),
       );
@@ -197,14 +193,6 @@ export async function startLaurel(
       await stack.close();
     },
   };
-}
-
-/** Where there are several Redis, the organisation's own tenant is not on the one that queues are on. */
-async function placeApart(pool: Pool, redisUrl: string): Promise<void> {
-  const entries = parseRedisEntries(redisUrl);
-  if (typeof entries === 'string') throw new Error(entries);
-  const names = entries.map(({ name }) => name);
-  if (names.length > 1) await placeShards(pool, [...names.slice(1), names[0]!]);
 }
 
 /** Resolves when a frontend takes requests, or after a while: a test may be about one that does not. */

@@ -3,11 +3,11 @@ import type { Logger } from 'pino';
 import { LogThrottle } from '../src/log/log-throttle.ts';
 import type { Persister } from '../src/engine/persist/persister.ts';
 import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
-import { connectionOf, endpointsOf } from '../src/redis/endpoints.ts';
-import { SHARD_NUMBERS } from '../src/redis/keys.ts';
+import { onServer } from '../src/redis/endpoints.ts';
+import { isElsewhere } from '../src/redis/outage.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
 import type { SignalKind, Signals } from '../src/redis/signals.ts';
-import { rounds } from '../src/rounds.ts';
+import { rounds, type Rounds } from '../src/rounds.ts';
 import { BehindLog } from './behind-log.ts';
 
 /** How soon shards are looked at after a signal, and how often while something waits in them. */
@@ -37,12 +37,16 @@ export function watchShards(
   { redis, signals, kind, backstopMs = BACKSTOP_MS }: Watched & { kind: SignalKind },
   look: (shards: readonly number[]) => Promise<boolean>,
 ): { close(): Promise<void> } {
-  const servers = endpointsOf(redis).map((endpoint) =>
-    rounds(async () => {
-      const shards = SHARD_NUMBERS.filter((shard) => connectionOf(redis, shard) === endpoint.redis);
-      return (await look(shards)) ? LOOK_MS : Infinity;
-    }),
-  );
+  const servers = new Set<Rounds>();
+  const closing: Promise<void>[] = [];
+  const stopServers = onServer(redis, (endpoint, gone) => {
+    const server = rounds(async () => ((await look(endpoint.shards)) ? LOOK_MS : Infinity));
+    servers.add(server);
+    gone.addEventListener('abort', () => {
+      servers.delete(server);
+      closing.push(server.close());
+    });
+  });
   const stopListening = signals.listen(
     kind,
     (message) => {
@@ -53,7 +57,8 @@ export function watchShards(
   return {
     close: async () => {
       stopListening();
-      await Promise.all(servers.map((server) => server.close()));
+      stopServers();
+      await Promise.all([...closing, ...Array.from(servers, (server) => server.close())]);
     },
   };
 }
@@ -113,7 +118,8 @@ export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions
   };
   const watch = watchShards({ ...watched, kind: 'outbox' }, (shards) =>
     look(shards).catch((error: unknown) => {
-      complain(-1, { err: error }, 'the outbox cannot be watched');
+      // A shard that the cluster moves is looked at on its new node.
+      if (!isElsewhere(error as Error)) complain(-1, { err: error }, 'the outbox cannot be watched');
       return true;
     }),
   );

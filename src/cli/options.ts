@@ -21,7 +21,7 @@ function parseShard(text: string): number {
 }
 
 /** One more shard of those that somebody typed, each once. */
-export const parseShards = (text: string, before: readonly number[] | undefined): number[] => [
+const parseShards = (text: string, before: readonly number[] | undefined): number[] => [
   ...new Set([...(before ?? []), parseShard(text)]),
 ];
 

@@ -11,7 +11,6 @@ import { examples } from './options.ts';
 import { addRecompute } from './recompute.ts';
 import { addSend } from './send.ts';
 import { addShadow } from './shadow.ts';
-import { addShards } from './shards.ts';
 import { addUsers } from './users.ts';
 import { addRebuild, addVerify } from './verify.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -42,7 +41,6 @@ export function createProgram(): Command {
     addRecompute,
     addSend,
     addShadow,
-    addShards,
     addUsers,
     addVerify,
     addWebhooks,

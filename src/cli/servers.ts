@@ -5,15 +5,15 @@ import { PostgresIsOlder, readGaps } from '../engine/availability/inspection.ts'
 import type { SetAside } from '../engine/persist/set-aside.ts';
 import type { Difference } from '../engine/rebuild/confirm.ts';
 import { verify } from '../engine/rebuild/verify.ts';
-import { connectRedis } from '../engine/shards/connect-redis.ts';
 import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
 import { countLetters } from '../postgres/dead-letters/letters.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
-import { redisReady } from '../redis/client.ts';
-import { byServer, endpointsOf } from '../redis/endpoints.ts';
+import { connectRedis, redisReady } from '../redis/client.ts';
+import { byServer, onServer } from '../redis/endpoints.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
+import { StartError } from '../start-error.ts';
 import { CommandError, EXIT } from './command-error.ts';
 import { counted, print, progressBar } from './output.ts';
 
@@ -33,15 +33,14 @@ export async function withServers<T>(
       throw new CommandError(`Postgres cannot be asked (${error.message}). DATABASE_URL says where it is.`);
     });
     if (!migrated) throw new CommandError('The database is not of this version: start Laurel first.');
-    redis = await connectRedis(servers.redisUrl, pool);
-    for (const server of new Set([redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)]))
-      server.on('error', () => undefined);
-    for (const server of byServer(redis, shards)) {
-      await redisReady(server.redis).catch((error: Error) => {
-        throw new CommandError(`${error.message} REDIS_URL says where it is.`);
-      });
-    }
-    return await work({ redis, pool });
+    const away = (error: Error): never => {
+      throw error instanceof StartError ? error : new CommandError(`${error.message} REDIS_URL says where it is.`);
+    };
+    const connected: Redis = (redis = await connectRedis(servers.redisUrl).catch(away));
+    connected.on('error', () => undefined);
+    onServer(connected, (server) => void server.redis.on('error', () => undefined));
+    for (const server of byServer(connected, shards)) await redisReady(server.redis).catch(away);
+    return await work({ redis: connected, pool });
   } finally {
     redis?.disconnect();
     await pool.end();
@@ -52,17 +51,13 @@ export async function withServers<T>(
 const MOST_SHOWN = 1_000;
 const short = (text: string): string => (text.length > 120 ? `${text.slice(0, 117)}…` : text);
 
-/** Names a user whose state cannot be read. */
-export const nameUnreadable = ({ tenantNo, id }: { tenantNo: number; id: string }): void =>
-  void process.stderr.write(`\nThe state of user ${id} of tenant ${tenantNo} cannot be read.\n`);
-
 /** Users whose state in Postgres cannot be read: they are named at once, and counted. */
 class Unreadable {
   readonly users: { tenantNo: number; id: string }[] = [];
 
   note = (user: { tenantNo: number; id: string }): void => {
     this.users.push(user);
-    nameUnreadable(user);
+    process.stderr.write(`\nThe state of user ${user.id} of tenant ${user.tenantNo} cannot be read.\n`);
   };
 }
 
@@ -71,11 +66,6 @@ const deadLettersText = (waiting: number): string =>
   waiting === 0
     ? ''
     : `${counted(waiting, 'dead letter')} could not be stored, so Postgres lacks ${waiting === 1 ? 'it' : 'them'}: \`laurel dead-letters list\`.\n`;
-
-/** Prints how many dead letters wait. */
-export async function nameSetAside(pool: Pool): Promise<void> {
-  process.stdout.write(deadLettersText((await countLetters(pool)).waiting));
-}
 
 /**
  * Compares Redis with Postgres and prints the differences. The exit code is 1 if there are any, or if a user could not be

@@ -20,6 +20,10 @@ export type ClosedReason =
   | 'connection lost'
   /** The server is a replica or a former master, or it refuses to serve the shard. */
   | 'served elsewhere'
+  /** The cluster serves the shard on another node than when it was accepted. */
+  | 'moved'
+  /** The cluster is moving the shard's keys to another node, one by one. */
+  | 'moved key by key'
   /** The Redis process, the mark or the storage epoch differs from the accepted one. */
   | 'changed'
   /** Redis and Postgres contradict each other: one of them lost data. */
@@ -27,9 +31,7 @@ export type ClosedReason =
   /** REDIS_URL leads to the wrong server. */
   | 'wrong server'
   /** A process of another version still runs. */
-  | 'other version'
-  /** Postgres places the shard on another independent server. */
-  | 'placed elsewhere';
+  | 'other version';
 
 /** The API answers requests for the shard's tenants with 503. */
 export interface Closed {
@@ -72,14 +74,13 @@ export type ShardEvent =
   | { type: 'disconnected' }
   /**
    * The server does not serve the shard: it is a replica or a former master, or it replied READONLY, MOVED, CLUSTERDOWN or
-   * LOADING. The client reconnects.
+   * LOADING. The client reconnects, or reads the layout of the cluster. `keyByKey`: it replied ASK or TRYAGAIN.
    */
-  | { type: 'redirected' }
+  | { type: 'redirected'; keyByKey?: boolean }
   /** A Redis function refused a call because its Redis process or the shard's mark is not the expected one. */
   | { type: 'refused' }
   /** Redis and Postgres contradict each other. `retryAtMs`: time of the next inspection. */
   | { type: 'contradicted'; retryAtMs?: number }
-  | { type: 'misconfigured' }
   /** `asOf`: the accepted identity when the observation began. */
   | { type: 'seen'; sight: Sight; asOf: Accepted | null; nowMs: number }
   | { type: 'inspection began'; attempt: number }
@@ -87,7 +88,8 @@ export type ShardEvent =
   | { type: 'accepted'; attempt: number; accepted: Accepted }
   /** The inspection ended without accepting the shard. `reason` replaces the previous reason if set. */
   | { type: 'inspection ended'; attempt: number; reason?: ClosedReason; retryAtMs?: number }
-  | { type: 'placed here' }
+  /** The cluster now serves the shard on this server. `last`: the identity accepted last, on whichever server. */
+  | { type: 'placed here'; last: Accepted | null }
   | { type: 'placed elsewhere' };
 
 /** `announce`: the shard opened or closed. `inspect`: compare the shard with Postgres. */
@@ -107,7 +109,7 @@ export const lastAccepted = (state: ShardState): Accepted | null =>
 /** Whether the observation matches the accepted identity. A closed shard can then reopen without an inspection. */
 export function isAsAccepted(state: ShardState, sight: Sight): boolean {
   if (state.name === 'inspecting' || state.name === 'rebuilding') return false;
-  if (state.name === 'closed' && state.reason === 'contradiction') return false;
+  if (state.name === 'closed' && LASTING.includes(state.reason)) return false;
   const last = lastAccepted(state);
   return (
     last !== null &&
@@ -123,13 +125,11 @@ export function nextState(state: ShardState, event: ShardEvent): Transition {
     case 'disconnected':
       return close(state, 'connection lost');
     case 'redirected':
-      return close(state, 'served elsewhere');
+      return close(state, event.keyByKey === true ? 'moved key by key' : 'served elsewhere');
     case 'refused':
       return state.name === 'open' ? close(state, 'changed') : stay(state);
     case 'contradicted':
       return close(state, 'contradiction', event.retryAtMs);
-    case 'misconfigured':
-      return close(state, 'wrong server');
     case 'seen':
       return seen(state, event);
     case 'inspection began':
@@ -143,9 +143,9 @@ export function nextState(state: ShardState, event: ShardEvent): Transition {
       if (!isAttempt(state, event.attempt)) return stay(state);
       return close(state, event.reason ?? state.reason, event.retryAtMs);
     case 'placed here':
-      return { state: NOT_INSPECTED, effects: ['announce'] };
+      return { state: { ...NOT_INSPECTED, reason: 'moved', last: event.last }, effects: ['announce'] };
     case 'placed elsewhere':
-      return { state: { ...NOT_INSPECTED, reason: 'placed elsewhere' }, effects: ['announce'] };
+      return { state: { ...NOT_INSPECTED, reason: 'served elsewhere' }, effects: ['announce'] };
   }
 }
 
@@ -153,12 +153,15 @@ const stay = (state: ShardState): Transition => ({ state, effects: [] });
 
 const open = (accepted: Accepted): Transition => ({ state: { name: 'open', accepted }, effects: ['announce'] });
 
-/** A contradiction stays the reason until an inspection accepts the shard. Closing cancels an inspection under way. */
+/** Reasons that only an inspection ends. Until then, only a later one in this list replaces them. */
+const LASTING: readonly ClosedReason[] = ['moved', 'moved key by key', 'contradiction'];
+
+/** Closing cancels an inspection under way. */
 function close(state: ShardState, reason: ClosedReason, retryAtMs = -Infinity): Transition {
   if (state.name === 'open')
     return { state: { name: 'closed', reason, last: state.accepted, retryAtMs }, effects: ['announce'] };
   const earliestMs = state.name === 'closed' ? Math.max(state.retryAtMs, retryAtMs) : retryAtMs;
-  const kept = state.reason === 'contradiction' ? state.reason : reason;
+  const kept = LASTING.indexOf(state.reason) > LASTING.indexOf(reason) ? state.reason : reason;
   if (state.name === 'closed' && state.reason === kept && state.retryAtMs === earliestMs) return stay(state);
   return stay({ name: 'closed', reason: kept, last: state.last, retryAtMs: earliestMs });
 }

@@ -22,25 +22,15 @@ export const PostgresState = Type.Object({
 });
 export type PostgresState = Static<typeof PostgresState>;
 
-/** A Redis server that holds shards, or may hold some. */
+/** A Redis server that holds shards. */
 export const RedisServer = Type.Object({
   name: Type.String(),
-  named: Type.Boolean(),
   state: Nullable(RedisState),
   shards: Type.Integer(),
   shutShards: Type.Integer(),
   tenants: Type.Integer(),
 });
 export type RedisServer = Static<typeof RedisServer>;
-
-/** A shard that moves from one Redis server to another. */
-export const ShardMove = Type.Object({
-  shard: Type.Integer(),
-  from: Type.String(),
-  to: Type.String(),
-  stage: Type.Enum(['moving', 'clearing']),
-});
-export type ShardMove = Static<typeof ShardMove>;
 
 /** The software and servers of an installation. */
 export const SystemState = Type.Object({
@@ -50,6 +40,5 @@ export const SystemState = Type.Object({
   postgres: Nullable(PostgresState),
   shards: Nullable(Type.Array(Type.Object({ shard: Type.Integer(), outboxEntries: Type.Integer() }))),
   redisServers: Nullable(Type.Array(RedisServer)),
-  shardMoves: Nullable(Type.Array(ShardMove)),
 });
 export type SystemState = Static<typeof SystemState>;

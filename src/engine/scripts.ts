@@ -10,7 +10,7 @@ import type { ScriptReply } from '../packed/record.ts';
 import { kindField } from '../packed/record-fields.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
 import { unpack, type PackedPause } from '../packed/state.ts';
-import { connectionOf, endpointsOf } from '../redis/endpoints.ts';
+import { connectionOf, onServer } from '../redis/endpoints.ts';
 import { ConnectionKiller } from '../redis/connection.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../redis/keys.ts';
@@ -197,7 +197,7 @@ export class Scripts {
   constructor(options: ScriptsOptions) {
     this.options = options;
     // They need to know the connections before a first one breaks.
-    for (const { redis } of endpointsOf(options.redis)) ConnectionKiller.of(redis);
+    onServer(options.redis, ({ redis }) => void ConnectionKiller.of(redis));
   }
 
   /** Whether spans are made. */
@@ -285,8 +285,7 @@ export class Scripts {
   private async make(tenantNo: number, call: ShardCall): Promise<Buffer[] | null> {
     const { clock } = this.options;
     const shard = shardOf(tenantNo);
-    const redis = connectionOf(this.options.redis, shard);
-    const killer = ConnectionKiller.of(redis);
+    let redis = connectionOf(this.options.redis, shard);
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
@@ -296,6 +295,7 @@ export class Scripts {
     let toKill: number | null = null;
     for (;;) {
       try {
+        const killer = ConnectionKiller.of(redis);
         if (toKill !== null) await killer.killConnection(toKill);
         toKill = null;
         sentOver = killer.connectionId;
@@ -330,7 +330,11 @@ export class Scripts {
           retryPosition = before;
           toKill ??= sentOver;
         }
-        if ((lost && toKill === null) || !(await reopened(redis, shard, deadlineMs))) throw unavailable();
+        const open = await reopened(this.options.redis, shard, deadlineMs);
+        // A cluster moved the shard: the node that lost it executes nothing of what it was sent earlier.
+        if (open !== null && open !== redis) toKill = null;
+        else if (open === null || (lost && toKill === null)) throw unavailable();
+        redis = open;
       }
     }
   }
@@ -396,10 +400,12 @@ export async function callUsers<S extends keyof UsersScripts>(
 const unavailable = (): AppError =>
   new AppError('unavailable', 'The event store does not answer; try again, best with an idempotency key.');
 
-async function reopened(redis: Redis, shard: number, deadlineMs: number): Promise<boolean> {
+/** The connection to the server on which the shard is open; null if it does not open in time. */
+async function reopened(redis: Redis, shard: number, deadlineMs: number): Promise<Redis | null> {
   while (redis.status !== 'end' && Date.now() <= deadlineMs) {
-    if (redis.status === 'ready' && isOpen(redis, shard)) return true;
+    const server = connectionOf(redis, shard);
+    if (server.status === 'ready' && isOpen(server, shard)) return server;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return false;
+  return null;
 }

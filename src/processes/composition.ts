@@ -60,7 +60,7 @@ export async function openLaurel(options: FrontendSettings & { log: Log }): Prom
     areReplicasThere: () => guard.areReplicasThere,
     isBacklogFull: () => backlog.exceeded(),
     clockSkew,
-    notices: () => guard.unnamed,
+    notices: () => guard.notices,
     onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
     close: () => core.close(),
   };

@@ -6,16 +6,14 @@ import type { Clock } from '../clock.ts';
 import { RedisGuards } from '../engine/availability/redis-guards.ts';
 import { TestClock } from '../engine/clock/test-clock.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
-import { connectRedis } from '../engine/shards/connect-redis.ts';
 import type { Log } from '../log/log.ts';
 import { createPool, type PoolOptions } from '../postgres/pool.ts';
 import { OwnVersion } from '../postgres/running-versions.ts';
-import { createPatientRedis, someReady } from '../redis/client.ts';
+import { connectRedis, createPatientRedis, someReady } from '../redis/client.ts';
 import { ClockSkew } from '../redis/clock-skew.ts';
 import { logOutages } from '../redis/log-outages.ts';
 import { Signals } from '../redis/signals.ts';
 import { WakeUp } from '../redis/wake-up.ts';
-import { firstUrl } from '../redis-entries.ts';
 import type { Traces } from '../traces/traces.ts';
 
 /** The settings that frontends and workers share, named as in `Env`. */
@@ -76,7 +74,7 @@ export interface Core {
 }
 
 /**
- * Connects to Postgres and Redis, to one of several at least. Rejects with nothing left open. After that the caller closes the core,
+ * Connects to Postgres and Redis, to one master of a cluster at least. Rejects with nothing left open. After that the caller closes the core,
  * also if `start` rejects.
  */
 export async function createCore(settings: CoreSettings & { log: Log }, role: CoreRole): Promise<Core> {
@@ -88,7 +86,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
     return made;
   };
   const pool = poolOf(role.pool);
-  const redis = await orClose(closing, () => connectRedis(redisUrl, pool));
+  const redis = await orClose(closing, () => connectRedis(redisUrl));
   closing.add(() => redis.disconnect());
   const logOutagesOf = logOutages(redis, log);
   const guardPool = role.guardPool === undefined ? pool : poolOf(role.guardPool);
@@ -135,7 +133,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
     wakeJobs: () => signals.publish('jobs', ''),
     createPool: poolOf,
     connectQueues: () => {
-      const queueRedis = createPatientRedis(firstUrl(redisUrl));
+      const queueRedis = createPatientRedis(redis);
       logOutagesOf(queueRedis);
       closing.add(() => queueRedis.endFamily());
       return queueRedis;

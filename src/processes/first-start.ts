@@ -12,9 +12,8 @@ import { createPool } from '../postgres/pool.ts';
 import { refuseOtherVersions } from '../postgres/running-versions.ts';
 import { makeSignInToken } from '../postgres/sessions/sign-in-tokens.ts';
 import { StartError } from '../start-error.ts';
-import { createRedis, redisReady } from '../redis/client.ts';
+import { connectRedis, redisReady } from '../redis/client.ts';
 import { publishSignal } from '../redis/signals.ts';
-import { firstUrl } from '../redis-entries.ts';
 import { isConsoleBuilt } from './pages.ts';
 
 export interface Prepared {
@@ -45,12 +44,14 @@ export async function prepareDatabase({
   log?: Log;
 }): Promise<Prepared> {
   const pool = createPool(servers.databaseUrl, { max: 3 });
-  const redis = createRedis(firstUrl(servers.redisUrl));
-  redis.on('error', () => undefined);
-  const publish = (message: string): Promise<void> => publishSignal(redis, 'changes', message);
+  // It only carries news of what is made here. Processes that miss the news read all of it from Postgres.
+  const redis = await connectRedis(servers.redisUrl, ANNOUNCE_MS).catch(() => null);
+  redis?.on('error', () => undefined);
+  const publish = async (message: string): Promise<void> => {
+    if (redis !== null) await publishSignal(redis, 'changes', message);
+  };
   try {
-    // It only carries news of what is made here. Processes that miss the news read all of it from Postgres.
-    await redisReady(redis, ANNOUNCE_MS).catch(() => undefined);
+    if (redis !== null) await redisReady(redis, ANNOUNCE_MS).catch(() => undefined);
     // Before the database is changed, which cannot be taken back.
     await refuseOtherVersions(pool, ownVersion());
     const startedMs = performance.now();
@@ -74,7 +75,7 @@ export async function prepareDatabase({
     const shown = env.production ? { metricToTry: null, demo: false } : { metricToTry, demo };
     return { newKey, signInToken, ...shown };
   } finally {
-    redis.disconnect();
+    redis?.disconnect();
     await pool.end();
   }
 }

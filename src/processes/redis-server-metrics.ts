@@ -14,7 +14,18 @@ export function watchRedisServers(registry: Registry, guards: Pick<RedisGuards, 
     labelNames,
     registers,
     collect() {
+      this.reset();
       for (const { name, closedShards } of guards.found) this.set({ server: serverLabel(name) }, closedShards);
+    },
+  });
+  new Gauge({
+    name: 'laurel_redis_shards_moved_key_by_key',
+    help: 'Shards among them that are closed because the cluster moves their keys to another node one by one. Atomic slot migration closes none.',
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, keyByKey } of guards.found) this.set({ server: serverLabel(name) }, keyByKey);
     },
   });
   new Counter({
@@ -33,6 +44,7 @@ export function watchRedisServers(registry: Registry, guards: Pick<RedisGuards, 
     labelNames,
     registers,
     async collect() {
+      this.reset();
       await Promise.all(
         guards.found.map(async ({ name, acknowledgement }) => {
           if (acknowledgement !== null) this.set({ server: serverLabel(name) }, await acknowledgement.acknowledging());

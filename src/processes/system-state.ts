@@ -35,8 +35,7 @@ export function systemState(options: {
       redis: ofRedis,
       postgres: ofPostgres,
       shards,
-      redisServers: servers?.redisServers ?? null,
-      shardMoves: servers?.shardMoves ?? null,
+      redisServers: servers,
     };
   };
 }

@@ -106,8 +106,6 @@ export function compareProgress(a: string, b: string): number {
   );
 }
 
-export const laterProgress = (a: string, b: string): string => (compareProgress(a, b) < 0 ? b : a);
-
 export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {
   const waits = await waitingMs(redis, shards, batchesKey);
   return shards.filter((_, index) => waits[index] !== null);

@@ -1,18 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
-import { addressOptions } from '../redis-address.ts';
+import { addressOptions, parseRedisUrls } from '../redis-address.ts';
+import { StartError } from '../start-error.ts';
+import { askOnce, ClusterRedis } from './cluster.ts';
+import { askLayout, isClusterNode, nameOf, type Address, type ClusterLayout } from './cluster-layout.ts';
 import { corkWrites } from './cork.ts';
-import { endpointsOf, nameRedis, RoutingRedis } from './endpoints.ts';
+import { endpointsOf, nameRedis, noteCluster } from './endpoints.ts';
 import { gateOf } from './gate.ts';
-import { isElsewhere } from './outage.ts';
+import { isShardKey, shardOfKey } from './keys.ts';
+import { isElsewhere, isKeyByKey, isOtherSlot } from './outage.ts';
 import { PatientRedis } from './patient-redis.ts';
 
-/** A server and the shards placed on it. */
-export interface PlacedServer {
-  name: string;
-  url: string;
-  shards: readonly number[];
-}
+type Options = Omit<RedisOptions, 'replyMapping'>;
 
 /** A restart or failover takes a few seconds; an outage that lasts longer usually lasts long. */
 const OFTEN_MS = 400;
@@ -51,9 +50,11 @@ const CALM_MS = 10_000;
 
 /**
  * Reconnection settings. A reply that the server cannot serve now, or is no longer the master, ends the connection; the next one goes
- * where the name or the Sentinels then lead. `onElsewhere` is called first, immediately.
+ * where the name or the Sentinels then lead. `onElsewhere` is called first, immediately; if it returns true, the connection stays.
  */
-function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrategy' | 'reconnectOnError'> {
+function reconnecting(
+  onElsewhere: (error: Error) => boolean | void,
+): Pick<RedisOptions, 'retryStrategy' | 'reconnectOnError'> {
   let refusals = 0;
   let refusedMs = -Infinity;
   const lately = (): number => (performance.now() - refusedMs < CALM_MS ? refusals : 0);
@@ -62,7 +63,7 @@ function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrateg
     retryStrategy: (attempt) => Math.max(reconnectDelayMs(attempt), refusedDelayMs(lately())),
     reconnectOnError: (error) => {
       if (!isElsewhere(error)) return false;
-      onElsewhere();
+      if (onElsewhere(error) === true) return false;
       refusals = lately() + 1;
       refusedMs = performance.now();
       return 1;
@@ -70,52 +71,172 @@ function reconnecting(onElsewhere: () => void): Pick<RedisOptions, 'retryStrateg
   };
 }
 
+/** Options of a connection for work that a caller waits for; see `createRedis`. */
+const forRequests = (onElsewhere: (error: Error) => boolean | void): Options => ({
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+  connectTimeout: 5000,
+  socketTimeout: SILENCE_MS,
+  keepAlive: KEEP_ALIVE_MS,
+  ...reconnecting(onElsewhere),
+});
+
 /**
  * A connection for work that a caller waits for. While Redis is unreachable every command fails immediately. Nothing is sent twice: a
  * script in flight when the connection broke may or may not have run, and only the caller can find out. Reconnects
  * automatically. Add an `error` listener, or the first error ends the process. Throws as `addressOptions`.
  */
-export const createRedis = (url: string): Redis => connected(url, (options) => new Redis(options));
-
-/**
- * A connection to several servers, each with its shards; see `RoutingRedis`. For a single server, a plain connection with its name.
- * Closing the first connection closes the others.
- */
-export function createRedises(placed: readonly PlacedServer[]): Redis {
-  const [first, ...others] = placed;
-  if (others.length === 0) {
-    const redis = createRedis(first!.url);
-    nameRedis(redis, first!.name);
-    return redis;
-  }
-  const endpoints = placed.map(({ name, url, shards }) => ({ name, shards, redis: createRedis(url) }));
-  const routing = connected(first!.url, (options) => new RoutingRedis(options, endpoints));
-  routing.connect().catch(() => undefined);
-  return routing;
-}
-
-function connected(url: string, make: (options: Omit<RedisOptions, 'replyMapping'>) => Redis): Redis {
-  const redis: Redis = make({
+export function createRedis(url: string): Redis {
+  const redis: Redis = new Redis({
     ...addressOptions(url),
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    autoResendUnfulfilledCommands: false,
-    connectTimeout: 5000,
-    socketTimeout: SILENCE_MS,
-    keepAlive: KEEP_ALIVE_MS,
-    ...reconnecting(() => gateOf(redis)?.dispatch({ type: 'redirected' })),
+    ...forRequests(() => void gateOf(redis)?.dispatch({ type: 'redirected' })),
   });
   corkWrites(redis);
   return redis;
 }
 
+/** How long a node may take to connect, and to say which slots it knows. */
+const ONCE_MS = 1_000;
+
+class ClusterIsDown extends StartError {
+  constructor(address: Address) {
+    super(
+      `The cluster does not serve requests, as its node ${nameOf(address)} says (cluster_state in CLUSTER INFO): ` +
+        'it needs a majority of its masters, and with cluster-require-full-coverage all slots.',
+    );
+    this.name = 'ClusterIsDown';
+  }
+}
+
+/** How long REDIS_URL may lead to no server that answers. */
+const FIND_MS = 10_000;
+
+/**
+ * Connects to where REDIS_URL leads: to one Redis, to the master that Sentinels know, or to a cluster, of which the URL names
+ * nodes. The connection to a cluster routes commands by shard (`ClusterRedis`, `connectionOf`); closing it closes those to the
+ * nodes. Rejects if no server answers. Throws StartError for several servers that are no cluster, and for a cluster that is down.
+ */
+export async function connectRedis(redisUrl: string, timeoutMs = FIND_MS): Promise<Redis> {
+  const addresses = parseRedisUrls(redisUrl);
+  if (typeof addresses === 'string') throw new StartError(`REDIS_URL ${addresses}`);
+  const [first] = addresses;
+  const { host, port, ...options } = addressOptions(first!.url);
+  if (options.sentinels === undefined) {
+    const seeds = addresses.map(({ url }) => seedOf(url));
+    const layout = await findLayout({ seeds, options, timeoutMs });
+    if (layout !== null) return connectCluster({ seeds, options, layout });
+    if (seeds.length > 1)
+      throw new StartError(
+        'REDIS_URL names several servers that are no cluster: name one Redis, or nodes of one cluster.',
+      );
+  }
+  const redis = createRedis(first!.url);
+  nameRedis(redis, options.name ?? nameOf({ host: host!, port: port! }));
+  return redis;
+}
+
+function seedOf(url: string): Address {
+  const { host, port } = addressOptions(url);
+  return { host: host!, port: port! };
+}
+
+/** The layout of a cluster; null if the first server that answers is no node of one. Rejects if none answers in time. */
+async function findLayout({
+  seeds,
+  options,
+  timeoutMs,
+}: {
+  seeds: readonly Address[];
+  options: Options;
+  timeoutMs: number;
+}): Promise<ClusterLayout | null> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await Promise.any(
+        seeds.map(async (address) => {
+          const layout = await askOnce(connectOnce(options, address), async (redis) =>
+            (await isClusterNode(redis)) ? askLayout(redis, address) : null,
+          );
+          if (layout?.isWell === false) throw new ClusterIsDown(address);
+          return layout;
+        }),
+      );
+    } catch (error) {
+      const [cause] = (error as AggregateError).errors as Error[];
+      if (performance.now() > deadlineMs && cause instanceof StartError) throw cause;
+      if (performance.now() > deadlineMs)
+        throw new Error(`Redis did not answer within ${timeoutMs / 1000} s.`, { cause });
+      await sleep(OFTEN_MS);
+    }
+  }
+}
+
+function connectCluster({
+  seeds,
+  options,
+  layout,
+}: {
+  seeds: readonly Address[];
+  options: Options;
+  layout: ClusterLayout;
+}): Redis {
+  const cluster: ClusterRedis = new ClusterRedis({
+    options: { ...options, ...forRequests(() => cluster.refused()) },
+    seeds,
+    layout,
+    connect: (address) => connectNode(address, options, () => cluster.refused()),
+    connectOnce: (address) => connectOnce(options, address),
+  });
+  cluster.onServer(({ redis }) => noteCluster(redis, cluster));
+  corkWrites(cluster);
+  cluster.connect().catch(() => undefined);
+  return cluster;
+}
+
+/** A connection to a node. A reply about a slot closes the shards of the command, not the connection. */
+function connectNode(address: Address, options: Options, onRefused: () => void): Redis {
+  const redis: Redis = new Redis({
+    ...options,
+    ...address,
+    ...forRequests((error) => {
+      const gate = gateOf(redis);
+      const { args = [] } = (error as { command?: { args?: unknown[] } }).command ?? {};
+      const shards = [...new Set(args.filter(isShardKey).map(shardOfKey))];
+      const isOfSlot = isOtherSlot(error);
+      gate?.dispatch(
+        { type: 'redirected', keyByKey: isKeyByKey(error) },
+        isOfSlot && shards.length > 0 ? shards.filter((shard) => gate.holds(shard)) : undefined,
+      );
+      onRefused();
+      return isOfSlot;
+    }),
+  });
+  corkWrites(redis);
+  return redis;
+}
+
+const connectOnce = (options: Options, address: Address): Redis =>
+  new Redis({
+    ...options,
+    ...address,
+    connectTimeout: ONCE_MS,
+    commandTimeout: ONCE_MS,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+  });
+
 /**
  * A connection for a BullMQ worker or a subscriber: commands wait until Redis is back. BullMQ requires this value of
- * `maxRetriesPerRequest` for workers.
+ * `maxRetriesPerRequest` for workers. `to`: a URL, or a connection that leads there.
  */
-export const createPatientRedis = (url: string): PatientRedis =>
+export const createPatientRedis = (to: string | Redis): PatientRedis =>
   new PatientRedis({
-    ...addressOptions(url),
+    ...(typeof to === 'string' ? addressOptions(to) : (to.options as Options)),
+    enableOfflineQueue: true,
+    autoResendUnfulfilledCommands: true,
+    lazyConnect: false,
     maxRetriesPerRequest: null,
     connectTimeout: 5000,
     socketTimeout: PATIENT_SILENCE_MS,

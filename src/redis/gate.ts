@@ -11,7 +11,7 @@ import {
 } from '../domain/shard-state.ts';
 import { redisProcessIdOf, runIdOf } from '../domain/storage-epoch.ts';
 import { connectionOf } from './endpoints.ts';
-import { markKey, SHARD_NUMBERS } from './keys.ts';
+import { markKey, neverKey, SHARD_NUMBERS } from './keys.ts';
 import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
 /** Redis may not hold everything that Postgres does. Answered with 503; nothing was done. */
@@ -24,7 +24,7 @@ export class RedisNotReady extends Error {
 
 /** What a function checks in its Redis before it does anything; see `libraryText`. */
 export interface Belief {
-  /** A key that holds a mark. */
+  /** `neverKey` of the key that holds a mark. */
   key: string;
   /** The expected mark and Redis process: `<mark>/<run_id>`. */
   value: string;
@@ -32,7 +32,7 @@ export interface Belief {
 
 /** The belief that a key holds a mark in a Redis process. */
 export const beliefOf = (key: string, mark: string, redisProcessId: string): Belief => ({
-  key,
+  key: neverKey(key),
   value: `${mark}/${runIdOf(redisProcessId)}`,
 });
 
@@ -145,16 +145,18 @@ export class Gate {
     return this.held.includes(shard);
   }
 
-  /** Records that a shard is now placed on this server. */
-  take(shard: number): void {
+  /** Records that the cluster now serves a shard here. `last`: the identity accepted last, on whichever server. */
+  take(shard: number, last: Accepted | null): void {
     this.held = [...this.held, shard].toSorted((a, b) => a - b);
-    this.dispatch({ type: 'placed here' }, [shard]);
+    this.dispatch({ type: 'placed here', last }, [shard]);
   }
 
-  /** Records that a shard is now placed on another server. */
-  release(shard: number): void {
+  /** Records that the cluster serves a shard elsewhere. Returns the identity accepted last. */
+  release(shard: number): Accepted | null {
+    const last = lastAccepted(this.state(shard));
     this.held = this.held.filter((each) => each !== shard);
     this.dispatch({ type: 'placed elsewhere' }, [shard]);
+    return last;
   }
 
   get isWhole(): boolean {

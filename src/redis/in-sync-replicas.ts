@@ -1,5 +1,15 @@
-import type { Redis } from 'ioredis';
-import { REPLICATED_CHANNEL } from './keys.ts';
+import type { ChainableCommander, Redis } from 'ioredis';
+import { REPLICATED_CHANNEL, replicatedKey } from './keys.ts';
+
+/** Writes a key on the master and its replicas, without an entry in the master's log. */
+const WRITE_REPLICATED = "redis.set_repl(redis.REPL_REPLICA) redis.call('SET', KEYS[1], '')";
+
+/**
+ * Adds a command that Redis replicates but does not log, so that WAIT has something to wait for. `shard`: in a cluster, where a
+ * published message is not replicated, one that the master serves; otherwise null.
+ */
+const follow = (pipeline: ChainableCommander, shard: number | null): ChainableCommander =>
+  shard === null ? pipeline.publish(REPLICATED_CHANNEL, '') : pipeline.eval(WRITE_REPLICATED, 1, replicatedKey(shard));
 
 /** A master's report about its replicas. */
 export interface Attached {
@@ -30,11 +40,14 @@ export class InSyncReplicas {
     this.offset = offset;
   }
 
-  /** The replicas that receive the master's earlier writes within `timeoutMs`; `null` if none does. Throws errors of Redis. */
-  static async find(redis: Redis, timeoutMs: number): Promise<InSyncReplicas | null> {
+  /**
+   * The replicas that receive the master's earlier writes within `timeoutMs`; `null` if none does. `shard`: see `follow`. Throws
+   * errors of Redis.
+   */
+  static async find(redis: Redis, shard: number | null, timeoutMs: number): Promise<InSyncReplicas | null> {
     const { replicas } = attachedOf(await redis.call('ROLE'));
     if (replicas.size === 0) return null;
-    const before = redis.pipeline().publish(REPLICATED_CHANNEL, '').call('ROLE');
+    const before = follow(redis.pipeline(), shard).call('ROLE');
     const results = await before.wait(replicas.size, timeoutMs).call('ROLE').exec();
     const [, atFirst, , inTheEnd] = (results ?? []).map(([error, reply]) => {
       if (error !== null) throw error;
@@ -54,10 +67,10 @@ export class InSyncReplicas {
    * master's report if that takes longer than `waitMs` or a member is missing. The offsets decide because WAIT may count other
    * replicas. Rounds may run on several connections at once. Throws errors of Redis.
    */
-  async held(redis: Redis, waitMs: number): Promise<number | Attached> {
+  async held(redis: Redis, shard: number | null, waitMs: number): Promise<number | Attached> {
     const { members } = this;
     const asked = members.size;
-    const round = redis.pipeline().publish(REPLICATED_CHANNEL, '').wait(asked, waitMs).call('ROLE');
+    const round = follow(redis.pipeline(), shard).wait(asked, waitMs).call('ROLE');
     const [, waited, role] = ((await round.exec()) ?? []).map(([error, reply]) => {
       if (error !== null) throw error;
       return reply;

@@ -12,7 +12,13 @@ export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (
 
 export const shardOf = (tenantNo: number): number => tenantNo % SHARDS;
 
-const tag = (shard: number): string => `{s${shard}}`;
+/** The hash tag of a shard: all its keys are in one slot of a cluster. */
+export const shardTag = (shard: number): string => `s${shard}`;
+const tag = (shard: number): string => `{${shardTag(shard)}}`;
+
+/** The hash tag of all keys that belong to no shard. */
+export const INSTALLATION_TAG = 'laurel';
+const INSTALLATION = `{${INSTALLATION_TAG}}`;
 const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenantNo}`;
 
 /** stream, per shard: records and resulting user states that Postgres does not hold yet. */
@@ -34,9 +40,11 @@ export const announcedKey = (shard: number): string => `${tag(shard)}:announced`
 export const listenedKey = (shard: number): string => `${tag(shard)}:listened`;
 
 /** string: permissions of a live stream ticket or session as JSON, by the digest of its secret. Expires. */
-export const liveGrantKey = (kind: 'ticket' | 'session', digest: string): string => `laurel:live:${kind}:${digest}`;
+export const liveGrantKey = (kind: 'ticket' | 'session', digest: string): string =>
+  `${INSTALLATION}:live:${kind}:${digest}`;
 /** list: digests of one API key's tickets or sessions, newest first; expires. */
-export const liveGrantsKey = (kind: 'ticket' | 'session', prefix: string): string => `laurel:live:${kind}s:${prefix}`;
+export const liveGrantsKey = (kind: 'ticket' | 'session', prefix: string): string =>
+  `${INSTALLATION}:live:${kind}s:${prefix}`;
 
 /** hash: set-aside outbox entries that Postgres refuses even as bytes, position → packed fields. */
 export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-entries`;
@@ -53,11 +61,23 @@ export const awaitedKey = (shard: number): string => `${tag(shard)}:awaited`;
  */
 export const markKey = (shard: number): string => `${tag(shard)}:mark`;
 
+/**
+ * A key that never exists. Functions declare it instead of the key of a mark, which they read as well: while a slot is moved to
+ * another node key by key, a cluster refuses a command that names a key which its node lacks. So no function runs on a shard of
+ * which some keys are elsewhere. Belongs to `markKey` or `rebuildingKey`; `libraryText` strips the last character.
+ */
+export const neverKey = (key: string): string => `${key}?`;
+
 /** string: the mark that the current rebuild will set. It keeps superseded rebuilds from writing. */
 export const rebuildingKey = (shard: number): string => `${tag(shard)}:rebuilding`;
 
 /** Glob pattern of the keys of all shards. */
 export const ALL_SHARDS_PATTERN = '{s[0-9]*}:*';
+
+const SHARD_KEY = /^\{s\d+\}:/;
+
+/** Whether a word of a command is the key of a shard. */
+export const isShardKey = (word: unknown): word is string => typeof word === 'string' && SHARD_KEY.test(word);
 
 /** The shard of a key; only for keys that belong to a shard. */
 export const shardOfKey = (key: string): number => Number(key.slice(2, key.indexOf('}')));
@@ -117,17 +137,20 @@ export const boardKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}
 export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
   `${tenant(tenantNo)}:g:${boardNo}:${runDay}`;
 
-/** pub/sub channel without subscribers. Its messages follow writes through replication; see `replica-acknowledgement.ts`. */
+/** string: empty. In a cluster, writing it follows earlier writes through replication; see `in-sync-replicas.ts`. */
+export const replicatedKey = (shard: number): string => `${tag(shard)}:replicated`;
+
+/** pub/sub channel without subscribers. Its messages follow writes through replication; see `in-sync-replicas.ts`. */
 export const REPLICATED_CHANNEL = 'laurel:replicated';
 
 /** hash: webhook delivery tries, outcome → count. */
-export const DELIVERY_COUNTS_KEY = 'laurel:delivery-counts';
+export const DELIVERY_COUNTS_KEY = `${INSTALLATION}:delivery-counts`;
 
 /** hash: failures of scheduled work, kind → count. */
-export const FAILED_WORK_KEY = 'laurel:failed-work';
+export const FAILED_WORK_KEY = `${INSTALLATION}:failed-work`;
 
-/** Prefix of BullMQ's keys. The hash tag keeps a queue on one node. */
-export const QUEUE_PREFIX = '{laurel}';
+/** Prefix of BullMQ's keys. */
+export const QUEUE_PREFIX = INSTALLATION;
 
 /** Glob pattern for the scores and groups of all tenants' leaderboards. It also matches other keys; see `boardOfKey`. */
 export const BOARDS_PATTERN = '{s[0-9]*}:[0-9]*:[bg]:*';

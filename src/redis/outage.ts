@@ -1,10 +1,16 @@
 import { codeOf, isNetworkError } from '../network-errors.ts';
 
 /** First word of error replies from a Redis that cannot serve now. */
-const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|UNBLOCKED)\b/;
+const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|NOREPLICAS|UNBLOCKED)\b/;
 
 /** Error replies from a Redis that is not, or no longer, the master, or that has not loaded its data. */
-const ELSEWHERE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED)\b/;
+const ELSEWHERE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN)\b/;
+
+/** Those of a cluster node that serves other slots. */
+const OTHER_SLOT = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN)\b/;
+
+/** Those of a cluster node that moves the slot to another node, one key after another. */
+const KEY_BY_KEY = /^(ASK|TRYAGAIN)\b/;
 
 const NAMES = new Set([
   'MaxRetriesPerRequestError',
@@ -28,8 +34,16 @@ export const isRedisOutage = (error: Error): boolean =>
   UNREACHABLE.test(error.message) ||
   (error.name === 'ReplyError' && REPLY.test(error.message));
 
-/** Whether a reply means that this server does not, or not yet, hold the data. The caller should reconnect and check again. */
+/**
+ * Whether a reply means that this server does not, or not yet, hold the data. Nothing was done. The caller should reconnect, or
+ * find the node that does, and check again.
+ */
 export const isElsewhere = (error: Error): boolean => ELSEWHERE.test(error.message);
+
+/** Whether the reply concerns the slot of the command alone. */
+export const isOtherSlot = (error: Error): boolean => OTHER_SLOT.test(error.message);
+
+export const isKeyByKey = (error: Error): boolean => KEY_BY_KEY.test(error.message);
 
 const LOST_CODES = new Set(['ECONNRESET', 'EPIPE']);
 

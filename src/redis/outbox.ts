@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { handedKey, handedUpToKey, listenedKey, outboxKey, recentKey } from './keys.ts';
-import { byServer } from './endpoints.ts';
+import { byCommand, byServer } from './endpoints.ts';
 import { OUTBOX } from '../packed/call-fields.ts';
 import { Script } from './script.ts';
 import { shardsInUse } from './shards-in-use.ts';
@@ -140,22 +140,9 @@ export async function lastPosition(
   return String(info[info.indexOf('last-generated-id') + 1]);
 }
 
-/**
- * The last positions of some shards' outboxes, in their order. If Redis has no outbox at all, as at a first start, this costs
- * one command; otherwise one per shard.
- */
-export async function lastPositions(redis: Redis, shards: readonly number[]): Promise<string[]> {
-  const positions = new Map<number, string>();
-  const ask = async (server: Redis, shard: number): Promise<void> =>
-    void positions.set(shard, await lastPosition(server, shard));
-  await Promise.all(
-    byServer(redis, shards).map(async (server) => {
-      const there = await server.redis.exists(server.shards.map((shard) => outboxKey(shard)));
-      if (there > 0) await Promise.all(server.shards.map((shard) => ask(server.redis, shard)));
-    }),
-  );
-  return shards.map((shard) => positions.get(shard) ?? OUTBOX_START);
-}
+/** The last positions of some shards' outboxes, in their order. */
+export const lastPositions = (redis: Redis, shards: readonly number[]): Promise<string[]> =>
+  Promise.all(shards.map((shard) => lastPosition(redis, shard)));
 
 /** Age of the oldest entry in each shard's stream, in ms by Redis's clock; `null` if the stream is empty. */
 export async function waitingMs(
@@ -170,19 +157,22 @@ export async function waitingMs(
   return shards.map((shard) => waits.get(shard) ?? null);
 }
 
-/** Uses one command for all. Redis omits empty streams from the answer. */
+/** Uses one command for all on a single Redis. Redis omits empty streams from the answer. */
 async function waitingOn(
   { redis, shards }: { redis: Redis; shards: readonly number[] },
   keyOf: (shard: number) => string,
 ): Promise<(number | null)[]> {
-  const keys = shards.map(keyOf);
+  const read = async (some: readonly number[]) => {
+    const keys = some.map(keyOf);
+    return (await redis.xreadBuffer('COUNT', 1, 'STREAMS', ...keys, ...keys.map(() => OUTBOX_START))) ?? [];
+  };
   const [streams, [seconds, micros]] = await Promise.all([
-    redis.xreadBuffer('COUNT', 1, 'STREAMS', ...keys, ...keys.map(() => OUTBOX_START)),
+    Promise.all(byCommand(redis, shards).map(read)),
     redis.time(),
   ]);
   const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  const heads = new Map(streams?.map(([key, [head]]) => [key.toString(), head![0].toString()]));
-  return keys.map((key) => {
+  const heads = new Map(streams.flat().map(([key, [head]]) => [key.toString(), head![0].toString()]));
+  return shards.map(keyOf).map((key) => {
     const head = heads.get(key);
     return head === undefined ? null : Math.max(0, nowMs - Number(head.split('-')[0]));
   });

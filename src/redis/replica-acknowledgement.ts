@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import { isOfCluster } from './endpoints.ts';
 import { InSyncReplicas, offsetOf, type Attached } from './in-sync-replicas.ts';
+import { fieldsOf } from '../redis-fields.ts';
 import { runIdOf } from '../domain/storage-epoch.ts';
 import { RoundConnection } from './round-connection.ts';
 import { cannotHaveTakenOver } from './sentinels.ts';
@@ -18,7 +20,7 @@ export interface ReplicaAcknowledgementOptions {
   /** The connection that carries the writes. */
   redis: Redis;
   /** Its gate: the Redis process and connection for which its shards are open. */
-  gate: { readonly redisProcessId: string | null; readonly connection: number };
+  gate: { readonly redisProcessId: string | null; readonly connection: number; readonly own: readonly number[] };
   /** How long replicas may take. */
   timeoutMs: number;
   /** Called when replicas stop or resume acknowledging. */
@@ -54,13 +56,18 @@ const LOOK_AGAIN_MS = 500;
  * if all Sentinels rule out that the replica became the master (`cannotHaveTakenOver`).
  */
 const MISSING_MS = 3_000;
+/**
+ * In a cluster, a master that a majority does not reach refuses commands after `cluster-node-timeout`, and a replica takes over no
+ * sooner. So a master that still serves after this time has its place. The default of the timeout counts if it cannot be read.
+ */
+const BEYOND_NODE_TIMEOUT_MS = 1_000;
+const NODE_TIMEOUT_MS = 15_000;
 
 /**
  * Waits until the in-sync replicas (`InSyncReplicas`, at least one) hold a write. It compares the master's replication offset
  * after the write (ROLE, sent right after it) with the offsets that the replicas report. Rounds of WAIT on separate connections make
  * the replicas report without blocking the connection that writes. A round starts together with a call, so that Redis asks the
- * replicas in the same write that sends them the call's effects. Each round first publishes a message, which Redis replicates but
- * does not log, so that there is something to wait for.
+ * replicas in the same write that sends them the call's effects.
  *
  * While no replica acknowledges, writes are refused before they are sent, and rounds continue until one does. A missing replica
  * delays writes by a few seconds at most, less if the Sentinels rule out that it became the master.
@@ -77,6 +84,8 @@ export class ReplicaAcknowledgement {
   /** Whether a call was sent while no connection was free for its round. */
   private isWanted = false;
   private away = false;
+  /** `MISSING_MS`, or in a cluster longer than `cluster-node-timeout`. */
+  private missingMs: number;
   /** When the Sentinels were last asked. */
   private askedMs = -Infinity;
   /** When the connections were last renewed or last worked. */
@@ -87,6 +96,7 @@ export class ReplicaAcknowledgement {
     this.options = options;
     const { redis, timeoutMs } = options;
     const ending = this.closing.signal;
+    this.missingMs = isOfCluster(redis) ? NODE_TIMEOUT_MS + BEYOND_NODE_TIMEOUT_MS : MISSING_MS;
     this.connections = Array.from({ length: ROUNDS }, () => new RoundConnection({ redis, timeoutMs, ending }));
   }
 
@@ -159,6 +169,12 @@ export class ReplicaAcknowledgement {
     await held;
   }
 
+  /** In a cluster, a shard of the server. */
+  private get shard(): number | null {
+    const { redis, gate } = this.options;
+    return isOfCluster(redis) ? (gate.own[0] ?? null) : null;
+  }
+
   private get isUnderWay(): boolean {
     return this.connections.some(({ isBusy }) => isBusy);
   }
@@ -212,7 +228,7 @@ export class ReplicaAcknowledgement {
     const { redisProcessId, connection: opened } = gate;
     if (redisProcessId === null || !(await this.isThere(connection, redisProcessId))) return null;
     if (this.inSync?.redisProcessId !== redisProcessId) {
-      const replicas = await InSyncReplicas.find(connection.redis, timeoutMs);
+      const replicas = await InSyncReplicas.find(connection.redis, this.shard, timeoutMs);
       this.inSync = replicas === null ? null : { redisProcessId, replicas };
     }
     const { inSync } = this;
@@ -236,7 +252,7 @@ export class ReplicaAcknowledgement {
     let first: Attached | null = null;
     for (;;) {
       const leftMs = Math.ceil(deadlineMs - performance.now());
-      const held = await replicas.held(redis, Math.max(1, Math.min(SLICE_MS, leftMs)));
+      const held = await replicas.held(redis, this.shard, Math.max(1, Math.min(SLICE_MS, leftMs)));
       if (typeof held === 'number') return held;
       first ??= held;
       await this.goOnWithout(replicas.behind(held, first.offset), inSync, connection);
@@ -255,7 +271,7 @@ export class ReplicaAcknowledgement {
     this.askedMs = nowMs;
     const master = runIdOf(inSync.redisProcessId);
     if (!(await cannotHaveTakenOver({ options: redis.options, master, replicas: names }))) return null;
-    const replicas = await InSyncReplicas.find(redis, this.options.timeoutMs);
+    const replicas = await InSyncReplicas.find(redis, this.shard, this.options.timeoutMs);
     if (replicas === null || this.inSync !== inSync) return null;
     this.inSync = { redisProcessId: inSync.redisProcessId, replicas };
     this.options.onGone?.(names);
@@ -273,7 +289,7 @@ export class ReplicaAcknowledgement {
    * replica that has been missing for long no longer counts.
    */
   private lookAgain(connection: RoundConnection): void {
-    if (performance.now() - this.renewedMs > MISSING_MS) this.renew();
+    if (performance.now() - this.renewedMs > this.missingMs) this.renew();
     else if (connection.isOlderThan(LOOK_AGAIN_MS)) connection.renew();
   }
 
@@ -287,9 +303,16 @@ export class ReplicaAcknowledgement {
   private turn(isAway: boolean): void {
     this.away = isAway;
     this.renewedMs = performance.now();
+    if (isAway && isOfCluster(this.options.redis)) void this.readNodeTimeout();
     if (this.closing.signal.aborted) return;
     this.options.onChange?.(isAway);
     if (isAway) void this.tryAgain();
+  }
+
+  private async readNodeTimeout(): Promise<void> {
+    const asked = this.options.redis.call('CONFIG', 'GET', 'cluster-node-timeout');
+    const timeoutMs = Number(fieldsOf(await asked.catch(() => [])).get('cluster-node-timeout') ?? NODE_TIMEOUT_MS);
+    this.missingMs = timeoutMs + BEYOND_NODE_TIMEOUT_MS;
   }
 
   private async tryAgain(): Promise<void> {

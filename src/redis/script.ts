@@ -3,10 +3,11 @@ import { readdirSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { DURATION_BUCKETS, Histogram, type Series } from '../metrics/series.ts';
-import { connectionOf } from './endpoints.ts';
+import { connectionOf, isOfCluster } from './endpoints.ts';
 import { gateOf, RedisNotReady, type Belief } from './gate.ts';
 import { shardOfKey } from './keys.ts';
 import { libraryText, LUA_FOLDER, scriptParts } from './lua-library.ts';
+import { isElsewhere } from './outage.ts';
 import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
 export type Words = (string | number | Buffer)[];
@@ -117,7 +118,7 @@ export class Script {
     try {
       return await (joined?.takes(redis) === true ? joined.add(call) : this.call(redis, call));
     } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('UNMARKED'))) throw error;
+      if (!(error instanceof Error && (error.message.startsWith('UNMARKED') || isElsewhere(error)))) throw error;
       throw new RedisNotReady();
     }
   }
@@ -141,10 +142,15 @@ export class Script {
     } catch (error) {
       if (!isError(error, 'Function not found')) throw error;
       // Nothing was done.
-      return Promise.all(calls.map((call) => this.call(redis, call).catch((alone: unknown) => alone)));
+      return this.callEach(redis, calls);
     } finally {
       this.calls.observe((performance.now() - begunMs) / 1000);
     }
+  }
+
+  /** Makes several calls. Returns each call's reply, or its error, at the call's index. */
+  callEach(redis: Redis, calls: readonly Call[]): Promise<unknown[]> {
+    return Promise.all(calls.map((call) => this.call(redis, call).catch((alone: unknown) => alone)));
   }
 
   /** Makes a call. Loads the script first if Redis does not know it. */
@@ -208,7 +214,8 @@ interface Joining {
 
 /**
  * Calls of one script on shards of one server, sent as one command. Each keeps its own belief, reply and error, as if sent alone
- * (`libraryText`). The fixed cost of a command is paid once for all of them.
+ * (`libraryText`). The fixed cost of a command is paid once for all of them. In a cluster, where a command may touch one slot only,
+ * they are sent together as commands of their own.
  */
 export class JoinedCalls {
   private readonly script: Script;
@@ -250,7 +257,10 @@ export class JoinedCalls {
   private async replies(calls: readonly Call[]): Promise<unknown[]> {
     const [first] = calls;
     if (first === undefined) return [];
-    return calls.length === 1 ? [await this.script.call(this.redis, first)] : this.script.callJoined(this.redis, calls);
+    if (calls.length === 1) return [await this.script.call(this.redis, first)];
+    return isOfCluster(this.redis)
+      ? this.script.callEach(this.redis, calls)
+      : this.script.callJoined(this.redis, calls);
   }
 }
 

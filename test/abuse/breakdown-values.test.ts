@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { addTenants } from '../several-tenants.ts';
-import { keysOf } from '../stack/several-redis.ts';
+import { keysOf } from '../stack/all-servers.ts';
 
 // Users say themselves what is in the attributes that split a board: as much as they may, and as often as they like.
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RawConnection } from '../http/raw-connection.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { keysOf } from '../stack/several-redis.ts';
+import { keysOf } from '../stack/all-servers.ts';
 
 // Postgres holds no NUL, and the places of idempotency keys are made of a user's ID, the metric and the key with a NUL
 // between them: one inside of a part would let two keys be taken for one. It is refused wherever it could come in.

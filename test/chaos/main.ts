@@ -6,8 +6,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { parseArrangement } from './groups/redis-groups.ts';
-import { runGroupChaos } from './groups/suite.ts';
+import { parseArrangement } from './cluster/redis-cluster.ts';
+import { runGroupChaos } from './cluster/suite.ts';
 import { postgresAway } from './postgres-away.ts';
 import { reportOf, reportOfGroups } from './report.ts';
 import { runChaos } from './suite.ts';
@@ -18,8 +18,9 @@ const HELP = `npm run chaos -- [options]
   --seed <n>      the same faults and events again (their timing differs)
   --clients <n>   that send at once (default 6)
   --only <text>   only faults whose names hold this text
-  --redis <m>x<r> several Redis instead of one, and other faults: m masters with r replicas each behind Sentinels, as 3x2, with
-                  REDIS_ACKNOWLEDGE=replica; --clients is then of each tenant (default 3), and there is one on each master
+  --cluster <m>x<r> a cluster instead of one Redis, and other faults: m masters with r replicas each, as 3x1, with
+                  REDIS_ACKNOWLEDGE=replica; --clients is then of each tenant (default 3), and there is one on each master.
+                  Slots are moved as well if there is a Valkey 9 (VALKEY9, or on the PATH)
   --scenario postgres-away   instead: Postgres is gone for --seconds <n> (default 300) under load
   --no-save       write nothing to test/chaos/results
 `;
@@ -30,7 +31,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     clients: { type: 'string' },
     only: { type: 'string' },
-    redis: { type: 'string' },
+    cluster: { type: 'string' },
     scenario: { type: 'string' },
     seconds: { type: 'string', default: '300' },
     'no-save': { type: 'boolean', default: false },
@@ -54,11 +55,11 @@ async function main(): Promise<void> {
     `Seed ${seed}; the same again: npm run chaos -- ${again.map(([name, value]) => `--${name} '${value}'`).join(' ')}`,
   );
   const result =
-    values.redis === undefined
+    values.cluster === undefined
       ? await runChaos(options)
-      : await runGroupChaos({ ...options, arrangement: parseArrangement(values.redis) });
+      : await runGroupChaos({ ...options, arrangement: parseArrangement(values.cluster) });
   console.log(`\n${'arrangement' in result ? reportOfGroups(result) : reportOf(result)}`);
-  if (!values['no-save']) save(values.redis === undefined ? 'rounds' : `redis-${values.redis}`, result);
+  if (!values['no-save']) save(values.cluster === undefined ? 'rounds' : `cluster-${values.cluster}`, result);
   if (result.findings.differences.length > 0) process.exitCode = 1;
 }
 

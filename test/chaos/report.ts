@@ -1,4 +1,4 @@
-import type { GroupChaosResult, GroupRound } from './groups/suite.ts';
+import type { GroupChaosResult, GroupRound } from './cluster/suite.ts';
 import type { ChaosResult } from './suite.ts';
 
 /** The figures of a run as a table in Markdown. */

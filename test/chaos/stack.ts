@@ -7,7 +7,7 @@ import { freePort } from '../../src/local/free-port.ts';
 import { startPostgres, type LocalServer } from '../../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { RedisGroups, type Arrangement } from './groups/redis-groups.ts';
+import { RedisCluster, type Arrangement } from './cluster/redis-cluster.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { childrenOf, eventually, signal } from './processes.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
@@ -24,7 +24,7 @@ export interface EntryPosition {
 }
 
 /**
- * Laurel as it is run: the built supervisor with two frontends and a worker, Redis (or several) and Postgres with every
+ * Laurel as it is run: the built supervisor with two frontends and a worker, Redis (or a cluster) and Postgres with every
  * answer on disk. Between them stand proxies that can cut a call.
  */
 export class ChaosStack {
@@ -34,25 +34,25 @@ export class ChaosStack {
   /** Damaged entries that a fault added to the outbox. */
   readonly planted: EntryPosition[] = [];
   private readonly folder: string;
-  private readonly servers: { redis: LocalServer | RedisGroups; postgres: LocalServer };
+  private readonly servers: { redis: LocalServer | RedisCluster; postgres: LocalServer };
   private readonly oneRedisProxy: CuttingProxy | null;
   private supervisor: ChildProcess | null = null;
 
   private constructor(parts: {
     ports: [number, number];
     folder: string;
-    servers: { redis: LocalServer | RedisGroups; postgres: LocalServer };
+    servers: { redis: LocalServer | RedisCluster; postgres: LocalServer };
   }) {
     [this.appPort, this.adminPort] = parts.ports;
     this.folder = parts.folder;
     this.servers = parts.servers;
     const { redis } = parts.servers;
-    this.oneRedisProxy = redis instanceof RedisGroups ? null : new CuttingProxy(redis.url);
+    this.oneRedisProxy = redis instanceof RedisCluster ? null : new CuttingProxy(redis.url);
     this.postgresProxy = new CuttingProxy(parts.servers.postgres.url);
   }
 
   /**
-   * Starts it. `variables`: more of the environment; `arrangement`: of several Redis with replicas instead of the one; `main`: the file
+   * Starts it. `variables`: more of the environment; `arrangement`: of a cluster instead of the one Redis; `main`: the file
    * that is run. It ends with this process at the latest.
    */
   static async start(
@@ -61,7 +61,7 @@ export class ChaosStack {
   ): Promise<ChaosStack> {
     const folder = await mkdtemp(join(DATA_FOLDER, 'laurel-chaos-'));
     const [redis, postgres] = await Promise.all([
-      arrangement === null ? startChaosRedis(folder) : RedisGroups.start(folder, arrangement),
+      arrangement === null ? startChaosRedis(folder) : RedisCluster.start(folder, arrangement),
       startChaosPostgres(folder),
     ]);
     const ports: [number, number] = [await freePort(), await freePort()];
@@ -77,13 +77,13 @@ export class ChaosStack {
 
   /** Before the only Redis. */
   get redisProxy(): CuttingProxy {
-    if (this.oneRedisProxy === null) throw new Error('This stack has several Redis.');
+    if (this.oneRedisProxy === null) throw new Error('This stack has a cluster.');
     return this.oneRedisProxy;
   }
 
-  get redisGroups(): RedisGroups {
+  get redisCluster(): RedisCluster {
     const { redis } = this.servers;
-    if (!(redis instanceof RedisGroups)) throw new Error('This stack has one Redis.');
+    if (!(redis instanceof RedisCluster)) throw new Error('This stack has one Redis.');
     return redis;
   }
 
@@ -103,7 +103,7 @@ export class ChaosStack {
 
   /** The processes of a part, those of a Postgres server included. */
   pids(part: Part): number[] {
-    if (part === 'redis') return this.servers.redis instanceof RedisGroups ? [] : [this.servers.redis.pid];
+    if (part === 'redis') return this.servers.redis instanceof RedisCluster ? [] : [this.servers.redis.pid];
     if (part === 'postgres') return [this.servers.postgres.pid, ...childrenOf(this.servers.postgres.pid)];
     return childrenOf(this.supervisor?.pid ?? -1, part === 'worker' ? 'workers/main.js' : 'src/processes/frontend.js');
   }
@@ -111,7 +111,7 @@ export class ChaosStack {
   /** Starts a killed server again, on its data. A killed process of Laurel is its supervisor's business. */
   async startAgain(part: 'redis' | 'postgres'): Promise<void> {
     const server = this.servers[part];
-    if (server instanceof RedisGroups) throw new Error('This stack has several Redis.');
+    if (server instanceof RedisCluster) throw new Error('This stack has a cluster.');
     await server.exited;
     const start = part === 'redis' ? startChaosRedis : startChaosPostgres;
     const again = await start(this.folder);
@@ -137,7 +137,7 @@ export class ChaosStack {
     this.oneRedisProxy?.close();
     this.postgresProxy.close();
     const { redis, postgres } = this.servers;
-    await Promise.all([redis instanceof RedisGroups ? redis.close() : redis.stop(), postgres.stop()]);
+    await Promise.all([redis instanceof RedisCluster ? redis.close() : redis.stop(), postgres.stop()]);
     await rm(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
 

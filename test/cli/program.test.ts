@@ -4,12 +4,8 @@ import { createProgram } from '../../src/cli/program.ts';
 import { version } from '../../src/version.ts';
 import { runCli } from './run-cli.ts';
 
-/** Commands of other branches of work are not checked: `laurel shards`. */
-const LEFT_OUT = new Set(['shards']);
-
 function* leaves(command: Command, words: string[] = []): Generator<{ name: string; command: Command }> {
   for (const each of command.commands) {
-    if (LEFT_OUT.has(each.name())) continue;
     if (each.commands.length > 0) yield* leaves(each, [...words, each.name()]);
     else yield { name: [...words, each.name()].join(' '), command: each };
   }

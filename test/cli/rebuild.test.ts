@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { emptyRedis } from '../stack/several-redis.ts';
+import { emptyRedis } from '../stack/all-servers.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runCli, type Ended } from './run-cli.ts';
 

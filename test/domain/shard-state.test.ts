@@ -36,6 +36,8 @@ const inspecting = (reason: ClosedReason): Inspecting => ({
 const STATES = {
   'not inspected': NOT_INSPECTED,
   lost: closed('connection lost'),
+  moved: closed('moved'),
+  'moved key by key': closed('moved key by key'),
   contradicted: closed('contradiction'),
   waiting: closed('changed', { retryAtMs: NOW_MS + 1 }),
   inspecting: inspecting('connection lost'),
@@ -58,7 +60,7 @@ const EVENTS = {
   refused: { type: 'refused' },
   contradicted: { type: 'contradicted' },
   'contradicted, retry later': { type: 'contradicted', retryAtMs: 5_000 },
-  misconfigured: { type: 'misconfigured' },
+  'redirected key by key': { type: 'redirected', keyByKey: true },
   'seen as accepted': seen(),
   'seen, mark and Postgres not read': seen({ mark: undefined, storageEpoch: undefined }),
   'seen in another process': seen({ redisProcessId: 'other.history' }),
@@ -73,7 +75,7 @@ const EVENTS = {
   'left out': { type: 'inspection ended', attempt: 3 },
   'left out, retry later': { type: 'inspection ended', attempt: 3, reason: 'other version', retryAtMs: 5_000 },
   'left out by an earlier inspection': { type: 'inspection ended', attempt: 2 },
-  'placed here': { type: 'placed here' },
+  'placed here': { type: 'placed here', last: ACCEPTED },
   'placed elsewhere': { type: 'placed elsewhere' },
 } as const satisfies Record<string, ShardEvent>;
 
@@ -93,7 +95,6 @@ const TABLE: Row[] = [
   ['lost', 'redirected', closed('served elsewhere')],
   ['lost', 'contradicted', closed('contradiction')],
   ['lost', 'contradicted, retry later', closed('contradiction', { retryAtMs: 5_000 })],
-  ['lost', 'misconfigured', closed('wrong server')],
   ['lost', 'seen as accepted', reopened, 'announce'],
   ['lost', 'seen, mark and Postgres not read', reopened, 'announce'],
   ['lost', 'seen in another process', STATES.lost, 'inspect'],
@@ -109,6 +110,15 @@ const TABLE: Row[] = [
   ['contradicted', 'seen as accepted', STATES.contradicted, 'inspect'],
   ['contradicted', 'inspection began', { ...inspecting('contradiction'), attempt: 4 }],
 
+  // What was accepted on another node says nothing about this one, and keys may be missing if moving them one by one was broken off.
+  ['moved', 'disconnected', STATES.moved],
+  ['moved', 'redirected', STATES.moved],
+  ['moved', 'redirected key by key', STATES['moved key by key']],
+  ['moved', 'contradicted', closed('contradiction')],
+  ['moved', 'seen as accepted', STATES.moved, 'inspect'],
+  ['moved key by key', 'redirected', STATES['moved key by key']],
+  ['moved key by key', 'seen as accepted', STATES['moved key by key'], 'inspect'],
+
   ['waiting', 'disconnected', closed('connection lost', { retryAtMs: NOW_MS + 1 })],
   ['waiting', 'seen as accepted', reopened, 'announce'],
   ['waiting', 'seen, mark and Postgres not read', reopened, 'announce'],
@@ -117,7 +127,6 @@ const TABLE: Row[] = [
   ['inspecting', 'disconnected', closed('connection lost')],
   ['inspecting', 'redirected', closed('served elsewhere')],
   ['inspecting', 'contradicted', closed('contradiction')],
-  ['inspecting', 'misconfigured', closed('wrong server')],
   ['inspecting', 'rebuild began', { ...inspecting('connection lost'), name: 'rebuilding' }],
   ['inspecting', 'accepted', accepted, 'announce'],
   ['inspecting', 'left out', closed('connection lost')],
@@ -133,18 +142,18 @@ const TABLE: Row[] = [
 
   ['open', 'disconnected', closed('connection lost'), 'announce'],
   ['open', 'redirected', closed('served elsewhere'), 'announce'],
+  ['open', 'redirected key by key', closed('moved key by key'), 'announce'],
   ['open', 'refused', closed('changed'), 'announce'],
   ['open', 'contradicted', closed('contradiction'), 'announce'],
   ['open', 'contradicted, retry later', closed('contradiction', { retryAtMs: 5_000 }), 'announce'],
-  ['open', 'misconfigured', closed('wrong server'), 'announce'],
   ['open', 'seen in another process', closed('changed'), 'announce', 'inspect'],
   ['open', 'seen with another history', closed('changed'), 'announce', 'inspect'],
   ['open', 'seen without a mark', closed('changed'), 'announce', 'inspect'],
   ['open', 'seen with another storage epoch', closed('changed'), 'announce', 'inspect'],
 
   ...(Object.keys(STATES) as StateName[]).flatMap((state): Row[] => [
-    [state, 'placed here', STATES['not inspected'], 'announce'],
-    [state, 'placed elsewhere', closed('placed elsewhere', never), 'announce'],
+    [state, 'placed here', closed('moved'), 'announce'],
+    [state, 'placed elsewhere', closed('served elsewhere', never), 'announce'],
   ]),
 ];
 

@@ -7,9 +7,10 @@ import { freePort } from '../../src/local/free-port.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { AdminKeys } from '../../src/postgres/admin-keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';
-import { connectRedis } from '../../src/engine/shards/connect-redis.ts';
+import { connectRedis } from '../../src/redis/client.ts';
 import { SHARDS } from '../../src/redis/keys.ts';
 import { backlog } from '../../src/redis/outbox.ts';
+import { isClusterRun } from '../stack/own-cluster.ts';
 import { testStack } from '../stack/stack.ts';
 
 const KEY = 'fuzz.0123456789abcdef';
@@ -41,10 +42,10 @@ export interface Target {
 }
 
 export async function startTarget(): Promise<Target> {
-  const stack = await testStack({ database: 'migrated', several: true });
+  const stack = await testStack({ database: 'migrated', cluster: isClusterRun() });
   const pool = createPool(stack.databaseUrl, { max: 1 });
   await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
-  const redis = await connectRedis(stack.redisUrl, pool);
+  const redis = await connectRedis(stack.redisUrl);
   await pool.end();
   const ports = { application: await freePort(), admin: await freePort() };
   const env = {

@@ -68,7 +68,7 @@ test('a ticket needs no body: it is the same as an empty one', async () => {
 test('a ticket expires, and Redis does not know it', async () => {
   const { key } = await makeKey('late');
   const one = await ticket(key);
-  const keys = await laurel.redis.keys('laurel:live:ticket:*');
+  const keys = await laurel.redis.keys('{laurel}:live:ticket:*');
   expect(keys.length).toBeGreaterThan(0);
   expect(keys.join()).not.toContain(one);
   for (const name of keys) {
@@ -76,13 +76,13 @@ test('a ticket expires, and Redis does not know it', async () => {
     expect(await laurel.redis.pttl(name)).toBeLessThanOrEqual(60_000);
     await laurel.redis.pexpire(name, 1);
   }
-  await expect.poll(() => laurel.redis.keys('laurel:live:ticket:*')).toEqual([]);
+  await expect.poll(() => laurel.redis.keys('{laurel}:live:ticket:*')).toEqual([]);
   expect((await open({ ticket: one })).status).toBe(401);
 });
 
 test('one key holds so many tickets and sessions of Redis and no more: its newest', async () => {
   const { key } = await makeKey('greedy');
-  const held = async (): Promise<number> => (await laurel.redis.keys('laurel:live:ticket:*')).length;
+  const held = async (): Promise<number> => (await laurel.redis.keys('{laurel}:live:ticket:*')).length;
   const others = await held();
   const first = await ticket(key);
   for (let made = 0; made < GRANTS_OF_A_KEY.application; made++) await ticket(key);

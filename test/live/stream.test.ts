@@ -9,7 +9,7 @@ const clients: LiveClient[] = [];
 let quiet: LiveClient;
 
 beforeAll(async () => {
-  laurel = await startLaurel({ servers: 3, configuration: STUDY_APP, workers: true });
+  laurel = await startLaurel({ cluster: true, configuration: STUDY_APP, workers: true });
   quiet = await listen({ types: ['streak.lost'] });
 });
 afterAll(async () => {

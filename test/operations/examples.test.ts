@@ -27,7 +27,7 @@ beforeAll(async () => {
   await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
   const { port } = receiver.address() as { port: number };
   // Three Redis: what asks the wrong one for a key shows here, operation by operation.
-  laurel = await startLaurel({ servers: 3, testClock: true, workers: true, webhookAllowPrivate: true });
+  laurel = await startLaurel({ cluster: true, testClock: true, workers: true, webhookAllowPrivate: true });
   const { key } = exchangeOf('admin_session_create')!.body as { key: string };
   names = new Map([
     [key, laurel.adminKey],

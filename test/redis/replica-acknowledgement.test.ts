@@ -20,7 +20,7 @@ beforeEach(async () => {
   redis = createRedis(master.url);
   redis.on('error', () => undefined);
   await redisReady(redis);
-  const gate = { redisProcessId: await readRedisProcessId(redis), connection: 0 };
+  const gate = { redisProcessId: await readRedisProcessId(redis), connection: 0, own: [] };
   acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 3_000 });
   await acknowledges();
 });
@@ -84,7 +84,7 @@ describe('behind Sentinels', () => {
     redis = createRedis(sentinel.urlOfAlive);
     redis.on('error', () => undefined);
     await redisReady(redis);
-    const gate = { redisProcessId: await readRedisProcessId(redis), connection: 0 };
+    const gate = { redisProcessId: await readRedisProcessId(redis), connection: 0, own: [] };
     const onGone = (names: readonly string[]): void => void gone.push(names);
     acknowledgement = new ReplicaAcknowledgement({ redis, gate, timeoutMs: 3_000, onGone });
     await acknowledges();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { acceptServers } from '../../src/local/accept-servers.ts';
+import { acceptServers } from '../../src/engine/availability/accept-servers.ts';
 import { OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { makeCertificates } from '../stack/certificates.ts';

@@ -1,11 +1,11 @@
 import type { Part } from './left-behind.ts';
 import { freshDatabase } from './fresh-database.ts';
 import { freshRedis } from './fresh-redis.ts';
-import { severalRedis } from './several-redis.ts';
+import { clusterPart } from './own-cluster.ts';
 import { openStacks } from './open-stacks.ts';
 
 export interface TestStack {
-  /** A Redis that nothing else uses, empty at first; several, as REDIS_URL lists them, where that was asked for. */
+  /** A Redis that nothing else uses, empty at first, or a cluster. */
   redisUrl: string;
   /** A database that nothing else uses. */
   databaseUrl: string;
@@ -22,8 +22,8 @@ export interface StackOptions {
   /** 'empty': no migration is applied; 'migrated': made from the run's template, in a fifth of the time migrating takes. */
   database?: 'empty' | 'migrated' | 'none';
   redis?: boolean;
-  /** So many Redis instead of one; true: as many as the run is to be tried with (`TEST_REDIS`). */
-  several?: boolean | number;
+  /** Whether Redis is a cluster. */
+  cluster?: boolean;
 }
 
 /**
@@ -31,13 +31,9 @@ export interface StackOptions {
  * fails or the run is broken off.
  */
 export async function testStack(options: StackOptions = {}): Promise<TestStack> {
-  const { durable = false, database = 'empty', redis = true, several = false } = options;
+  const { durable = false, database = 'empty', redis = true, cluster = false } = options;
   const parts = await Promise.all([
-    redis
-      ? several === false
-        ? freshRedis(durable)
-        : severalRedis(durable, several === true ? undefined : several)
-      : none('Redis'),
+    redis ? (cluster ? clusterPart() : freshRedis(durable)) : none('Redis'),
     database === 'none' ? none('database') : freshDatabase(database === 'migrated'),
   ]);
   openStacks.add(parts);

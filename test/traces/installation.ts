@@ -7,6 +7,7 @@ import { adminOperations, applicationOperations } from '../../src/operations/ind
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { TestClient } from '../http/client.ts';
+import { isClusterRun } from '../stack/own-cluster.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 const KEY = 'adm_traces.secret-secret-secret';
@@ -41,7 +42,7 @@ export class Installation {
   }
 
   static async start(variables: NodeJS.ProcessEnv): Promise<Installation> {
-    const stack = await testStack({ several: true });
+    const stack = await testStack({ cluster: isClusterRun() });
     const ports = { app: await freePort(), admin: await freePort() };
     const env = {
       ...process.env,

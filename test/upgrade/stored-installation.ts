@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { keysOf } from '../stack/several-redis.ts';
+import { keysOf } from '../stack/all-servers.ts';
 
 /** All that an installation has stored, and some of what it answered then. Made by `STORE=<version> npx vitest run test/upgrade`. */
 export interface StoredInstallation {

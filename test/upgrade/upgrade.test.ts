@@ -10,7 +10,7 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { emptyRedis } from '../stack/several-redis.ts';
+import { emptyRedis } from '../stack/all-servers.ts';
 import { testStack } from '../stack/stack.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { rebuildByHand } from '../engine/rebuild/by-hand.ts';
@@ -125,7 +125,7 @@ async function stored(laurel: TestLaurel): Promise<void> {
 
 /** Plays a month on the present version and keeps it as what an installation of `version` holds. */
 async function store(version: string): Promise<void> {
-  const laurel = await startLaurel({ testClock: true, configuration: CONFIGURATION, workers: true, servers: 1 });
+  const laurel = await startLaurel({ testClock: true, configuration: CONFIGURATION, workers: true, cluster: false });
   try {
     await play(laurel);
     await stored(laurel);

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
 import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
+import { isElsewhere } from '../../src/redis/outage.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
 import { watchShards, type Watched } from '../watch.ts';
@@ -58,7 +59,8 @@ export function batchWorker({ queueRedis, processor, log, ending, ...watched }: 
       if (!ending.aborted) for (const shard of waiting) void drain(shard);
       return waiting.length > 0;
     } catch (error) {
-      complain(-1, error);
+      // A shard that the cluster moves is looked at on its new node.
+      if (!isElsewhere(error as Error)) complain(-1, error);
       return true;
     }
   });

@@ -6,9 +6,11 @@ import { exclusively, inTurn } from '../../postgres/exclusively.ts';
 import { lockCursors, setStorageEpochs } from '../../postgres/rebuild/storage-epochs.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { byServer } from '../../redis/endpoints.ts';
+import { slotOfTag } from '../../redis/cluster-layout.ts';
+import { byServer, isOfCluster } from '../../redis/endpoints.ts';
 import { forgetHandedOver } from '../../redis/handed-over.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';
+import { readRedisProcessId } from '../../redis/server-info.ts';
 import { StartError } from '../../start-error.ts';
 import { ownVersion } from '../rebuild/marks.ts';
 import { rebuild, type RebuildOptions } from '../rebuild/rebuild.ts';
@@ -36,6 +38,12 @@ export class ForeignRedis extends StartError {
 
 /** Held by the process that rebuilds. */
 export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
+/** The first of as many locks as there are slots; those of the nodes of a cluster. */
+const NODE_LOCKS = 0x6c62_0000;
+
+/** Masters of a cluster are rebuilt beside each other, each by one process. Two share a lock if their hashes are equal. */
+const lockOf = (redis: Redis, redisProcessId: string): number =>
+  isOfCluster(redis) ? NODE_LOCKS + slotOfTag(redisProcessId) : REBUILD_LOCK;
 
 export interface AcceptOptions extends RebuildOptions {
   shards: readonly number[];
@@ -54,7 +62,12 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
   const seen = await inspect(redis, pool, shards);
   const accepted = gapsOf(seen).length > 0 ? new Map<number, Accepted>() : acceptedShards(seen);
   if (accepted.size > 0) return accepted;
-  const taken = await exclusively(pool, REBUILD_LOCK, async (lost) => {
+  const moved = movedWhole(redis, seen);
+  if (moved.length > 0) {
+    await compare(redis, pool, moved);
+    return acceptedShards(await inspect(redis, pool, shards));
+  }
+  const taken = await exclusively(pool, lockOf(redis, seen.redisProcessId), async (lost) => {
     refuse(await inspect(redis, pool, shards));
     const { lacking, why, first } = await compare(redis, pool, shards);
     if (lacking.length === shards.length) {
@@ -71,7 +84,7 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
  * Rebuilds some shards, or all, by hand, whatever Redis holds of them; one server after another. Waits for a rebuild in another
  * process. Throws as `refuse`, before anything is done to any server, and as `rebuild`.
  */
-export async function rebuildServers(options: Omit<RebuildOptions, 'name'> & { acceptLoss?: boolean }): Promise<void> {
+export async function rebuildServers(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
   const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
   const servers = byServer(redis, shards);
   for (const server of servers) refuse(await inspect(server.redis, pool, server.shards), acceptLoss);
@@ -84,7 +97,8 @@ export async function rebuildServers(options: Omit<RebuildOptions, 'name'> & { a
       refuse(acceptLoss ? await inspect(server.redis, pool, server.shards) : seen);
       await rebuild({ ...options, ...server, ending: either(lost, ending) });
     };
-    await inTurn(pool, REBUILD_LOCK, { work, ending });
+    const lock = lockOf(server.redis, await readRedisProcessId(server.redis));
+    await inTurn(pool, lock, { work, ending });
   }
 }
 
@@ -99,6 +113,19 @@ export function refuse(seen: Inspection, acceptLoss = false): void {
 /** Aborted when one of the signals is. */
 export const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
   other === undefined ? one : AbortSignal.any([one, other]);
+
+/**
+ * The shards of a cluster node that are complete, though another Redis process held them when they were accepted: the cluster moved
+ * their slots, or a replica took over. None if one shard shows that the node went back. They are compared without the lock, which
+ * another process may hold for long, to rebuild shards of another node.
+ */
+function movedWhole(redis: Redis, seen: Inspection): number[] {
+  if (!isOfCluster(redis) || foreignMark(seen) !== null || gapsOf(seen).length > 0 || seen.shards.some(isBehind))
+    return [];
+  const isRebuilding = (storageEpoch: string): boolean => redisProcessIdOf(storageEpoch) === '';
+  const complete = seen.shards.filter((each) => isMarked(each, seen) && !isRebuilding(each.cursor.storageEpoch));
+  return complete.map(({ shard }) => shard);
+}
 
 interface Comparison {
   lacking: number[];

@@ -4,7 +4,10 @@ import type { Accepted } from '../../domain/shard-state.ts';
 import { epochNumberOf, redisProcessIdOf } from '../../domain/storage-epoch.ts';
 import { readCursors, type StoredCursor } from '../../postgres/rebuild/storage-epochs.ts';
 import { readHandedOver, type HandedOver } from '../../redis/handed-over.ts';
-import { markKey, outboxKey, SHARD_NUMBERS } from '../../redis/keys.ts';
+import { isOfCluster } from '../../redis/endpoints.ts';
+import { RedisNotReady } from '../../redis/gate.ts';
+import { markKey, neverKey, outboxKey, SHARD_NUMBERS } from '../../redis/keys.ts';
+import { isElsewhere } from '../../redis/outage.ts';
 import { comparePositions, lastPosition, lastPositions } from '../../redis/outbox.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { markOf } from '../rebuild/marks.ts';
@@ -29,7 +32,10 @@ export interface Inspection {
   shards: SeenShard[];
 }
 
-/** Reads Redis, then Postgres: a cursor must not be older than the position that it is compared with. */
+/**
+ * Reads Redis, then Postgres: a cursor must not be older than the position that it is compared with. Throws RedisNotReady if a shard is
+ * elsewhere in the cluster.
+ */
 export async function inspect(redis: Redis, client: Pool | PoolClient, shards: readonly number[]): Promise<Inspection> {
   const [redisProcessId, marks, handed, positions] = await Promise.all([
     readRedisProcessId(redis),
@@ -37,6 +43,8 @@ export async function inspect(redis: Redis, client: Pool | PoolClient, shards: r
     Promise.all(shards.map((shard) => readHandedOver(redis, shard))),
     lastPositions(redis, shards),
   ]);
+  // Of a shard that the cluster serves elsewhere, nothing is known here.
+  if (shards.some((shard) => !marks.has(shard))) throw new RedisNotReady();
   const { installation, cursors } = await readCursors(client);
   const seen = shards.map((shard, index) => ({
     shard,
@@ -48,14 +56,32 @@ export async function inspect(redis: Redis, client: Pool | PoolClient, shards: r
   return { installation, redisProcessId, shards: seen };
 }
 
-/** The marks of some shards of a server. One command, since each process asks twice a second. */
+/**
+ * The marks of some shards of a server. Leaves out those that a node of a cluster refuses, because it does not serve them or is
+ * moving their keys away (`neverKey`). One command for all on a single Redis, since each process asks twice a second.
+ */
 export async function readMarks(
   redis: Redis,
   shards: readonly number[] = SHARD_NUMBERS,
 ): Promise<Map<number, string | null>> {
   if (shards.length === 0) return new Map();
+  if (isOfCluster(redis)) return marksOfNode(redis, shards);
   const marks = await redis.mget(shards.map(markKey));
   return new Map(shards.map((shard, index) => [shard, marks[index] ?? null]));
+}
+
+async function marksOfNode(redis: Redis, shards: readonly number[]): Promise<Map<number, string | null>> {
+  const marks = new Map<number, string | null>();
+  const read = async (shard: number): Promise<void> => {
+    try {
+      const [, mark] = await redis.mget(neverKey(markKey(shard)), markKey(shard));
+      marks.set(shard, mark ?? null);
+    } catch (error) {
+      if (!(error instanceof Error && isElsewhere(error))) throw error;
+    }
+  };
+  await Promise.all(shards.map(read));
+  return marks;
 }
 
 /** Whether a shard carries the mark of its present epoch. */

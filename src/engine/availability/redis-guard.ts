@@ -10,7 +10,10 @@ import { readCursors, type StoredCursor } from '../../postgres/rebuild/storage-e
 import { numberRanges } from '../../number-ranges.ts';
 import { OtherVersionRuns } from '../../postgres/running-versions.ts';
 import { connectAgain } from '../../redis/connection.ts';
-import { Gate } from '../../redis/gate.ts';
+import { followCluster, isOfCluster } from '../../redis/endpoints.ts';
+import { Gate, RedisNotReady } from '../../redis/gate.ts';
+import { markKey } from '../../redis/keys.ts';
+import { isElsewhere } from '../../redis/outage.ts';
 import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
@@ -18,20 +21,19 @@ import { sayWhatIsSetAside } from '../persist/set-aside.ts';
 import { LOOK_MS } from '../rebuild/marks.ts';
 import type { RebuildProgress } from '../rebuild/rebuild.ts';
 import { accept, ForeignRedis } from './accept.ts';
-import { unnamedRedisTexts, WrongLayout, type IndependentServers } from './independent-servers.ts';
 import { lostWrites, PostgresIsOlder, readGaps, readMarks } from './inspection.ts';
 
 export interface RedisGuardOptions {
   /** A plain connection to one server. */
   redis: Redis;
-  /** The server's name in Postgres; without it nobody asks where its shards are placed. */
+  /** The server's name in metrics, and in the log if there are several. */
   name?: string;
-  /** The shards that are placed on the server at first; all by default. */
+  /** The shards that the server holds at first; all by default. */
   shards?: readonly number[];
   /** The shards, also of other servers, that hold a tenant; all by default. Reads concern these alone, so the others are not looked at. */
   inUse?: () => readonly number[];
-  /** Where shards may be placed on several servers; null if there is one for good. */
-  others?: IndependentServers | null;
+  /** The guards whose servers show that Postgres came back older, which concerns the shards of all servers. */
+  older?: Set<RedisGuard>;
   pool: Pool;
   log: Log;
   /** The position of the last write that this process acknowledged, by shard: a Redis that takes over is asked whether it holds it. */
@@ -81,20 +83,19 @@ export class RedisGuard {
   private readonly inspections = new Set<Promise<void>>();
   /** Ends the wait for the next look. */
   private wake = (): void => undefined;
-  private refused: ForeignRedis | WrongLayout | null = null;
+  private refused: ForeignRedis | null = null;
   private checkedMs = -Infinity;
   /** What was acknowledged when Postgres was checked last. */
   private checkedAt = '';
   /** The Redis process in which shards were accepted last, and its address. */
   private followed: { redisProcessId: string; address: string } | null = null;
-  /** Shards of this server that were moved to a Redis that this process does not know, and its name. */
-  private unknown: ReadonlyMap<number, string> = new Map();
 
   constructor(options: RedisGuardOptions) {
     this.options = options;
     const { redis, log, acknowledgeMs = null } = options;
     this.gate = new Gate(redis, options.shards);
     this.gate.listen(() => this.wake());
+    redis.on('ready', () => this.wake());
     if (acknowledgeMs === null) return;
     this.gate.acknowledgement = new ReplicaAcknowledgement({
       redis,
@@ -120,11 +121,6 @@ export class RedisGuard {
   /** The server's name; '' if it has none. */
   get name(): string {
     return this.options.name ?? '';
-  }
-
-  /** The shards of this server that are on a Redis which REDIS_URL does not name here, with its name: they stay closed. */
-  get elsewhere(): ReadonlyMap<number, string> {
-    return this.unknown;
   }
 
   /** Begins; resolves when all shards are open, or after `waitMs`, and continues then. Rejects for a Redis of another Laurel. */
@@ -166,21 +162,22 @@ export class RedisGuard {
    */
   private async look(): Promise<void> {
     const { gate } = this;
-    const { redis, others = null } = this.options;
+    const { redis } = this.options;
     const { connection, own } = gate;
     const isDue = gate.redisProcessId !== null && this.isCheckDue();
     if (isDue) await this.refuseOlder();
-    if (others?.isOlderByOthers(this.name) === true) {
+    if (this.isOlderByOthers) {
       gate.dispatch({ type: 'contradicted' });
       return;
     }
     const asOf = gate.accepted;
-    const [redisProcessId, marks] = await Promise.all([
-      readRedisProcessId(redis),
-      readMarks(redis, this.shardsToLookAt()),
-    ]);
-    others?.refuseSame(this.name, redisProcessId);
-    const same = own.filter((shard) => gate.isAsAccepted(shard, { redisProcessId, mark: marks.get(shard) }));
+    const asked = this.shardsToLookAt();
+    const [redisProcessId, marks] = await Promise.all([readRedisProcessId(redis), readMarks(redis, asked)]);
+    // The connection has closed those that the server refused.
+    const refused = new Set(asked.filter((shard) => !marks.has(shard)));
+    const same = own.filter(
+      (shard) => !refused.has(shard) && gate.isAsAccepted(shard, { redisProcessId, mark: marks.get(shard) }),
+    );
     // Almost every look ends here.
     if (!isDue && gate.isWhole && same.length === own.length) return;
     const isOpening = same.some((shard) => !gate.isOpen(shard));
@@ -195,7 +192,7 @@ export class RedisGuard {
         asOf: asOf[shard]!,
         nowMs,
       }),
-      own.filter((shard) => gate.holds(shard)),
+      own.filter((shard) => gate.holds(shard) && !refused.has(shard)),
     );
     if (inspect.length > 0) await this.inspectAll(inspect);
   }
@@ -217,12 +214,13 @@ export class RedisGuard {
 
   private async inspectAll(wanted: readonly number[]): Promise<void> {
     const { gate } = this;
-    const { redis, others = null } = this.options;
-    if (others !== null) await this.followMoves(others);
-    const isHere = (shard: number): boolean => gate.holds(shard) && !this.unknown.has(shard);
-    if (!wanted.some(isHere)) return;
-    await others?.refuseMisplaced(this.name, redis, gate);
-    const shards = wanted.filter((shard) => isHere(shard) && gate.state(shard).name === 'closed');
+    const { redis } = this.options;
+    // A view that is behind must not decide where a shard is.
+    await followCluster(redis);
+    const closed = wanted.filter((shard) => gate.holds(shard) && gate.state(shard).name === 'closed');
+    // A node that a slot was moved to opens first what somebody waits for.
+    const awaited = isOfCluster(redis) ? closed.filter((shard) => this.used.includes(shard)) : [];
+    const shards = awaited.length > 0 ? awaited : closed;
     if (shards.length === 0) return;
     const inspection = this.inspect(shards);
     this.inspections.add(inspection);
@@ -231,22 +229,22 @@ export class RedisGuard {
     await Promise.race([inspection, this.pause(LOOK_MS)]);
   }
 
-  /** Applies where the shards are placed by now, and logs which of them are on a server that this process does not know. */
-  private async followMoves(others: IndependentServers): Promise<void> {
-    const unknown = await others.followMoves();
-    this.unknown = new Map([...unknown].filter(([shard]) => this.gate.holds(shard)));
-    for (const [redis, text] of unnamedRedisTexts(this.unknown))
-      this.logThrottle.log(`moved ${redis}`, () => this.options.log.error({ redis }, text));
+  /** Whether another server shows that Postgres came back older, and this one does not. */
+  private get isOlderByOthers(): boolean {
+    const { older } = this.options;
+    return older !== undefined && older.size > 0 && !older.has(this);
   }
 
   /** Compares some shards with Postgres, has them rebuilt if they lack something, and opens those that are accepted. Never rejects. */
   private async inspect(shards: readonly number[]): Promise<void> {
     const { gate } = this;
+    const cutShort = shards.filter((shard) => this.isKeyByKey(shard));
     const attempt = gate.beginInspection(shards);
     try {
+      await this.discard(cutShort);
       const { accepted, opened } = await this.accept(shards, attempt);
       await this.nameLosses([...accepted.keys()].filter((shard) => lastAccepted(gate.state(shard)) !== null));
-      if (accepted.size > 0) this.options.others?.noteOlder(this.name, false);
+      if (accepted.size > 0) this.options.older?.delete(this);
       gate.accept(attempt, accepted);
       const [first] = accepted.values();
       if (first !== undefined) await this.logFollowed(redisProcessIdOf(first.storageEpoch));
@@ -258,12 +256,32 @@ export class RedisGuard {
     }
   }
 
+  /** The shards of this server whose keys the cluster is moving to another node, one by one. */
+  get keyByKey(): number[] {
+    return this.gate.closedShards.filter((shard) => this.isKeyByKey(shard));
+  }
+
+  private isKeyByKey(shard: number): boolean {
+    const state = this.gate.state(shard);
+    return state.name !== 'open' && state.reason === 'moved key by key';
+  }
+
+  /** Has shards rebuilt that the server serves again though their keys were being moved away: some may be on the other node. */
+  private async discard(shards: readonly number[]): Promise<void> {
+    if (shards.length === 0) return;
+    this.options.log.warn(
+      { shards, ...this.where },
+      'moving keys one by one was broken off, so keys may be missing here: the shards are rebuilt from Postgres',
+    );
+    await Promise.all(shards.map((shard) => this.options.redis.del(markKey(shard))));
+  }
+
   /** `opened`: to be called when the accepted shards are open. */
   private async accept(
     shards: readonly number[],
     attempt: number,
   ): Promise<{ accepted: ReadonlyMap<number, Accepted>; opened: () => void }> {
-    const { redis, name, pool, log } = this.options;
+    const { redis, pool, log } = this.options;
     const { gate } = this;
     const startedMs = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
@@ -272,7 +290,6 @@ export class RedisGuard {
     let toldMs = startedMs;
     const accepted = await accept({
       redis,
-      ...(name !== undefined && { name }),
       pool,
       shards,
       ending: this.ending.signal,
@@ -341,6 +358,8 @@ export class RedisGuard {
     if (stored === null) return null;
     const { cursors } = stored;
     const processes = new Set(shards.map((shard) => redisProcessIdOf(cursors[shard]!.storageEpoch)));
+    // The nodes of a cluster agree who serves a shard. It is inspected again here, or followed elsewhere.
+    if (isOfCluster(this.options.redis)) return cursors;
     for (const other of processes) if (other !== '' && other !== redisProcessId) throw new RedisIsSuperseded();
     return cursors;
   }
@@ -376,15 +395,18 @@ export class RedisGuard {
   private async failed(error: unknown, inspection?: { shards: readonly number[]; attempt: number }): Promise<void> {
     if (this.ending.signal.aborted) return;
     const { gate } = this;
-    this.logFailure(error);
+    // The cluster moved a shard, or has another master. The next look finds it where it is.
+    const isMoved =
+      isOfCluster(this.options.redis) &&
+      (error instanceof RedisNotReady || error instanceof RedisIsReplica || isElsewhere(error as Error));
+    if (!isMoved) this.logFailure(error);
     const retryAtMs = performance.now() + CHECK_MS;
     if (error instanceof RedisIsReplica || error instanceof RedisIsSuperseded) return this.leave();
-    if (error instanceof ForeignRedis || error instanceof WrongLayout) this.refused = error;
-    if (error instanceof WrongLayout) gate.dispatch({ type: 'misconfigured' });
+    if (error instanceof ForeignRedis) this.refused = error;
     if (error instanceof PostgresIsOlder) {
       // What the other shards took meanwhile would be lost as well.
       gate.dispatch({ type: 'contradicted', retryAtMs });
-      this.options.others?.noteOlder(this.name, true);
+      this.options.older?.add(this);
     }
     if (inspection === undefined) return;
     const reason: ClosedReason | null =
@@ -398,14 +420,9 @@ export class RedisGuard {
   }
 
   private logFailure(error: unknown): void {
-    const isNamed = [
-      ForeignRedis,
-      WrongLayout,
-      PostgresIsOlder,
-      OtherVersionRuns,
-      RedisIsReplica,
-      RedisIsSuperseded,
-    ].some((kind) => error instanceof kind);
+    const isNamed = [ForeignRedis, PostgresIsOlder, OtherVersionRuns, RedisIsReplica, RedisIsSuperseded].some(
+      (kind) => error instanceof kind,
+    );
     const message = isNamed ? (error as Error).message : 'Redis could not be checked; trying again';
     this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
   }
@@ -429,17 +446,17 @@ export class RedisGuard {
     );
   }
 
-  /** The server is not the master: connects again, to where the name or the Sentinels lead by then. */
+  /** The server is not the master: connects again, to where the name or the Sentinels lead by then, or follows the cluster. */
   private async leave(): Promise<void> {
     this.gate.dispatch({ type: 'redirected' });
+    await followCluster(this.options.redis);
     await this.pause(ELSEWHERE_MS);
     if (!this.ending.signal.aborted) connectAgain(this.options.redis);
   }
 
   /** The fields that name the server in the log. */
   private get where(): { redis?: string } {
-    const { others = null } = this.options;
-    return others === null || others.isOne ? {} : { redis: this.name };
+    return isOfCluster(this.options.redis) ? { redis: this.name } : {};
   }
 
   private async pause(ms: number): Promise<void> {

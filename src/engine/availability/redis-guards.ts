@@ -1,13 +1,12 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { numberRanges } from '../../number-ranges.ts';
 import { usedShards } from '../../postgres/shards/used-shards.ts';
-import { connectionOf, endpointsOf, onPlaced } from '../../redis/endpoints.ts';
+import { connectionOf, onPlaced, onServer } from '../../redis/endpoints.ts';
 import { gateOf, type Gate } from '../../redis/gate.ts';
-import { SHARD_NUMBERS } from '../../redis/keys.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
 import { SharedRuns } from '../../shared-runs.ts';
-import { IndependentServers, unnamedRedisTexts } from './independent-servers.ts';
 import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 
 /** A server as one process finds it. */
@@ -16,39 +15,56 @@ export interface ServerFound {
   name: string;
   /** How many of its shards the process does not serve. */
   closedShards: number;
+  /** How many of them because the cluster moves their keys to another node, one by one. */
+  keyByKey: number;
   rebuilds: number;
   acknowledgement: ReplicaAcknowledgement | null;
 }
 
-/** The guards of all servers that a connection leads to. Each server's shards open and close by themselves. */
+/**
+ * The guards of all servers that a connection leads to: of one Redis, or of the masters of a cluster, also of one that is added
+ * later. A shard that the cluster moves goes from the gate of one to that of another, closed, and is inspected there. Each server's
+ * shards open and close by themselves.
+ */
 export class RedisGuards {
   private readonly redis: Redis;
   private readonly pool: Pool;
-  private readonly guards: readonly RedisGuard[];
-  private readonly gates: readonly Gate[];
-  private byShard: readonly Gate[] = [];
+  private guards: readonly RedisGuard[] = [];
+  private readonly listeners = new Set<() => void>();
+  private readonly stopFollowing: () => void;
+  private isStarted = false;
   /** One after another: of two that ran at once the older one might end last. */
   private readonly looks = new SharedRuns(() => this.lookForTenants(), { everyMs: 0 });
 
-  constructor(options: Omit<RedisGuardOptions, 'name' | 'shards' | 'inUse' | 'others'>) {
+  constructor(options: Omit<RedisGuardOptions, 'name' | 'shards' | 'inUse' | 'older'>) {
     const { redis, pool } = options;
     this.redis = redis;
     this.pool = pool;
-    const others = new IndependentServers({ redis, pool });
-    this.guards = endpointsOf(redis).map(
-      (endpoint) => new RedisGuard({ ...options, ...endpoint, inUse: () => shardsInUse(redis), others }),
+    const older = new Set<RedisGuard>();
+    const stopServers = onServer(redis, (endpoint, gone) => {
+      const guard = new RedisGuard({ ...options, ...endpoint, inUse: () => shardsInUse(redis), older });
+      this.guards = [...this.guards, guard];
+      for (const listener of this.listeners) guard.gate.listen(listener);
+      if (this.isStarted) void guard.start(0);
+      gone.addEventListener('abort', () => {
+        this.guards = this.guards.filter((each) => each !== guard);
+        older.delete(guard);
+        void guard.close();
+      });
+    });
+    const stopPlaces = onPlaced(redis, (shard, from, to) =>
+      gateOf(to.redis)!.take(shard, gateOf(from.redis)!.release(shard)),
     );
-    this.gates = this.guards.map(({ gate }) => gate);
-    const place = (): void => {
-      this.byShard = SHARD_NUMBERS.map((shard) => gateOf(connectionOf(redis, shard))!);
+    this.stopFollowing = () => {
+      stopServers();
+      stopPlaces();
     };
-    place();
-    onPlaced(redis, place);
   }
 
   /** Begins; see `RedisGuard.start`. */
   async start(): Promise<void> {
     await this.tenantsChanged();
+    this.isStarted = true;
     await Promise.all(this.guards.map((guard) => guard.start()));
   }
 
@@ -62,12 +78,13 @@ export class RedisGuards {
 
   /** Ends, and with it a rebuild in this process. */
   async close(): Promise<void> {
+    this.stopFollowing();
     await Promise.all(this.guards.map((guard) => guard.close()));
   }
 
   /** Whether a shard is open: known to hold what Postgres does. */
   isOpen(shard: number): boolean {
-    return this.byShard[shard]!.isOpen(shard);
+    return this.gateOf(shard).isOpen(shard);
   }
 
   /** Whether all shards are open. */
@@ -80,16 +97,24 @@ export class RedisGuards {
     return this.gates.every((gate) => gate.acknowledgement?.isAway !== true);
   }
 
-  /** A sentence for each Redis that holds shards and that REDIS_URL does not name here. */
-  get unnamed(): string[] {
-    return [...unnamedRedisTexts(new Map(this.guards.flatMap(({ elsewhere }) => [...elsewhere]))).values()];
+  /** What keeps shards closed until an operator ends it, a sentence each. */
+  get notices(): string[] {
+    return this.guards.flatMap(({ name, keyByKey }) =>
+      keyByKey.length === 0
+        ? []
+        : [
+            `The cluster is moving the keys of shards ${numberRanges(keyByKey)} away from ${name} one by one: their tenants are ` +
+              'answered 503 until that has ended. Finish it, and use atomic slot migration (CLUSTER MIGRATESLOTS) next time.',
+          ],
+    );
   }
 
   /** Each server as this process finds it. */
   get found(): ServerFound[] {
-    return this.guards.map(({ name, gate, rebuilds }) => ({
+    return this.guards.map(({ name, gate, rebuilds, keyByKey }) => ({
       name,
       closedShards: gate.closedShards.length,
+      keyByKey: keyByKey.length,
       rebuilds,
       acknowledgement: gate.acknowledgement,
     }));
@@ -97,17 +122,17 @@ export class RedisGuards {
 
   /** See `Gate.storageEpochOf`. */
   storageEpochOf(shard: number): string | null {
-    return this.byShard[shard]!.storageEpochOf(shard);
+    return this.gateOf(shard).storageEpochOf(shard);
   }
 
   /** See `Gate.contradicted`. */
   contradicted(shard: number): void {
-    this.byShard[shard]!.contradicted(shard);
+    this.gateOf(shard).contradicted(shard);
   }
 
   /** Waits until a replica has what was written to a shard; null if none has to. */
   acknowledgementOf(shard: number): ReplicaAcknowledgement | null {
-    return this.byShard[shard]!.acknowledgement;
+    return this.gateOf(shard).acknowledgement;
   }
 
   /** Aborted when a shard closes. */
@@ -117,7 +142,16 @@ export class RedisGuards {
 
   /** Called whenever shards open or close. */
   listen(listener: () => void): void {
+    this.listeners.add(listener);
     for (const gate of this.gates) gate.listen(listener);
+  }
+
+  private get gates(): Gate[] {
+    return this.guards.map(({ gate }) => gate);
+  }
+
+  private gateOf(shard: number): Gate {
+    return gateOf(connectionOf(this.redis, shard))!;
   }
 
   private async lookForTenants(): Promise<void> {

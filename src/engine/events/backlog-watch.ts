@@ -65,6 +65,7 @@ export class BacklogWatch {
       redis: server.redis,
       shards: used.filter((shard) => server.shards.includes(shard)),
     }));
+    for (const measures of [this.entries, this.bytes]) measures.keep(servers.map((server) => server.redis));
     await Promise.all(servers.map((server) => this.entries.measure(server, wholeBacklog)));
     this.tooMany = this.entries.sum >= backlogLimit;
     if (performance.now() - this.bytesMeasuredMs < BYTES_INTERVAL_MS) return;
@@ -91,6 +92,11 @@ class Measures {
 
   get sum(): number {
     return [...this.last.values()].reduce((sum, measure) => sum + measure, 0);
+  }
+
+  /** Forgets the measures of all other servers. */
+  keep(servers: readonly Redis[]): void {
+    for (const redis of this.last.keys()) if (!servers.includes(redis)) this.last.delete(redis);
   }
 
   async measure(

@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { NotificationType } from '../../domain/notification.ts';
 import {
   gapAfter,
@@ -43,7 +44,7 @@ export class ShardTail {
   readonly feeds = new Map<number, TenantFeed>();
   private readonly sources: FeedSources;
   private readonly onGap: (listener: LiveListener, why: string) => void;
-  private readonly isOpenElsewhere: () => Promise<boolean>;
+  private readonly connect: () => Promise<Redis>;
   private at: TailPosition;
   /** Whose data it reads. */
   readonly mark: string;
@@ -56,7 +57,7 @@ export class ShardTail {
 
   /**
    * Begins where `begin` says. `offsetMs`: Redis's clock less `performance.now()`. `onGap`: what follows cannot be read; the listener
-   * has been let go of. `isOpenElsewhere`: whether the shard was moved, and can be read where it is now.
+   * has been let go of. `connect`: a connection to the server that holds the shard now.
    */
   constructor(
     shard: number,
@@ -66,7 +67,7 @@ export class ShardTail {
       offsetMs: number;
       mark: string;
       onGap: (listener: LiveListener, why: string) => void;
-      isOpenElsewhere: () => Promise<boolean>;
+      connect: () => Promise<Redis>;
     },
   ) {
     this.shard = shard;
@@ -74,7 +75,7 @@ export class ShardTail {
     this.at = begin.at;
     this.mark = begin.mark;
     this.onGap = begin.onGap;
-    this.isOpenElsewhere = begin.isOpenElsewhere;
+    this.connect = begin.connect;
     this.offsetMs = begin.offsetMs;
     this.reading = rounds(() => this.round());
   }
@@ -121,15 +122,14 @@ export class ShardTail {
 
   /** Reads and reports what there is. True: there is more. */
   private async read(): Promise<boolean> {
+    const redis = await this.connect();
+    if (redis !== this.sources.redis) await this.moveTo(redis);
     const askedMs = performance.now();
     if (askedMs - this.listenedMs >= LISTEN_MS) await this.listenAgain();
     const found = await readLive(this.sources.redis, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
     if (this.stopped) return false;
-    // Nothing is known of a shard that is being rebuilt, or moved.
-    if (found.mark === null) {
-      if (await this.isOpenElsewhere()) this.letGo([...this.feeds.values()], REBUILT);
-      return false;
-    }
+    // Nothing is known of a shard that is being rebuilt.
+    if (found.mark === null) return false;
     if (found.mark !== this.mark || isBefore(this.at, found.floor)) {
       this.letGo([...this.feeds.values()], found.mark === this.mark ? NOT_KEPT : REBUILT);
       return false;
@@ -164,6 +164,12 @@ export class ShardTail {
       // The persister sets such an entry aside: it is reported by nobody.
       this.sources.onProblem(error);
     }
+  }
+
+  /** Goes on where the cluster serves the shard now, which has its streams and marks. */
+  private async moveTo(redis: Redis): Promise<void> {
+    this.sources.redis = redis;
+    await this.listenAgain();
   }
 
   private async listenAgain(): Promise<void> {

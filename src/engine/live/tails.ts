@@ -131,6 +131,7 @@ export class Tails {
     this.stopListening = null;
   }
 
+  /** A connection to the server that holds a shard now. */
   private connect(shard: number): Promise<Redis> {
     const server = connectionOf(this.options.redis, shard);
     let connecting = this.connecting.get(server);
@@ -144,16 +145,15 @@ export class Tails {
     return connecting;
   }
 
-  /** Whether a shard that was read over a connection was moved to another server, and is whole there. */
-  private async isOpenElsewhere(shard: number, readOver: Redis): Promise<boolean> {
-    const server = connectionOf(this.options.redis, shard);
-    if ((await this.connecting.get(server)) === readOver) return false;
-    return (await server.get(markKey(shard))) !== null;
-  }
-
   private async opened(server: Redis): Promise<Redis> {
     const redis = server.duplicate();
     this.connections.add(redis);
+    // The cluster has dropped the server.
+    server.once('end', () => {
+      this.connecting.delete(server);
+      this.connections.delete(redis);
+      redis.disconnect();
+    });
     // What is wrong with Redis shows with the next read.
     redis.on('error', () => undefined);
     try {
@@ -233,8 +233,8 @@ export class Tails {
         if (tail === undefined) {
           // The newest position that Redis named, never one that a client did: all streams of the shard go on from there.
           const at = { ...last, asOfMs: nowMs };
-          const isOpenElsewhere = (): Promise<boolean> => this.isOpenElsewhere(shard, redis);
-          tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, isOpenElsewhere });
+          const connect = (): Promise<Redis> => this.connect(shard);
+          tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, connect });
           this.add(tail);
         }
         tail.feed(tenantNo).join(listener, { readUpTo, boards, moves });

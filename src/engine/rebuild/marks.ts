@@ -15,7 +15,3 @@ export const ownVersion = (): RunningVersion => ({ version: version(), form: FOR
 
 /** The mark of a shard that is complete, see `markKey`. */
 export const markOf = (installation: string, epoch: number): string => `${installation}:${epoch}:${FORM}`;
-
-/** Whether a mark is of an epoch, whichever form the shard has. */
-export const isOfEpoch = (mark: string | null, installation: string, epoch: number): boolean =>
-  mark?.split(':').slice(0, 2).join(':') === `${installation}:${epoch}`;

@@ -13,7 +13,6 @@ import {
   type StoredCursor,
 } from '../../postgres/rebuild/storage-epochs.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
-import { noteMoving, placedElsewhere, readPlacement } from '../../postgres/shards/placement.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beliefOf, RedisNotReady } from '../../redis/gate.ts';
@@ -50,8 +49,6 @@ export interface RebuildProgress {
 
 export interface RebuildOptions {
   redis: Redis;
-  /** The server's name in Postgres; without it nobody asks whether the shards are placed on it. */
-  name?: string;
   pool: Pool;
   /** All by default. */
   shards?: readonly number[];
@@ -69,11 +66,10 @@ export interface RebuildOptions {
  * Makes some shards of Redis hold what Postgres does. First their marks are removed, so that all processes answer 503 to their
  * tenants; then what their outboxes hold beyond the cursors is stored; the marks return last. If the process ends in between, the
  * shards stay without marks and the next rebuild starts over. The other shards are served meanwhile. If two rebuilds run, the one
- * that began first can write no longer. Throws RebuildOvertaken then, if the Redis process changes, and if a shard was moved to
- * another server.
+ * that began first can write no longer. Throws RebuildOvertaken then, and if the Redis process changes.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
-  const { redis, name, pool, shards = SHARD_NUMBERS } = options;
+  const { redis, pool, shards = SHARD_NUMBERS } = options;
   const { onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
   const report = async (progress: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
@@ -84,7 +80,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   redis.on('close', disconnected);
   try {
     const redisProcessId = await readRedisProcessId(redis);
-    const { epoch, mark, wasOpen } = await closeShards({ redis, name, pool, shards });
+    const { epoch, mark, wasOpen } = await closeShards({ redis, pool, shards });
     if (wasOpen) await sleep(NOTICED_MS);
 
     const rebuildingEpoch = rebuildingEpochOf(epoch);
@@ -122,10 +118,10 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
 }
 
 /** By then every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
-export const NOTICED_MS = 2 * LOOK_MS;
+const NOTICED_MS = 2 * LOOK_MS;
 
 /** A new epoch of shards that are closed. */
-export interface ClosedShards {
+interface ClosedShards {
   epoch: number;
   /** The mark that they will get. */
   mark: string;
@@ -135,31 +131,21 @@ export interface ClosedShards {
 
 /**
  * Closes some shards for all processes and begins an epoch of them: no process writes to them any more, and nobody stores their
- * outboxes except under the rebuild's storage epoch. Throws RebuildOvertaken if a shard is no longer on this server,
- * OtherVersionRuns while processes run that could not read the new keys. `movingTo`: the server that they are being moved to.
+ * outboxes except under the rebuild's storage epoch. Throws OtherVersionRuns while processes run that could not read the new keys.
  */
-export async function closeShards({
+async function closeShards({
   redis,
-  name = '',
   pool,
   shards,
-  movingTo = null,
 }: {
   redis: Redis;
-  name: string | undefined;
   pool: Pool;
   shards: readonly number[];
-  movingTo?: string | null;
 }): Promise<ClosedShards> {
   const { installation, epoch } = await transaction(pool, async (client) => {
     const { installation } = await readCursors(client);
     await refuseOtherVersions(client, ownVersion());
     await lockCursors(client, shards);
-    // After the lock, under which shards are moved.
-    const moved = name === '' ? [] : placedElsewhere(await readPlacement(client), { shards, name });
-    if (moved.length > 0)
-      throw new RebuildOvertaken(moved.map(({ shard, endpoint }) => `Shard ${shard} is on "${endpoint}".`).join(' '));
-    await noteMoving(client, shards, movingTo);
     const epoch = await nextEpoch(client);
     await setStorageEpochs(client, shards, { storageEpoch: rebuildingEpochOf(epoch) });
     return { installation, epoch };
@@ -185,7 +171,7 @@ interface ClosedOutbox {
  * Stores everything that the outboxes of some closed shards hold beyond their cursors. Throws RebuildOvertaken if another rebuild
  * gave a shard another storage epoch.
  */
-export async function storeOutboxes({
+async function storeOutboxes({
   redis,
   pool,
   shards,
@@ -233,7 +219,7 @@ async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutb
  * Removes from a shard's outbox what Postgres holds, and has it continue after the cursor. Likewise the queued batches: a Redis
  * that went back to an earlier moment holds batches that were processed since.
  */
-export async function startOutbox(
+async function startOutbox(
   redis: Redis,
   {
     shard,
@@ -272,21 +258,12 @@ const keptByRebuild = (shard: number): string[] => [
   keptEntriesKey(shard),
 ];
 
-/**
- * Removes the keys of some shards, each by its shard's loader, except those that a rebuild keeps. `everything`: those too, except
- * the key that the loaders compare. One pass over the keys.
- */
-export async function wipe(
+/** Removes the keys of some shards, each by its shard's loader, except those that a rebuild keeps. One pass over the keys. */
+async function wipe(
   redis: Redis,
-  {
-    loaders,
-    everything = false,
-    onRemoved,
-  }: { loaders: Loaders; everything?: boolean; onRemoved: (keys: number) => Promise<void> },
+  { loaders, onRemoved }: { loaders: Loaders; onRemoved: (keys: number) => Promise<void> },
 ): Promise<void> {
-  const kept = new Set(
-    [...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...(everything ? [] : keptByRebuild(shard))]),
-  );
+  const kept = new Set([...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...keptByRebuild(shard)]));
   const [only] = loaders.keys();
   const pattern = loaders.size === 1 ? shardPattern(only!) : ALL_SHARDS_PATTERN;
   let removed = 0;

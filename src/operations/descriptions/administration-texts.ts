@@ -54,18 +54,12 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   server: '`redis`, or how another server of its kind calls itself.',
   sharedBuffersBytes: 'Memory that Postgres keeps pages in.',
   shards: 'The outboxes, by number; null: Redis does not answer.',
-  redisServers: 'Every Redis that REDIS_URL names or that holds shards; null: Postgres does not answer.',
-  'redisServers.named':
-    'Whether REDIS_URL names it in the process that answers; if not, its tenants are answered 503 there.',
-  'redisServers.state': 'What it says of itself; null: it does not answer, or REDIS_URL does not name it.',
-  'redisServers.shards': 'How many shards are placed on it.',
-  shutShards: 'How many of them the process that answers does not serve now: they are rebuilt, moved or away.',
+  redisServers: 'The Redis, or each master of the cluster that holds shards; null: Postgres does not answer.',
+  'redisServers.state': 'What it says of itself; null: it does not answer.',
+  'redisServers.shards': 'How many shards it holds.',
+  shutShards:
+    'How many of them the process that answers does not serve now: they are inspected, rebuilt, moved or away.',
   'redisServers.tenants': 'How many tenants are on them, archived ones included.',
-  shardMoves: 'Shards on their way from one Redis to another; null: Postgres does not answer.',
-  'shardMoves.from': 'Name of the Redis that it leaves.',
-  'shardMoves.to': 'Name of the Redis that it goes to.',
-  'shardMoves.stage':
-    '`moving`: its tenants are answered 503 until it is on the other; `clearing`: it is there, and its keys are being removed from the former, or an interrupted move left them.',
   emailsDue: 'For what the last e-mail of each kind was due.',
   experimentation: 'Settings of the control group.',
   font: 'Typeface of the brand.',

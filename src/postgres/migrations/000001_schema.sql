@@ -954,18 +954,6 @@ CREATE TABLE outbox_cursors (
   set_aside bigint NOT NULL DEFAULT 0
 );
 
--- The Redis of each shard: the name of an entry of REDIS_URL. Filled at the first start and followed from then on.
-CREATE TABLE shards (
-  shard integer PRIMARY KEY,
-  endpoint text NOT NULL,
-  -- where the shard is being moved to (`laurel shards move`)
-  moving_to text,
-  -- where keys of it remain to be deleted
-  left_on text,
-  -- it was moved at some time, so that `endpoint` is more than the address that REDIS_URL happened to have
-  chosen boolean NOT NULL DEFAULT false
-);
-
 -- Outbox entries that could not be stored, or only in part: kept whole, as evidence and for a retry.
 CREATE TABLE dead_letters (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from './engine.ts';
-import { emptyRedis } from '../../stack/several-redis.ts';
+import { emptyRedis } from '../../stack/all-servers.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {

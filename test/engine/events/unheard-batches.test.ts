@@ -13,7 +13,7 @@ import { everybodyOf } from '../../redis/everybody-of.ts';
 import { testStack } from '../../stack/stack.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
-import { emptyRedis } from '../../stack/several-redis.ts';
+import { emptyRedis } from '../../stack/all-servers.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {

@@ -18,7 +18,7 @@ import { awaitedKey, oldKeysKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
-import { emptyRedis, keysOf } from '../../stack/several-redis.ts';
+import { emptyRedis, keysOf } from '../../stack/all-servers.ts';
 
 const DAY_MS = 86_400_000;
 const HOT_DAYS = 7;

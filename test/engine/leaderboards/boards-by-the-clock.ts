@@ -9,7 +9,7 @@ import { BoardFilling, type FillOptions } from '../../../src/engine/leaderboards
 import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
-import { keysOf } from '../../stack/several-redis.ts';
+import { keysOf } from '../../stack/all-servers.ts';
 
 type Boards = NonNullable<Configuration['leaderboards']>;
 

@@ -83,7 +83,7 @@ async function begin({
       offsetMs: nowMs - performance.now(),
       mark: (await redis.get(markKey(SHARD)))!,
       onGap,
-      isOpenElsewhere: () => Promise.resolve(false),
+      connect: () => Promise.resolve(redis),
     },
   );
   tail.feed(0).join(listener, { readUpTo: last, boards: last.outbox, moves: [] });

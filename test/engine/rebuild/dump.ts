@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { decodeState } from '../../../src/packed/state.ts';
-import { keysOf } from '../../stack/several-redis.ts';
+import { keysOf } from '../../stack/all-servers.ts';
 
 /** What is not derived from Postgres, or not the same after a rebuild. */
 const LEFT_OUT = /:(outbox|handed|handed-up-to|awaited|sweep|mark|rebuilding|batches|batch-results:.*)$/;

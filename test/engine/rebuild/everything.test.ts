@@ -5,7 +5,7 @@ import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { rebuildByHand } from './by-hand.ts';
-import { emptyRedis } from '../../stack/several-redis.ts';
+import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from './dump.ts';
 
 // What the clock and the jobs leave in Redis, besides events: groups of boards, filled boards, time triggers, freezes, pauses.

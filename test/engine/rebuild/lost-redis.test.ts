@@ -9,7 +9,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { dump } from './dump.ts';
 import { OwnRedis } from './own-redis.ts';
-import { emptyRedis } from '../../stack/several-redis.ts';
+import { emptyRedis } from '../../stack/all-servers.ts';
 
 const log = createLog({ level: 'fatal', name: 'test' });
 

@@ -51,10 +51,16 @@ export class OwnRedis {
   readonly port: number;
   private readonly directory = mkdtempSync(join(DATA_FOLDER, 'laurel-own-redis-'));
   private readonly settings: Readonly<Record<string, string>>;
+  private readonly program: string | undefined;
   private running: ChildProcess | null = null;
 
-  private constructor(port: number, settings: Readonly<Record<string, string>>, secured: Secured | null) {
+  private constructor(
+    port: number,
+    settings: Readonly<Record<string, string>>,
+    { secured, program }: { secured: Secured | null; program: string | undefined },
+  ) {
     this.port = port;
+    this.program = program;
     this.settings = { ...(secured === null ? { port: String(port) } : securedSettings(port, secured)), ...settings };
     this.url =
       secured === null
@@ -62,13 +68,17 @@ export class OwnRedis {
         : `rediss://:${secured.password}@127.0.0.1:${port}?ca=${encodeURIComponent(secured.certificates.authority)}`;
   }
 
-  /** `settings`: beside those of every one. `secured`: it takes connections with TLS and a password only. */
+  /**
+   * `settings`: beside those of every one. `secured`: it takes connections with TLS and a password only. `program`: without it the one of
+   * all tests.
+   */
   static async start(
     settings: Readonly<Record<string, string>> = {},
     secured: Secured | null = null,
+    program?: string,
   ): Promise<OwnRedis> {
     for (let tries = 1; ; tries += 1) {
-      const redis = new OwnRedis(await freePort(), settings, secured);
+      const redis = new OwnRedis(await freePort(), settings, { secured, program });
       try {
         await redis.start();
         return redis;
@@ -89,7 +99,7 @@ export class OwnRedis {
     const named = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
     const args = [...shippedSettings(), ...named];
     for (let tries = 1; this.running === null; tries += 1) {
-      this.running = await startOwnServer(args, this.url);
+      this.running = await startOwnServer(args, this.url, this.program);
       if (this.running !== null) break;
       if (tries === MOST_TRIES) throw new Error(`No Redis starts on port ${this.port}.`);
       await sleep(RETRY_MS);

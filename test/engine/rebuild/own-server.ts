@@ -12,8 +12,12 @@ const LOOK_MS = 10;
  * Starts a Redis or a Sentinel, and resolves with it when it answers at its address; null: it ended before, as one does whose
  * port was taken by somebody else's connection. Whoever else answers there is not taken for it.
  */
-export async function startOwnServer(args: readonly string[], url: string): Promise<ChildProcess | null> {
-  const running = spawn(findRedisProgram()!, args, { stdio: 'ignore' });
+export async function startOwnServer(
+  args: readonly string[],
+  url: string,
+  program = findRedisProgram()!,
+): Promise<ChildProcess | null> {
+  const running = spawn(program, args, { stdio: 'ignore' });
   let hasEnded = false;
   running.once('exit', () => (hasEnded = true));
   while (!hasEnded) {

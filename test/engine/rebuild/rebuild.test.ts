@@ -12,7 +12,7 @@ import { STUDY_APP } from '../../study-app.ts';
 import { backUp } from './back-up.ts';
 import { untilTaken } from './by-hand.ts';
 import { dump } from './dump.ts';
-import { emptyRedis, serverOf } from '../../stack/several-redis.ts';
+import { emptyRedis, serverOf } from '../../stack/all-servers.ts';
 
 const HURRY = AbortSignal.abort();
 

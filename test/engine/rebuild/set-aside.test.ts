@@ -10,7 +10,7 @@ import { countersKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { untilTaken } from './by-hand.ts';
-import { emptyRedis } from '../../stack/several-redis.ts';
+import { emptyRedis } from '../../stack/all-servers.ts';
 
 // What could not be stored, or cannot be read, keeps nothing else from being rebuilt and compared.
 let laurel: TestLaurel;

@@ -10,7 +10,7 @@ let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 
 beforeAll(async () => {
-  laurel = await startLaurel({ servers: 3, configuration: STUDY_APP, workers: true });
+  laurel = await startLaurel({ cluster: true, configuration: STUDY_APP, workers: true });
   redis = await laurel.connect();
   await redisReady(redis);
   for (let n = 0; n < 30; n += 1) await event(n);

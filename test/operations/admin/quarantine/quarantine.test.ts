@@ -3,7 +3,7 @@ import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { untilPersisted } from '../../../../src/engine/persisted/until-persisted.ts';
 import { quarantineKey } from '../../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
-import { emptyRedis } from '../../../stack/several-redis.ts';
+import { emptyRedis } from '../../../stack/all-servers.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 let laurel: TestLaurel;

@@ -3,7 +3,7 @@ import { FixedClock } from '../../../../src/clock.ts';
 import { USER_TABLES } from '../../../../src/postgres/users/user-tables.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
-import { keysOf } from '../../../stack/several-redis.ts';
+import { keysOf } from '../../../stack/all-servers.ts';
 import { says } from '../../issue.ts';
 
 const DAY_MS = 86_400_000;

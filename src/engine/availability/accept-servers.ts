@@ -1,102 +1,64 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { addressOptions } from '../redis-address.ts';
-import { parseRedisEntries } from '../redis-entries.ts';
-import { StartError } from '../start-error.ts';
+import { addressOptions, parseRedisUrls } from '../../redis-address.ts';
+import { connectRedis, redisReady } from '../../redis/client.ts';
+import { endpointsOf } from '../../redis/endpoints.ts';
+import { StartError } from '../../start-error.ts';
 
 const REDIS_AT_LEAST = [7, 0] as const;
 const POSTGRES_AT_LEAST = 15;
 /** How long a server that does not answer yet is waited for: one started at the same time may need it. */
 const WAIT_MS = 15_000;
-
-/** The same of a Redis beside others that answer: Laurel starts without it. How often it is tried again then. */
-const WAIT_BESIDE_OTHERS_MS = 5_000;
-const AGAIN_MS = 5_000;
-
-/** Callbacks for one of several Redis that is away at the start. */
-export interface OnAway {
-  /** It does not answer; Laurel starts without it. */
-  onAway: (name: string) => void;
-  /** It answers by now, and cannot be used. */
-  onRefused: (name: string, error: StartError) => void;
-  /** Aborted: it is not tried any more. */
-  ending: AbortSignal;
-}
-
-/** A server does not answer, and may later. */
-class ServerAway extends StartError {}
+/** The same of one master beside others. */
+const MASTER_MS = 2_000;
 
 /**
  * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0, one
- * that may evict keys, a replica, a node of a cluster, a Postgres older than 15 or behind a pooler that lends connections for one
- * transaction, either of them away. One of the two may be left out. Of several Redis only one has to answer if `away` is given.
+ * that may evict keys, a replica outside a cluster, a Postgres older than 15 or behind a pooler that lends connections for one
+ * transaction, either of them away. Of the nodes of a cluster, one has to answer. One of the two URLs may be left out.
  */
-export async function acceptServers(
-  { redisUrl, databaseUrl }: { redisUrl?: string; databaseUrl?: string },
-  away?: OnAway,
-): Promise<void> {
-  if (databaseUrl !== undefined && redisUrl === undefined) return acceptPostgres(databaseUrl);
-  const entries = parseRedisEntries(redisUrl ?? '');
-  if (typeof entries === 'string') throw new StartError(`REDIS_URL ${entries}`);
-  const redises = entries.map(({ name, url }) => ({ name, url, accepted: acceptRedis(url) }));
-  const accepted = away === undefined ? Promise.all(redises.map((each) => each.accepted)) : acceptSome(redises, away);
-  await Promise.all([accepted, databaseUrl === undefined ? null : acceptPostgres(databaseUrl)]);
+export async function acceptServers({
+  redisUrl,
+  databaseUrl,
+}: {
+  redisUrl?: string;
+  databaseUrl?: string;
+}): Promise<void> {
+  await Promise.all([
+    redisUrl === undefined ? null : acceptRedis(redisUrl),
+    databaseUrl === undefined ? null : acceptPostgres(databaseUrl),
+  ]);
 }
 
-interface Accepting {
-  name: string;
-  url: string;
-  accepted: Promise<void>;
-}
-
-/** Resolves when all Redis are accepted, or one is and the others do not answer soon. */
-async function acceptSome(redises: readonly Accepting[], away: OnAway): Promise<void> {
-  const waited = new AbortController();
-  const acceptedWithin = (ms: number): Promise<boolean[]> => {
-    const late = sleep(ms, false, { signal: waited.signal }).catch(() => false);
-    return Promise.all(redises.map(({ accepted }) => Promise.race([accepted.then(() => true).catch(orAway), late])));
-  };
+/** Accepts the first server that answers, and if it is a node of a cluster, all masters that answer. */
+async function acceptRedis(redisUrl: string): Promise<void> {
+  const addresses = parseRedisUrls(redisUrl);
+  if (typeof addresses === 'string') throw new StartError(`REDIS_URL ${addresses}`);
+  const urls = addresses.map(({ url }) => url);
+  const infos = urls.map((url) => infoOf(url));
+  const info = await Promise.any(infos).catch(() => infos[0]!);
+  refuseRedis(info);
+  if (urls.length === 1 && !/^cluster_enabled:1/m.test(info)) return;
+  const redis = await connectRedis(redisUrl);
+  redis.on('error', () => undefined);
   try {
-    let isAccepted = await acceptedWithin(WAIT_BESIDE_OTHERS_MS);
-    if (!isAccepted.includes(true)) {
-      // With none nothing can be done: the first that comes up suffices.
-      await Promise.any(redises.map(({ accepted }) => accepted)).catch(() => redises[0]!.accepted);
-      isAccepted = await acceptedWithin(0);
-    }
-    for (const [index, redis] of redises.entries()) {
-      if (isAccepted[index]) continue;
-      away.onAway(redis.name);
-      void acceptLater(redis, away);
-    }
+    await Promise.all(
+      endpointsOf(redis).map(async ({ redis: master }) => {
+        master.on('error', () => undefined);
+        const found = await redisReady(master, MASTER_MS).then(
+          () => master.info(),
+          () => null,
+        );
+        if (found !== null) refuseRedis(found);
+      }),
+    );
   } finally {
-    waited.abort();
+    redis.disconnect();
   }
 }
 
-async function acceptLater({ name, url, accepted }: Accepting, { onRefused, ending }: OnAway): Promise<void> {
-  try {
-    let isAccepted = await accepted.then(() => true).catch(orAway);
-    while (!isAccepted && !ending.aborted) {
-      await sleep(AGAIN_MS, undefined, { signal: ending }).catch(() => undefined);
-      if (!ending.aborted)
-        isAccepted = await acceptRedis(url)
-          .then(() => true)
-          .catch(orAway);
-    }
-  } catch (error) {
-    onRefused(name, error as StartError);
-  }
-}
-
-/** False for a server that is away; anything else is thrown on. */
-function orAway(error: unknown): false {
-  if (error instanceof ServerAway) return false;
-  throw error;
-}
-
-async function acceptRedis(url: string): Promise<void> {
-  const info = await untilAnswered('Redis', 'REDIS_URL', async () => {
+function infoOf(url: string): Promise<string> {
+  return untilAnswered('Redis', 'REDIS_URL', async () => {
     const redis = new Redis({
       ...addressOptions(url),
       lazyConnect: true,
@@ -116,7 +78,6 @@ async function acceptRedis(url: string): Promise<void> {
       redis.disconnect();
     }
   });
-  refuseRedis(info);
 }
 
 /** Throws a `StartError` if the Redis with this INFO cannot be used. */
@@ -128,16 +89,11 @@ export function refuseRedis(info: string): void {
   if (major < needMajor || (major === needMajor && minor < needMinor)) {
     throw new StartError(`Laurel needs Redis ${needMajor}.${needMinor} or newer; the one it was given is ${version}.`);
   }
-  if (field('role') === 'slave') {
+  // A node of a cluster names its master itself.
+  if (field('role') === 'slave' && field('cluster_enabled') !== '1') {
     throw new StartError(
       `The Redis at REDIS_URL is a replica (of ${field('master_host')}:${field('master_port')}), which takes no writes: ` +
         'name its master, or its Sentinels (redis+sentinel://host:port/name), which know it after a failover too.',
-    );
-  }
-  if (field('cluster_enabled') === '1') {
-    throw new StartError(
-      'The Redis at REDIS_URL is a node of a cluster; Laurel places its shards itself: name a master, with replicas or without, ' +
-        'or several that know nothing of each other, with commas between them.',
     );
   }
   const policy = field('maxmemory_policy') ?? 'noeviction';
@@ -210,7 +166,7 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
       const problem = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error);
       const text = `${name} does not answer (${problem}); is ${variable} right and the server running?`;
       if (!mayPass(error)) throw new StartError(text);
-      if (Date.now() > deadline) throw new ServerAway(text);
+      if (Date.now() > deadline) throw new StartError(text);
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
   }

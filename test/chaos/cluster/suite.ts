@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { connectRedis } from '../../../src/engine/shards/connect-redis.ts';
-import { redisReady } from '../../../src/redis/client.ts';
-import { endpointsOf } from '../../../src/redis/endpoints.ts';
+import { connectRedis, redisReady } from '../../../src/redis/client.ts';
+import { endpointsOf, onServer } from '../../../src/redis/endpoints.ts';
 import { isRedisOutage } from '../../../src/redis/outage.ts';
 import { drained, type Findings } from '../audit.ts';
 import type { Ledger } from '../ledger.ts';
@@ -13,14 +12,14 @@ import { ChaosStack } from '../stack.ts';
 import { Bag } from '../suite.ts';
 import { GROUP_FAULTS } from './faults.ts';
 import { firstAfter, longestGapMs } from './gaps.ts';
-import type { Arrangement, RedisGroup } from './redis-groups.ts';
-import { auditTenants, makeTenants, type ChaosTenant } from './tenants.ts';
+import type { Arrangement, RedisGroup } from './redis-cluster.ts';
+import { auditTenants, groupOf, makeTenants, type ChaosTenant } from './tenants.ts';
 
 export interface GroupChaosOptions {
   arrangement: Arrangement;
   rounds: number;
   seed: number;
-  /** Of each tenant; there is one tenant on each group. */
+  /** Of each tenant; there is one tenant on each master at first. */
   clients?: number;
   /** Only faults whose names hold this text. */
   only?: string;
@@ -32,6 +31,8 @@ export interface GroupChaosOptions {
 export interface GroupRound {
   fault: string;
   group: string;
+  /** The tenants whose shards the group held. */
+  hit: string[];
   /** The longest time between two acknowledgements to the tenants of the group that was hit, and to the others. */
   hitGapMs: number;
   othersGapMs: number;
@@ -65,8 +66,8 @@ const PATIENCE_MS = 60_000;
 const AUDITS = 3;
 
 /**
- * Runs rounds in which one of several Redis with replicas is hit, with `REDIS_ACKNOWLEDGE=replica`: after each of them every
- * acknowledged event is there once, and tenants of the other Redis have noticed nothing. The first difference of what is stored ends
+ * Runs rounds in which one master of a cluster or its replicas are hit, with `REDIS_ACKNOWLEDGE=replica`: after each of them every
+ * acknowledged event is there once, and tenants of the other masters have noticed nothing. The first difference of what is stored ends
  * them; what others noticed is among the differences at the end.
  */
 export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupChaosResult> {
@@ -88,14 +89,14 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
     const bag = new Bag(names, random);
     for (let no = 1; no <= rounds && findings.differences.length === 0; no++) {
       const fault = bag.next();
-      const group = random.pick(stack.redisGroups.groups);
+      const group = random.pick(await groupsWithTenants(stack, tenants));
       const round = await runRound({ stack, tenants, group, random, fault }).catch(async (error: unknown) => {
         const said = await lastLines(stack);
         throw new Error(`Round ${no}, ${fault}, ${group.name}. What Laurel said last:\n${said}`, { cause: error });
       });
       done.push(round);
       findings = await auditNow({ stack, sql, tenants, say });
-      const others = tenants.filter((tenant) => tenant.group !== group.name);
+      const others = tenants.filter((tenant) => !round.hit.includes(tenant.id));
       for (const { id, ledger } of others.filter((tenant) => tenant.ledger.failures.length > 0)) {
         othersFailures += ledger.failures.length;
         const kinds = [...new Set(ledger.failures)].join('; ');
@@ -133,6 +134,13 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
   }
 }
 
+/** Slots move, so that a group may be without tenants for a while. */
+async function groupsWithTenants(stack: ChaosStack, tenants: readonly ChaosTenant[]): Promise<RedisGroup[]> {
+  const { redisCluster } = stack;
+  const groups = await Promise.all(tenants.map(({ no }) => groupOf(redisCluster, no)));
+  return redisCluster.groups.filter((group) => groups.includes(group));
+}
+
 const lastLines = async (stack: ChaosStack): Promise<string> =>
   (await readFile(stack.logFile, 'utf8')).split('\n').slice(-LAST_LINES).join('\n');
 
@@ -149,8 +157,9 @@ async function runRound({
   random: Random;
   fault: string;
 }): Promise<GroupRound> {
-  const groups = stack.redisGroups;
-  const hit = tenants.filter((tenant) => tenant.group === group.name);
+  const cluster = stack.redisCluster;
+  const hit: ChaosTenant[] = [];
+  for (const tenant of tenants) if ((await groupOf(cluster, tenant.no)) === group) hit.push(tenant);
   const ending = new AbortController();
   for (const { ledger } of tenants) {
     ledger.acknowledgements = [];
@@ -163,7 +172,7 @@ async function runRound({
   working.catch(() => undefined);
   await sleep(random.whole(BEFORE_MS.min, BEFORE_MS.max));
   const beganMs = performance.now();
-  await GROUP_FAULTS[fault]!({ groups, group, random });
+  await GROUP_FAULTS[fault]!({ cluster, group, random });
   const overMs = performance.now();
   await eventually(
     `tenants of ${group.name} are served again`,
@@ -179,12 +188,20 @@ async function runRound({
   const [hitGapMs, othersGapMs] = [gapOf(hit), gapOf(tenants.filter((tenant) => !hit.includes(tenant)))];
   const answeredMs = Math.max(0, ...hit.map(({ ledger }) => firstAfter(ledger.acknowledgements, overMs) - overMs));
   // What is broken still is mended under load.
-  if (!ending.signal.aborted) await groups.mend();
+  if (!ending.signal.aborted) await cluster.mend();
   await sleep(random.whole(AFTER_MS.min, AFTER_MS.max));
   ending.abort();
   await working;
   await withRedis(stack, drained);
-  return { fault, group: group.name, hitGapMs, othersGapMs, answeredMs, drainedMs: performance.now() - overMs };
+  return {
+    fault,
+    group: group.name,
+    hit: hit.map(({ id }) => id),
+    hitGapMs,
+    othersGapMs,
+    answeredMs,
+    drainedMs: performance.now() - overMs,
+  };
 }
 
 /** An audit reads; so one whose own connection was cut, by a takeover that came late, is made again. */
@@ -209,22 +226,17 @@ async function auditNow({
   }
 }
 
-/** A connection that leads to each shard where Postgres says that it is. */
 async function withRedis<T>(
-  { redisUrl, databaseUrl }: ChaosStack,
+  { redisUrl }: ChaosStack,
   work: (redis: Awaited<ReturnType<typeof connectRedis>>) => Promise<T>,
 ): Promise<T> {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
-  const redis = await connectRedis(redisUrl, pool);
+  const redis = await connectRedis(redisUrl);
   redis.on('error', () => undefined);
+  onServer(redis, (server) => void server.redis.on('error', () => undefined));
   try {
-    for (const endpoint of endpointsOf(redis)) {
-      endpoint.redis.on('error', () => undefined);
-      await redisReady(endpoint.redis);
-    }
+    for (const endpoint of endpointsOf(redis)) await redisReady(endpoint.redis);
     return await work(redis);
   } finally {
     redis.disconnect();
-    await pool.end();
   }
 }

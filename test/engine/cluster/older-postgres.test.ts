@@ -6,20 +6,20 @@ import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { backUp } from '../rebuild/back-up.ts';
-import { OwnRedis } from '../rebuild/own-redis.ts';
+import { OwnCluster } from '../../stack/own-cluster.ts';
 
 // A Postgres that came back older is older for the tenants of all servers, whichever of them shows it.
 
-/** In the order of their numbers, which begin at 1: the first is on the second server, the second on the first. */
-const TENANTS = ['on second', 'on first'];
+/** In the order of their numbers, which begin at 1. Shards 1 and 2 are on different masters. */
+const TENANTS = ['one', 'two'];
 
-let servers: OwnRedis[];
+let cluster: OwnCluster;
 let laurel: TestLaurel;
 let workers: Workers;
 
 beforeAll(async () => {
-  servers = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
-  laurel = await startLaurel({ redisUrl: servers.map(({ url }, no) => `redis-${no}=${url}`).join(',') });
+  cluster = await OwnCluster.start();
+  laurel = await startLaurel({ redisUrl: cluster.url });
   await addTenants(laurel, TENANTS);
   const { redisUrl, databaseUrl } = laurel;
   // Nothing that Postgres was handed is kept.
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await workers.close();
   await laurel.close();
-  await Promise.all(servers.map((server) => server.close()));
+  await cluster.close();
 });
 
 const event = async (tenantId: string): Promise<number> =>
@@ -39,10 +39,11 @@ const epoch = (): Promise<number> => count('SELECT epoch::int AS n FROM redis_ep
 const readiness = async (): Promise<number> => (await fetch(`${laurel.appUrl}/readyz`)).status;
 
 test('it shuts the tenants of all servers, and a rebuild touches none of them, until the loss is accepted', async () => {
+  expect(await cluster.masterOf(1)).not.toBe(await cluster.masterOf(2));
   for (const tenantId of TENANTS) expect(await event(tenantId)).toBe(201);
   await expect.poll(stored).toBe(2);
   const bringBack = await backUp(laurel.pool);
-  expect(await event('on second')).toBe(201);
+  expect(await event('one')).toBe(201);
   await expect.poll(stored).toBe(3);
   for (const shard of [1, 2]) await expect.poll(() => laurel.redis.xlen(`{s${shard}}:outbox`)).toBe(0);
   await bringBack();
@@ -55,7 +56,7 @@ test('it shuts the tenants of all servers, and a rebuild touches none of them, u
     const by = { redis, pool: laurel.pool };
     await expect(rebuildServers(by)).rejects.toThrow(PostgresIsOlder);
     expect(await epoch()).toBe(before);
-    expect(await event('on first')).toBe(503);
+    expect(await event('two')).toBe(503);
     await rebuildServers({ ...by, acceptLoss: true });
   } finally {
     redis.disconnect();

@@ -7,12 +7,13 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { acceptServers, refusePostgres, refuseRedis } from '../../src/local/accept-servers.ts';
-import { freePort } from '../../src/local/free-port.ts';
-import { warnOfRedisSettings } from '../../src/local/redis-settings.ts';
-import { StartError } from '../../src/start-error.ts';
-import { OwnRedis } from '../engine/rebuild/own-redis.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { acceptServers, refusePostgres, refuseRedis } from '../../../src/engine/availability/accept-servers.ts';
+import { warnOfRedisSettings } from '../../../src/engine/availability/redis-settings.ts';
+import { StartError } from '../../../src/start-error.ts';
+import { freePort } from '../../../src/local/free-port.ts';
+import { OwnCluster } from '../../stack/own-cluster.ts';
+import { OwnRedis } from '../../engine/rebuild/own-redis.ts';
+import { testStack, type TestStack } from '../../stack/stack.ts';
 
 /** Of the Debian package `pgbouncer`; where it is not there, the test that needs it is skipped. */
 const PGBOUNCER = '/usr/sbin/pgbouncer';
@@ -87,12 +88,27 @@ describe('acceptServers', () => {
     }
   });
 
-  test('refuses a node of a cluster', async () => {
-    const node = await OwnRedis.start({ 'cluster-enabled': 'yes' });
+  test('takes a cluster by one of its nodes, also by a replica; refuses one of which a master may evict', async () => {
+    const cluster = await OwnCluster.start({ replicas: 1 });
     try {
-      await expect(acceptServers({ ...stack, redisUrl: node.url })).rejects.toThrow('is a node of a cluster');
+      await expect(acceptServers({ ...stack, redisUrl: cluster.nodes[4]!.url })).resolves.toBeUndefined();
+      await cluster.nodes[2]!.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+      const refused = acceptServers({ ...stack, redisUrl: cluster.nodes[0]!.url });
+      await expect(refused).rejects.toThrow('maxmemory-policy is "allkeys-lru"');
     } finally {
-      await node.close();
+      await cluster.close();
+    }
+  });
+
+  test('refuses a cluster that is down, and several servers that are no cluster', async () => {
+    const node = await OwnRedis.start({ 'cluster-enabled': 'yes', 'cluster-port': String(await freePort()) });
+    const [one, other] = [await OwnRedis.start(), await OwnRedis.start()];
+    try {
+      await expect(acceptServers({ ...stack, redisUrl: node.url })).rejects.toThrow('does not serve requests');
+      const redisUrl = `${one.url},${other.url}`;
+      await expect(acceptServers({ ...stack, redisUrl })).rejects.toThrow('names several servers that are no cluster');
+    } finally {
+      await Promise.all([node, one, other].map((each) => each.close()));
     }
   });
 
@@ -151,10 +167,9 @@ describe('warnOfRedisSettings', () => {
       await OwnRedis.start({ appendfsync: 'everysec', 'repl-diskless-sync-delay': '1' }),
       await OwnRedis.start(),
     ];
-    const url = `east=${redis.url},west=${replica.url}`;
     try {
-      const lines = await said(url);
-      expect(lines).toEqual([expect.objectContaining({ level: 40, redis: 'east' })]);
+      const lines = await said(redis.url);
+      expect(lines).toEqual([expect.objectContaining({ level: 40, redis: `127.0.0.1:${redis.port}` })]);
       expect(lines[0]!.msg).toContain('appendfsync is "everysec", not "always": what was acknowledged in the last');
       expect(lines[0]!.msg).not.toContain('repl-diskless-sync-delay');
       await replica.follow(redis);

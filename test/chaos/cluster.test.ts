@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { inFewFiles } from '../stack/in-few-files.ts';
-import { longestGapMs } from './groups/gaps.ts';
-import { parseArrangement } from './groups/redis-groups.ts';
-import { runGroupChaos } from './groups/suite.ts';
+import { longestGapMs } from './cluster/gaps.ts';
+import { parseArrangement } from './cluster/redis-cluster.ts';
+import { runGroupChaos } from './cluster/suite.ts';
 
-// A short run of `npm run chaos -- --redis 3x2`, which see; it runs the built code.
+// A short run of `npm run chaos -- --cluster 3x1`, which see; it runs the built code.
 
-test('a Redis of several is lost while its replicas are cut off: nothing acknowledged is, and tenants of others do not notice', async () => {
+test('a master of a cluster is lost while its replica is cut off: nothing acknowledged is, and tenants of others do not notice', async () => {
   const lines: string[] = [];
   const seed = Number(process.env['SEED']);
-  const arrangement = { masters: 2, replicas: 2 };
+  const arrangement = { masters: 3, replicas: 1 };
   const main = join(await inFewFiles(), 'src/main.js');
   const only = 'cut the replication, then kill the master';
   const result = await runGroupChaos({ arrangement, rounds: 1, seed, only, main, say: (line) => lines.push(line) });
@@ -29,6 +29,6 @@ test('the longest gap counts from the beginning to the end, and not beyond', () 
 });
 
 test('an arrangement is so many masters with so many replicas', () => {
-  expect(parseArrangement('3x2')).toEqual({ masters: 3, replicas: 2 });
-  expect(() => parseArrangement('3')).toThrow('"3" is no arrangement like 3x2');
+  expect(parseArrangement('3x1')).toEqual({ masters: 3, replicas: 1 });
+  expect(() => parseArrangement('3')).toThrow('"3" is no arrangement like 3x1');
 });

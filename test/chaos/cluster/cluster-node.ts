@@ -3,33 +3,46 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-port.ts';
 import { startGuarded, type GuardedProcess } from '../../../src/local/guarded-process.ts';
-import { findRedisProgram, readRedisSettings } from '../../../src/local/redis-server.ts';
+import { readRedisSettings } from '../../../src/local/redis-server.ts';
 import { serverEnvironment } from '../../../src/local/server-environment.ts';
 import { eventually, signal } from '../processes.ts';
 import { PartitionProxy } from './partition-proxy.ts';
 
-/** A Redis of a group: every answer on disk, known to everybody else by the port of a proxy. It ends with this process at the latest. */
-export class RedisNode {
+/** Shorter than the default of 15 s, so that more is tried. */
+const NODE_TIMEOUT_MS = 1_500;
+
+/** A node of a cluster: every answer on disk, known to everybody else by the port of a proxy. It ends with this process at the latest. */
+export class ClusterNode {
   readonly proxy: PartitionProxy;
-  /** By which Laurel, the Sentinels and the other Redis know it. */
+  /** By which Laurel and the other nodes know it. */
   readonly port: number;
   private readonly ownPort: number;
+  private readonly busPort: number;
+  private readonly program: string;
   private readonly folder: string;
   private server: GuardedProcess | null = null;
 
-  private constructor(parts: { proxy: PartitionProxy; port: number; ownPort: number; folder: string }) {
+  private constructor(parts: {
+    proxy: PartitionProxy;
+    port: number;
+    ownPort: number;
+    busPort: number;
+    folder: string;
+    program: string;
+  }) {
     this.proxy = parts.proxy;
     this.port = parts.port;
     this.ownPort = parts.ownPort;
+    this.busPort = parts.busPort;
+    this.program = parts.program;
     this.folder = parts.folder;
   }
 
-  /** Starts one, of the master that is known by a port, or as a master. */
-  static async start(folder: string, master: number | null): Promise<RedisNode> {
-    const ownPort = await freePort();
+  static async start(folder: string, program: string): Promise<ClusterNode> {
+    const [ownPort, busPort] = [await freePort(), await freePort()];
     const proxy = new PartitionProxy(ownPort);
-    const node = new RedisNode({ proxy, port: await proxy.listen(), ownPort, folder });
-    await node.start(master);
+    const node = new ClusterNode({ proxy, port: await proxy.listen(), ownPort, busPort, folder, program });
+    await node.start();
     return node;
   }
 
@@ -41,15 +54,13 @@ export class RedisNode {
     return this.server === null ? [] : [this.server.pid];
   }
 
-  /** Starts it on what it has on disk; resolves when it answers. */
-  async start(master: number | null): Promise<void> {
+  /** Starts it on what it has on disk, its place in the cluster included; resolves when it answers. */
+  async start(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
-    // A file, since Sentinels have a Redis write down there what they make of it.
     const file = join(this.folder, 'redis.conf');
-    const { port, ownPort, folder } = this;
-    await writeFile(file, settings({ port, ownPort, folder }, master).join('\n'));
+    await writeFile(file, this.settings.join('\n'));
     this.server = startGuarded({
-      command: findRedisProgram()!,
+      command: this.program,
       args: [file],
       stopSignal: 'SIGTERM',
       as: null,
@@ -82,6 +93,20 @@ export class RedisNode {
     return new RegExp(`^${field}:([^\r\n]*)`, 'm').exec(info)?.[1] ?? '';
   }
 
+  async id(): Promise<string> {
+    return String(await this.command('CLUSTER', 'MYID'));
+  }
+
+  /** Makes another node known to this one, and so to all. */
+  async meet(other: ClusterNode): Promise<void> {
+    await this.command('CLUSTER', 'MEET', '127.0.0.1', other.port, other.busPort);
+  }
+
+  /** Whether it knows no other node, since its disk was lost. */
+  async isStranger(): Promise<boolean> {
+    return String(await this.command('CLUSTER', 'INFO')).includes('cluster_known_nodes:1\r');
+  }
+
   pause(): void {
     signal(this.pids, 'SIGSTOP');
   }
@@ -107,17 +132,23 @@ export class RedisNode {
     await this.kill();
     this.proxy.close();
   }
-}
 
-const settings = (
-  { port, ownPort, folder }: { port: number; ownPort: number; folder: string },
-  master: number | null,
-): string[] => [
-  'bind 127.0.0.1',
-  `port ${ownPort}`,
-  `dir ${JSON.stringify(folder)}`,
-  readRedisSettings(),
-  'replica-announce-ip 127.0.0.1',
-  `replica-announce-port ${port}`,
-  ...(master === null ? [] : [`replicaof 127.0.0.1 ${master}`]),
-];
+  private get settings(): string[] {
+    return [
+      'bind 127.0.0.1',
+      `port ${this.ownPort}`,
+      `dir ${JSON.stringify(this.folder)}`,
+      readRedisSettings(),
+      'cluster-enabled yes',
+      `cluster-port ${this.busPort}`,
+      `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
+      'cluster-require-full-coverage no',
+      'cluster-allow-replica-migration no',
+      'cluster-announce-ip 127.0.0.1',
+      `cluster-announce-port ${this.port}`,
+      `cluster-announce-bus-port ${this.busPort}`,
+      'replica-announce-ip 127.0.0.1',
+      `replica-announce-port ${this.port}`,
+    ];
+  }
+}

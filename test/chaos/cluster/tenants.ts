@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
+import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
 import { shardOf } from '../../../src/redis/keys.ts';
 import { audit, type Findings } from '../audit.ts';
 import { Client } from '../client.ts';
@@ -9,22 +10,21 @@ import { Ledger, type OwnUser } from '../ledger.ts';
 import { ModelUser } from '../model.ts';
 import type { Random } from '../random.ts';
 import { API_KEY, type ChaosStack } from '../stack.ts';
+import type { RedisCluster, RedisGroup } from './redis-cluster.ts';
 
 const OWN_USERS = 3;
 
-/** A tenant of the run, on one of the groups, with clients and a ledger of its own. Users of all tenants have the same IDs. */
+/** A tenant of the run, with clients and a ledger of its own. Users of all tenants have the same IDs. */
 export interface ChaosTenant {
   id: string;
   no: number;
-  /** The name of the group that its shard is placed on. */
-  group: string;
   app: HttpClient;
   admin: HttpClient;
   ledger: Ledger;
   clients: readonly Client[];
 }
 
-/** Makes tenants until there is one on each group, and hands out those. */
+/** Makes tenants until there is one on each master, and hands out those. */
 export async function makeTenants({
   stack,
   sql,
@@ -42,12 +42,12 @@ export async function makeTenants({
   const tenants: ChaosTenant[] = [];
   try {
     await expectStatus(organisation.send('PATCH', '/v1/organisation', { body: { multiTenancy: true } }), 200);
-    const groups = new Set(stack.redisGroups.groups.map(({ name }) => name));
+    const groups = new Set(stack.redisCluster.groups);
     for (let n = 1; groups.size > 0; n += 1) {
       const id = `tenant-${n}`;
       await expectStatus(organisation.send('POST', '/v1/tenants', { body: [{ customerId: id, name: id }] }), 201);
-      const { no, group } = await placeOf(sql, id);
-      if (!groups.delete(group)) continue;
+      const no = await numberOf(sql, id);
+      if (!groups.delete(await groupOf(stack.redisCluster, no))) continue;
       const app = new HttpClient(stack.appPort, API_KEY, id);
       const admin = new HttpClient(stack.adminPort, API_KEY, id);
       await expectStatus(admin.send('PUT', '/v1/configuration', { body: configuration(0) }), 200);
@@ -60,7 +60,7 @@ export async function makeTenants({
         for (const user of own) ledger.own.set(user.id, user);
         return new Client({ app, admin, ledger, random: random.fork(), own });
       });
-      tenants.push({ id, no, group, app, admin, ledger, clients: made });
+      tenants.push({ id, no, app, admin, ledger, clients: made });
     }
     return tenants;
   } finally {
@@ -74,9 +74,9 @@ export async function auditTenants(
   { sql, redis }: { sql: pg.Client; redis: Redis },
 ): Promise<Findings> {
   const sum: Findings = { differences: [], lost: 0, duplicated: 0, stored: 0, messages: 0 };
-  for (const { id, no, group, app, ledger } of tenants) {
+  for (const { id, no, app, ledger } of tenants) {
     const found = await audit({ app, sql, redis, ledger, tenantNo: no, planted: [], received: null });
-    sum.differences.push(...found.differences.map((text) => `${id} on ${group}: ${text}`));
+    sum.differences.push(...found.differences.map((text) => `${id}: ${text}`));
     sum.lost += found.lost;
     sum.duplicated += found.duplicated;
     sum.stored += found.stored;
@@ -84,11 +84,15 @@ export async function auditTenants(
   return sum;
 }
 
-async function placeOf(sql: pg.Client, customerId: string): Promise<{ no: number; group: string }> {
+async function numberOf(sql: pg.Client, customerId: string): Promise<number> {
   const { rows } = await sql.query<{ no: number }>('SELECT no FROM tenants WHERE customer_id = $1', [customerId]);
-  const { no } = rows[0]!;
-  const placed = await sql.query<{ endpoint: string }>('SELECT endpoint FROM shards WHERE shard = $1', [shardOf(no)]);
-  return { no, group: placed.rows[0]!.endpoint };
+  return rows[0]!.no;
+}
+
+/** The group that holds a tenant's shard now. */
+export async function groupOf(cluster: RedisCluster, tenantNo: number): Promise<RedisGroup> {
+  const port = await cluster.masterPort(slotOfShard(shardOf(tenantNo)));
+  return cluster.groups.find(({ nodes }) => nodes.some((node) => node.port === port))!;
 }
 
 async function expectStatus(call: Promise<{ status: number; body: unknown }>, expected: number): Promise<void> {

@@ -1,0 +1,331 @@
+import { createConnection } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, Redis, type Command, type RedisOptions } from 'ioredis';
+import { SharedRuns } from '../shared-runs.ts';
+import {
+  askLayout,
+  INSTALLATION_SLOT,
+  masterOf,
+  nameOf,
+  slotOfShard,
+  type Address,
+  type ClusterLayout,
+} from './cluster-layout.ts';
+import { isShardKey, SHARD_NUMBERS, shardOfKey } from './keys.ts';
+
+/** A Redis server and the shards that it holds. */
+export interface Endpoint {
+  /** `host:port`, or the name under which Sentinels know the master. */
+  name: string;
+  redis: Redis;
+  /** Changes when the cluster moves a slot. */
+  readonly shards: readonly number[];
+}
+
+/** A master of the cluster, as long as it holds shards. */
+interface Node {
+  readonly address: Address;
+  readonly name: string;
+  readonly redis: Redis;
+  shards: readonly number[];
+  /** Aborted when the node is dropped. */
+  readonly gone: AbortController;
+}
+
+/** Called for each server, also for one that is added later. `gone`: aborted when the server no longer counts. */
+export type OnServer = (endpoint: Endpoint, gone: AbortSignal) => void;
+
+/** Called when another server serves a shard than before. */
+export type OnPlaced = (shard: number, from: Endpoint, to: Endpoint) => void;
+
+export interface ClusterOptions {
+  /** Options of all connections, without an address. */
+  options: Omit<RedisOptions, 'replyMapping'>;
+  /** The nodes that REDIS_URL names. */
+  seeds: readonly Address[];
+  layout: ClusterLayout;
+  /** Connects to a master. */
+  connect: (address: Address) => Redis;
+  /** Connects to a node that is only asked for the layout; never retries. */
+  connectOnce: (address: Address) => Redis;
+}
+
+/** Interval of reading the layout at rest, and while a server does not answer or has refused a shard. */
+const READ_MS = 5_000;
+const READ_AGAIN_MS = 100;
+/** How long the layout is read often after a server refused a shard. */
+const OFTEN_MS = 3_000;
+/** How long a node may take to answer. */
+const ANSWER_MS = 500;
+/** How long commands that were sent to a node without shards may still be answered. */
+const LINGER_MS = 2_000;
+
+/** Commands whose arguments are all keys. Keys on different servers are refused. */
+const OF_KEYS = new Set(['mget', 'del', 'unlink']);
+
+type Stream = Parameters<Redis['sendCommand']>[1];
+
+/**
+ * A client for a cluster: one plain connection to each master that holds shards. It reads which master serves which slot
+ * (`CLUSTER SHARDS`) and follows changes: every few seconds, and at once when a server refuses a shard or goes away. Each command
+ * goes to the master that holds the shard of its key, the first argument that is one.
+ *
+ * The client itself is an additional connection to the master of `INSTALLATION_SLOT`, for data that belongs to no shard: queues,
+ * counts, messages between processes and tickets of live streams. It and its duplicates follow the slot.
+ *
+ * Pipelines and transactions on a shard's keys must use the connection from `connectionOf`. On this client they throw, as does
+ * a command whose keys are on several servers; both are programming errors.
+ */
+export class ClusterRedis extends Redis {
+  private readonly settings: ClusterOptions;
+  private layout: ClusterLayout;
+  private nodes: Node[] = [];
+  private readonly byShard: Node[] = [];
+  private readonly serverListeners = new Set<OnServer>();
+  private readonly placeListeners = new Set<OnPlaced>();
+  private readonly reads = new SharedRuns(() => this.read(), { everyMs: 0 });
+  private readonly home: Home;
+  private readonly closing = new AbortController();
+  private refusedMs = -Infinity;
+  private wake = (): void => undefined;
+
+  constructor(options: ClusterOptions) {
+    const home = new Home(() => this.locateHome());
+    super({ ...options.options, Connector: connectorTo(home), lazyConnect: true });
+    this.settings = options;
+    this.home = home;
+    this.layout = options.layout;
+    this.follow(options.layout);
+    void this.run();
+  }
+
+  /** The masters that hold shards. */
+  get endpoints(): readonly Endpoint[] {
+    return this.nodes;
+  }
+
+  of(shard: number): Redis {
+    return this.byShard[shard]!.redis;
+  }
+
+  /** See `OnServer`. Returns a function that ends this. */
+  onServer(listener: OnServer): () => void {
+    this.serverListeners.add(listener);
+    for (const node of this.nodes) listener(node, node.gone.signal);
+    return () => void this.serverListeners.delete(listener);
+  }
+
+  /** See `OnPlaced`. Returns a function that ends this. */
+  onPlaced(listener: OnPlaced): () => void {
+    this.placeListeners.add(listener);
+    return () => void this.placeListeners.delete(listener);
+  }
+
+  /** Call this when a server refused a shard. */
+  refused(): void {
+    this.refusedMs = performance.now();
+    this.wake();
+  }
+
+  /** Resolves when the layout has been read, by a read that began after the call, and followed. Never rejects. */
+  refresh(): Promise<void> {
+    return this.reads.run();
+  }
+
+  override sendCommand(command: Command, stream?: Stream): unknown {
+    const key = command.args.find(isShardKey);
+    if (key === undefined) return super.sendCommand(command, stream);
+    if (stream !== undefined)
+      throw new Error(`A pipeline with ${command.name} of a shard: \`connectionOf\` says where.`);
+    const redis = this.of(shardOfKey(key));
+    if (
+      OF_KEYS.has(command.name) &&
+      command.args.some((word) => isShardKey(word) && shardOfKey(word) !== shardOfKey(key))
+    )
+      throw new Error(`${command.name} with keys of several shards.`);
+    return redis.sendCommand(command);
+  }
+
+  /** A plain connection that follows `INSTALLATION_SLOT`. */
+  override duplicate(override: Parameters<Redis['duplicate']>[0] = {}): Redis {
+    return super.duplicate({ lazyConnect: false, ...override });
+  }
+
+  override disconnect(reconnect = false): void {
+    super.disconnect(reconnect);
+    if (reconnect) return;
+    this.closing.abort();
+    this.wake();
+    for (const node of this.nodes) this.drop(node);
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.closing;
+    for (;;) {
+      const isOften =
+        performance.now() - this.refusedMs < OFTEN_MS || this.nodes.some(({ redis }) => redis.status !== 'ready');
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, isOften ? READ_AGAIN_MS : READ_MS);
+        this.wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      if (signal.aborted) return;
+      await this.refresh();
+    }
+  }
+
+  /** Asks the masters, and if none of them is well, all nodes. The newest view counts. */
+  private async read(): Promise<void> {
+    const ready = this.nodes.filter(({ redis }) => redis.status === 'ready');
+    const views = await Promise.all(ready.map(({ redis, address }) => inTime(askLayout(redis, address))));
+    const seen = newestOf(views) ?? newestOf(await this.askAll());
+    if (seen !== null && !this.closing.signal.aborted) this.follow(seen);
+  }
+
+  private askAll(): Promise<(ClusterLayout | null)[]> {
+    const addresses = new Map([...this.layout.nodes, ...this.settings.seeds].map((each) => [nameOf(each), each]));
+    const ask = (address: Address): Promise<ClusterLayout> =>
+      askOnce(this.settings.connectOnce(address), (redis) => askLayout(redis, address));
+    return Promise.all([...addresses.values()].map((address) => ask(address).catch(() => null)));
+  }
+
+  private follow(layout: ClusterLayout): void {
+    this.layout = layout;
+    for (const shard of SHARD_NUMBERS) {
+      const address = masterOf(layout, slotOfShard(shard));
+      // A slot that no master serves stays where it was: that server refuses it.
+      if (address === undefined && this.byShard[shard] !== undefined) continue;
+      if (address === undefined) throw new Error(`No master of the cluster serves slot ${slotOfShard(shard)}.`);
+      this.place(shard, this.nodeAt(address));
+    }
+    const home = masterOf(layout, INSTALLATION_SLOT);
+    if (home !== undefined) this.home.moveTo(home);
+    for (const node of this.nodes) if (node.shards.length === 0) this.dropLater(node);
+  }
+
+  private nodeAt(address: Address): Node {
+    const name = nameOf(address);
+    let node = this.nodes.find((each) => each.name === name);
+    if (node !== undefined) return node;
+    node = { address, name, redis: this.settings.connect(address), shards: [], gone: new AbortController() };
+    this.nodes = [...this.nodes, node];
+    for (const listener of this.serverListeners) listener(node, node.gone.signal);
+    return node;
+  }
+
+  private place(shard: number, to: Node): void {
+    const from = this.byShard[shard];
+    if (from === to) return;
+    if (from !== undefined) from.shards = from.shards.filter((each) => each !== shard);
+    to.shards = [...to.shards, shard].toSorted((a, b) => a - b);
+    this.byShard[shard] = to;
+    if (from !== undefined) for (const listener of this.placeListeners) listener(shard, from, to);
+  }
+
+  private dropLater(node: Node): void {
+    setTimeout(() => {
+      if (node.shards.length === 0) this.drop(node);
+    }, LINGER_MS).unref();
+  }
+
+  private drop(node: Node): void {
+    if (node.gone.signal.aborted) return;
+    this.nodes = this.nodes.filter((each) => each !== node);
+    node.gone.abort();
+    node.redis.disconnect();
+  }
+
+  private async locateHome(): Promise<Address> {
+    await this.refresh();
+    return masterOf(this.layout, INSTALLATION_SLOT) ?? this.layout.nodes[0]!;
+  }
+}
+
+/** Asks a server something over a connection that is for this alone, and closes it. */
+export async function askOnce<T>(redis: Redis, ask: (redis: Redis) => Promise<T>): Promise<T> {
+  redis.on('error', () => undefined);
+  try {
+    return await ask(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function inTime<T>(asked: Promise<T>): Promise<T | null> {
+  const answered = new AbortController();
+  const late = sleep(ANSWER_MS, null, { signal: answered.signal, ref: false }).catch(() => null);
+  try {
+    return await Promise.race([asked.catch(() => null), late]);
+  } finally {
+    answered.abort();
+  }
+}
+
+/** A node without a majority may not know of a failover. */
+function newestOf(views: readonly (ClusterLayout | null)[]): ClusterLayout | null {
+  const well = views.filter((view) => view?.isWell === true) as ClusterLayout[];
+  return well.toSorted((a, b) => b.epoch - a.epoch)[0] ?? null;
+}
+
+/** The connections that follow `INSTALLATION_SLOT`. */
+class Home {
+  readonly locate: () => Promise<Address>;
+  private readonly connected = new Map<HomeConnector, string>();
+
+  constructor(locate: () => Promise<Address>) {
+    this.locate = locate;
+  }
+
+  note(connector: HomeConnector, address: Address): void {
+    this.connected.set(connector, nameOf(address));
+  }
+
+  forget(connector: HomeConnector): void {
+    this.connected.delete(connector);
+  }
+
+  /** Ends the connections to another node; the client connects again. A subscription sees no error when the slot moves. */
+  moveTo(address: Address): void {
+    const name = nameOf(address);
+    for (const [connector, to] of this.connected) if (to !== name) connector.end();
+  }
+}
+
+class HomeConnector extends AbstractConnector {
+  private readonly home: Home;
+  private readonly options: RedisOptions;
+
+  constructor(home: Home, options: RedisOptions) {
+    super(options.disconnectTimeout ?? ANSWER_MS);
+    this.home = home;
+    this.options = options;
+  }
+
+  override async connect(): Promise<NonNullable<AbstractConnector['stream']>> {
+    this.connecting = true;
+    const address = await this.home.locate();
+    if (!this.connecting) throw new Error('Connection is closed.');
+    const { family, tls } = this.options;
+    const to = { ...address, ...(family !== undefined && { family }) };
+    const stream = tls === undefined ? createConnection(to) : connectTls({ ...to, ...tls });
+    stream.once('error', (error) => (this.firstError = error));
+    stream.once('close', () => this.home.forget(this));
+    this.home.note(this, address);
+    this.stream = stream;
+    return stream;
+  }
+
+  end(): void {
+    this.stream?.destroy();
+  }
+}
+
+const connectorTo = (home: Home): NonNullable<RedisOptions['Connector']> =>
+  class extends HomeConnector {
+    constructor(options: unknown) {
+      super(home, options as RedisOptions);
+    }
+  };

@@ -1,0 +1,70 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OwnCluster } from '../stack/own-cluster.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+
+describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
+  let cluster: OwnCluster;
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let cookie: string;
+
+  beforeAll(async () => {
+    cluster = await OwnCluster.start();
+    laurel = await startLaurel({ redisUrl: cluster.url, configuration: STUDY_APP, workers: true });
+    browser = await startBrowser();
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+    await cluster?.close();
+  });
+
+  const system = async () => (await laurel.admin.get('/v1/system')).body;
+
+  const open = async (how: Parameters<typeof watchedPage>[2]) => {
+    const watched = await watchedPage(browser, laurel.adminUrl, how);
+    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    await watched.page.goto(`${laurel.adminUrl}/console/system`);
+    return {
+      ...watched,
+      panel: watched.page.locator('section', { has: watched.page.getByRole('heading', { name: 'Shards' }) }),
+    };
+  };
+
+  test('says how many shards and tenants each master holds, and which does not answer', async () => {
+    const state = expect.objectContaining({ memoryBytes: expect.any(Number) });
+    const { redisServers } = (await system()) as { redisServers: { name: string; shards: number; tenants: number }[] };
+    expect(redisServers).toEqual(
+      redisServers.map(({ name, shards, tenants }) => ({ name, state, shards, shutShards: 0, tenants })),
+    );
+    expect(redisServers.map(({ tenants }) => tenants).toSorted((a, b) => a - b)).toEqual([0, 0, 1]);
+    expect(redisServers.reduce((sum, { shards }) => sum + shards, 0)).toBe(256);
+    const gone = redisServers.find(({ tenants }) => tenants === 0)!;
+    await cluster.nodes.find(({ port }) => gone.name === `127.0.0.1:${port}`)!.kill();
+    await expect
+      .poll(async () => ((await system()) as { redisServers: unknown[] }).redisServers)
+      .toContainEqual({ ...gone, state: null, shutShards: gone.shards });
+    for (const [size, dark] of [
+      ['desk', false],
+      ['desk', true],
+      ['phone', false],
+    ] as const) {
+      const { page, context, panel, errors } = await open({ size: WIDTHS[size], dark });
+      await panel.getByText('no answer').waitFor();
+      await panel.getByText(`${gone.shards} shut`).waitFor();
+      await panel.scrollIntoViewIfNeeded();
+      await keep(page, `${size}${dark ? '-dark' : ''}-system-shards`);
+      expect(await violations(page)).toEqual([]);
+      const beyond = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect(beyond).toBe(0);
+      expect(errors).toEqual([]);
+      await context.close();
+    }
+  });
+});

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { connectRedis } from '../../../src/redis/client.ts';
+import { endpointsOf } from '../../../src/redis/endpoints.ts';
+import { shardPattern } from '../../../src/redis/keys.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { addTenants } from '../../several-tenants.ts';
+import { makeCertificates } from '../../stack/certificates.ts';
+import { OwnCluster } from '../../stack/own-cluster.ts';
+
+/** In the order of their numbers, which begin at 1. */
+const TENANTS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
+
+/** Rights beside the harmless ones, as docs/operating/servers.md names them. */
+const ALLOWED = [
+  '+info',
+  '+role',
+  '+cluster|shards',
+  '+cluster|info',
+  '+client|kill',
+  '+function|load',
+  '+function|list',
+  '+function|delete',
+  '+config|get',
+];
+
+let cluster: OwnCluster;
+let laurel: TestLaurel;
+
+beforeAll(async () => {
+  cluster = await OwnCluster.start();
+  laurel = await startLaurel({ redisUrl: cluster.url, workers: true });
+  await addTenants(laurel, TENANTS);
+});
+afterAll(async () => {
+  await laurel.close();
+  await cluster.close();
+});
+
+test('each tenant lives on the master of its slot, and Redis as a whole holds what Postgres does', async () => {
+  for (let n = 0; n < 5; n += 1)
+    for (const tenantId of TENANTS) {
+      const event = { user: { id: 'ada' }, value: 1 };
+      expect((await laurel.app.post('/v1/metrics/flips/event', event, { tenantId })).status).toBe(201);
+      expect((await laurel.app.get('/v1/users/ada/metrics/flips', { tenantId })).status).toBe(200);
+    }
+  for (const [index] of TENANTS.entries()) {
+    const shard = index + 1;
+    const master = await cluster.masterOf(shard);
+    for (const { name, redis } of endpointsOf(laurel.redis))
+      expect([name, (await redis.keys(shardPattern(shard))).length > 0]).toEqual([
+        name,
+        name === `127.0.0.1:${master.port}`,
+      ]);
+  }
+  const stored = async (): Promise<number> =>
+    (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
+  await expect.poll(stored).toBe(5 * TENANTS.length);
+  const differences: unknown[] = [];
+  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (each) => void differences.push(each) });
+  expect(differences).toEqual([]);
+});
+
+describe('a cluster that asks for more', () => {
+  test('TLS and a password of an ACL user', async () => {
+    const certificates = await makeCertificates();
+    const secured = await OwnCluster.start({ secured: { certificates, password: 'not-a-secret' } });
+    let own: TestLaurel | null = null;
+    try {
+      for (const node of secured.nodes)
+        await node.command(
+          'ACL',
+          'SETUSER',
+          'laurel',
+          'on',
+          '>another-secret',
+          '~*',
+          '&*',
+          '+@all',
+          '-@dangerous',
+          ...ALLOWED,
+        );
+      const redisUrl = secured.url.replaceAll('rediss://:not-a-secret@', 'rediss://laurel:another-secret@');
+      own = await startLaurel({ redisUrl, workers: true });
+      await addTenants(own, TENANTS);
+      for (const tenantId of TENANTS) {
+        const event = { user: { id: 'ada' }, value: 1 };
+        expect((await own.app.post('/v1/metrics/flips/event', event, { tenantId })).status).toBe(201);
+      }
+      const stored = async (): Promise<number> =>
+        (await own!.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
+      await expect.poll(stored).toBe(TENANTS.length);
+    } finally {
+      await own?.close();
+      await secured.close();
+      await certificates.remove();
+    }
+  });
+
+  test('masters that announce host names', async () => {
+    const named = await OwnCluster.start({
+      settings: { 'cluster-announce-hostname': 'localhost', 'cluster-preferred-endpoint-type': 'hostname' },
+    });
+    try {
+      // One of the nodes suffices.
+      const redis = await connectRedis(named.nodes[1]!.url);
+      try {
+        expect(
+          endpointsOf(redis)
+            .map(({ name }) => name)
+            .toSorted(),
+        ).toEqual(named.nodes.map(({ port }) => `localhost:${port}`).toSorted());
+      } finally {
+        redis.disconnect();
+      }
+    } finally {
+      await named.close();
+    }
+  });
+});

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
+import { findRedisProgram } from '../../../src/local/redis-server.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { addTenants } from '../../several-tenants.ts';
+import { findValkey9, OwnCluster } from '../../stack/own-cluster.ts';
+import type { OwnRedis } from '../rebuild/own-redis.ts';
+import { Load } from './load.ts';
+
+/** In the order of their numbers, which begin at 1. */
+const TENANTS = ['one', 'two', 'three', 'four', 'five', 'six'];
+const LAST_SLOT = 16_383;
+const BEFORE_MS = 1_000;
+/** How long a tenant's event may wait while its slot moves: at most a second on a quiet machine. */
+const MOST_MS = 10_000;
+
+let cluster: OwnCluster;
+let laurel: TestLaurel;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function start(program: string): Promise<void> {
+  cluster = await OwnCluster.start({ program });
+  laurel = await startLaurel({ redisUrl: cluster.url, workers: true });
+  await addTenants(laurel, TENANTS);
+}
+
+async function close(): Promise<void> {
+  await laurel.close();
+  await cluster.close();
+}
+
+describe('slots that move as a whole (Valkey 9)', () => {
+  const program = findValkey9();
+
+  beforeEach(async ({ skip }) => {
+    if (program === null) skip('There is no Valkey 9: set VALKEY9 to its valkey-server, or put it on the PATH.');
+    else await start(program);
+  });
+  afterEach(async () => {
+    if (program !== null) await close();
+  });
+
+  test('a node is added under load, takes half of the slots, and one is removed: nothing is lost or counts twice', async () => {
+    const [first, second, third] = cluster.nodes as [OwnRedis, OwnRedis, OwnRedis];
+    const load = new Load(laurel, TENANTS);
+    await pause(BEFORE_MS);
+    const added = await cluster.add();
+    await cluster.migrate(first, added, [[0, 2_730]]);
+    await cluster.migrate(second, added, [[5_461, 8_191]]);
+    await cluster.migrate(third, added, [[10_923, 13_652]]);
+    await cluster.migrate(third, added, [[13_653, LAST_SLOT]]);
+    // It has no slots any more, and goes.
+    const gone = (await third.command('CLUSTER', 'MYID')) as string;
+    await pause(BEFORE_MS);
+    await third.kill();
+    for (const node of [first, second, added]) await node.command('CLUSTER', 'FORGET', gone);
+    await pause(BEFORE_MS);
+    await load.end();
+    const refused = [...load.refusals.values()].flat();
+    expect(refused.filter((status) => status !== 503)).toEqual([]);
+    expect(load.longestMs(TENANTS)).toBeLessThan(MOST_MS);
+    expect(await load.differences()).toEqual([]);
+  });
+});
+
+describe('slots that move key by key', () => {
+  beforeEach(() => start(findRedisProgram()!));
+  afterEach(close);
+
+  /** The whole move as `redis-cli --cluster reshard` makes it, stopped after some keys. */
+  async function beginMove(slot: number, [from, to]: [OwnRedis, OwnRedis]): Promise<() => Promise<number>> {
+    const [fromId, toId] = await Promise.all([from, to].map((node) => node.command('CLUSTER', 'MYID')));
+    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId as string);
+    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId as string);
+    return async () => {
+      const [key] = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[];
+      if (key !== undefined) await from.command('MIGRATE', '127.0.0.1', to.port, key, 0, 5_000);
+      return Number(await from.command('CLUSTER', 'COUNTKEYSINSLOT', slot));
+    };
+  }
+
+  const notices = async (): Promise<string[]> =>
+    ((await (await fetch(`${laurel.adminUrl}/readyz`)).json()) as { notices?: string[] }).notices ?? [];
+
+  test('the shard is closed and the reason said until the move is over; nothing is lost or counts twice', async () => {
+    const from = await cluster.masterOf(1);
+    const to = cluster.nodes.find((node) => node !== from)!;
+    const slot = slotOfShard(1);
+    const load = new Load(laurel, TENANTS);
+    await pause(BEFORE_MS);
+    const moveKey = await beginMove(slot, [from, to]);
+    await expect.poll(notices).toEqual([expect.stringContaining('moving the keys of shards 1 away from 127.0.0.1')]);
+    const before = load.acknowledged.get('one')!;
+    await moveKey();
+    await pause(BEFORE_MS);
+    while ((await moveKey()) > 0);
+    expect(load.acknowledged.get('one')).toBe(before);
+    const metrics = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(
+      new RegExp(`laurel_redis_shards_moved_key_by_key\\{process="frontend",server="127.0.0.1:${from.port}"\\} 1`),
+    );
+    const id = (await to.command('CLUSTER', 'MYID')) as string;
+    for (const node of [to, from, ...cluster.nodes]) await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', id);
+    await expect.poll(() => load.acknowledged.get('one')! > before + 5, { timeout: 20_000 }).toBe(true);
+    await load.end();
+    for (const tenantId of TENANTS.slice(1)) expect([tenantId, load.refusals.get(tenantId)]).toEqual([tenantId, []]);
+    expect(await notices()).toEqual([]);
+    expect(await load.differences()).toEqual([]);
+  });
+
+  test('a move that is broken off has the shard rebuilt, since some keys are on the other node', async () => {
+    const from = await cluster.masterOf(1);
+    const to = cluster.nodes.find((node) => node !== from)!;
+    const slot = slotOfShard(1);
+    const load = new Load(laurel, TENANTS);
+    await pause(BEFORE_MS);
+    await load.end();
+    // What is not stored yet may be left on the other node.
+    expect(await load.differences()).toEqual([]);
+    const moveKey = await beginMove(slot, [from, to]);
+    await expect.poll(notices).toEqual([expect.stringContaining('shards 1 ')]);
+    const keys = Number(await from.command('CLUSTER', 'COUNTKEYSINSLOT', slot));
+    while ((await moveKey()) > keys / 2);
+    for (const node of [from, to]) await node.command('CLUSTER', 'SETSLOT', slot, 'STABLE');
+    await expect.poll(notices).toEqual([]);
+    const read = async (): Promise<number> =>
+      (await laurel.app.get('/v1/users/user-0/metrics/flips', { tenantId: 'one' })).status;
+    await expect.poll(read).toBe(200);
+    expect(await load.differences()).toEqual([]);
+  });
+});

@@ -1,0 +1,168 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { slotOfShard } from '../../src/redis/cluster-layout.ts';
+import { freePort } from '../../src/local/free-port.ts';
+import { OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
+import type { Part } from './left-behind.ts';
+
+/** Whether the whole run is on clusters: `TEST_REDIS=cluster npm test` tries on three masters what one Redis is tried on otherwise. */
+export const isClusterRun = (): boolean => process.env['TEST_REDIS'] === 'cluster';
+
+/** A Valkey of version 9 or later, which moves slots as a whole: `VALKEY9`, or on the PATH; null: there is none. */
+export function findValkey9(): string | null {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'valkey-server'));
+  for (const program of [process.env['VALKEY9'] ?? '', ...folders]) {
+    if (program === '' || !existsSync(program)) continue;
+    const version = /v=(\d+)/.exec(String(execFileSync(program, ['--version'])))?.[1];
+    if (Number(version) >= 9) return program;
+  }
+  return null;
+}
+
+const SLOTS = 16_384;
+/** How long a node of a test may be silent before the others take it for gone. */
+const NODE_TIMEOUT_MS = 2_000;
+const LOOK_MS = 20;
+
+export interface OwnClusterOptions {
+  masters?: number;
+  /** Of each master. */
+  replicas?: number;
+  program?: string;
+  secured?: Secured | null;
+  settings?: Readonly<Record<string, string>>;
+}
+
+/** A cluster of a test, whose nodes can be killed, paused, added and given slots. */
+export class OwnCluster {
+  /** The first masters, then their replicas, in turn. */
+  readonly nodes: OwnRedis[] = [];
+  private readonly options: OwnClusterOptions;
+
+  private constructor(options: OwnClusterOptions) {
+    this.options = options;
+  }
+
+  static async start(options: OwnClusterOptions = {}): Promise<OwnCluster> {
+    const { masters = 3, replicas = 0 } = options;
+    const cluster = new OwnCluster(options);
+    try {
+      await Promise.all(Array.from({ length: masters * (1 + replicas) }, () => cluster.startNode()));
+      await Promise.all(
+        cluster.nodes.slice(0, masters).map(async (node, index) => {
+          const [first, end] = [index, index + 1].map((part) => Math.round((SLOTS * part) / masters));
+          await node.command('CLUSTER', 'ADDSLOTSRANGE', first!, end! - 1);
+          await node.command('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+        }),
+      );
+      for (const node of cluster.nodes.slice(1)) await cluster.meet(node);
+      await cluster.untilAgreed();
+      for (const [index, replica] of cluster.nodes.slice(masters).entries())
+        await replica.command('CLUSTER', 'REPLICATE', await idOf(cluster.nodes[index % masters]!));
+      await cluster.untilReplicated(replicas);
+      return cluster;
+    } catch (error) {
+      await cluster.close();
+      throw error;
+    }
+  }
+
+  /** As REDIS_URL names it. */
+  get url(): string {
+    return this.nodes.map(({ url }) => url).join(',');
+  }
+
+  /** Starts another master, without slots. */
+  async add(): Promise<OwnRedis> {
+    const node = await this.startNode();
+    await this.meet(node);
+    await this.untilAgreed();
+    return node;
+  }
+
+  /** The master that serves a shard, as a node sees it. */
+  masterOf(shard: number, asked?: OwnRedis): Promise<OwnRedis> {
+    return this.masterOfSlot(slotOfShard(shard), asked);
+  }
+
+  async masterOfSlot(slot: number, asked = this.nodes[0]!): Promise<OwnRedis> {
+    const ranges = (await asked.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+    const [, , [, port]] = ranges.find(([first, last]) => first <= slot && slot <= last)!;
+    return this.nodes.find((node) => node.port === port)!;
+  }
+
+  /** Moves slots to another master as a whole (Valkey 9). Resolves when it has them. */
+  async migrate(from: OwnRedis, to: OwnRedis, ranges: readonly (readonly [number, number])[]): Promise<void> {
+    const target = await idOf(to);
+    await from.command('CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', ...ranges.flat(), 'NODE', target);
+    const slot = ranges[0]![0];
+    await until(async () => {
+      const served = (await from.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+      return served.some(([first, last, [, port]]) => first <= slot && slot <= last && port === to.port);
+    });
+  }
+
+  /** Resolves when each master has so many replicas that hold what it does. */
+  private async untilReplicated(replicas: number): Promise<void> {
+    const { masters = 3 } = this.options;
+    for (const master of this.nodes.slice(0, masters))
+      await until(async () => {
+        const info = String(await master.command('INFO', 'replication'));
+        return (info.match(/state=online/g) ?? []).length >= replicas;
+      });
+    await this.untilAgreed();
+  }
+
+  private async startNode(): Promise<OwnRedis> {
+    const { program, secured = null, settings } = this.options;
+    const node = await OwnRedis.start(
+      {
+        'cluster-enabled': 'yes',
+        'cluster-port': String(await freePort()),
+        'cluster-node-timeout': String(NODE_TIMEOUT_MS),
+        'cluster-require-full-coverage': 'no',
+        'cluster-replica-validity-factor': '0',
+        // A master without slots stays one; as a replica it would give its master another replication ID.
+        'cluster-allow-replica-migration': 'no',
+        ...(secured !== null && { 'tls-cluster': 'yes' }),
+        ...settings,
+      },
+      secured,
+      program,
+    );
+    this.nodes.push(node);
+    return node;
+  }
+
+  private async meet(node: OwnRedis): Promise<void> {
+    const busPort = String((await node.command('CONFIG', 'GET', 'cluster-port')) as string[]).split(',')[1]!;
+    await this.nodes[0]!.command('CLUSTER', 'MEET', '127.0.0.1', node.port, busPort);
+  }
+
+  /** Resolves when all nodes know one another, and serve all slots. */
+  private async untilAgreed(): Promise<void> {
+    for (const node of this.nodes)
+      await until(async () => {
+        const info = String(await node.command('CLUSTER', 'INFO'));
+        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${this.nodes.length}\r`);
+      });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.close()));
+  }
+}
+
+const idOf = async (node: OwnRedis): Promise<string> => String(await node.command('CLUSTER', 'MYID'));
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await sleep(LOOK_MS);
+}
+
+/** A cluster of three masters for a test stack. */
+export async function clusterPart(): Promise<Part> {
+  const cluster = await OwnCluster.start({ settings: { appendonly: 'no' } });
+  return { url: cluster.url, close: () => cluster.close() };
+}
