@@ -59,22 +59,25 @@ local function field_of_generation(field, state)
   return state[USER.generation] and field .. '.' .. string.format('%.0f', state[USER.generation]) or field
 end
 
-local NO_STREAK = { 0, -1, -1, -1, -1, {} }
-local NO_FIELDS = {}
-
 -- The state of a new user; see src/packed/user-fields.ts. `counters`: key of the tenant's counters.
-local function new_user(now, freezes, counters)
-  -- A list, see `pack_state`.
-  local state = { unpack(NO_FIELDS, 1, STATE.first) }
-  state[USER.createdMs], state[USER.updatedMs], state[USER.activeDay] = now, now, -1
-  state[USER.totals], state[USER.counts], state[USER.points] = {}, {}, {}
-  state[USER.completions], state[USER.boards] = {}, {}
-  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
-    put_streak(state, frequency, NO_STREAK)
+local new_user
+do
+  local NO_STREAK = { 0, -1, -1, -1, -1, {} }
+  local NO_FIELDS = {}
+
+  new_user = function(now, freezes, counters)
+    -- A list, see `pack_state`.
+    local state = { unpack(NO_FIELDS, 1, STATE.first) }
+    state[USER.createdMs], state[USER.updatedMs], state[USER.activeDay] = now, now, -1
+    state[USER.totals], state[USER.counts], state[USER.points] = {}, {}, {}
+    state[USER.completions], state[USER.boards] = {}, {}
+    for frequency = FREQUENCY.daily, FREQUENCY.monthly do
+      put_streak(state, frequency, NO_STREAK)
+    end
+    state[USER.freezes] = freezes > 0 and freezes or nil
+    state[USER.generation] = generation_of_new_users(counters)
+    return state
   end
-  state[USER.freezes] = freezes > 0 and freezes or nil
-  state[USER.generation] = generation_of_new_users(counters)
-  return state
 end
 
 -- The users of a call, each read once: { id, key, packed, state, changed, sent }. `state` is decoded on first use; `sent` counts

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
+import { packedUse, UNKNOWN_BODY } from '../../src/redis/idempotency.ts';
 import { idempotencyKey, oldKeysKey } from '../../src/redis/keys.ts';
 import { ageKeys, findAgedKeys, oldKeysHeld, scanBuckets, type BucketKeys } from '../../src/redis/old-keys.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
@@ -22,7 +23,7 @@ function place(n: number | string, tenantNo = 0): { tenantNo: number; bucket: st
 /** Makes keys hot at a time, then finds and moves those from before another one. */
 async function use(places: readonly ReturnType<typeof place>[], timeMs: number): Promise<void> {
   const pipeline = redis.pipeline();
-  for (const { bucket, field } of places) pipeline.hset(bucket, field, timeMs);
+  for (const { bucket, field } of places) pipeline.hset(bucket, field, packedUse(timeMs, UNKNOWN_BODY));
   await pipeline.exec();
 }
 async function ageAll(beforeMs: number): Promise<number> {
@@ -59,7 +60,7 @@ test('only keys from before the time are moved, of each tenant to its own', asyn
   expect(await ageAll(20)).toBe(3);
   expect(await oldKeysHeld(redis, old)).toEqual([true, true, true]);
   expect(await oldKeysHeld(redis, young)).toEqual([false, false, false]);
-  for (const { bucket, field } of young) expect(await redis.hget(bucket, field)).toBe('20');
+  for (const { bucket, field } of young) expect(await redis.hget(bucket, field)).toBe(packedUse(20, UNKNOWN_BODY));
   expect(await ageAll(20)).toBe(0);
 });
 

@@ -66,7 +66,7 @@ describe('an action', () => {
         idempotentReplayed: false,
       });
       const again = await laurel.event('m', 'u', 5, { key: 'k' });
-      expect(again).toEqual({ ...kept, idempotentReplayed: true });
+      expect(again).toEqual({ ...kept, idempotentReplayed: true, idempotencyConflict: true });
       expect(await records(laurel)).toHaveLength(2);
     }));
 

@@ -276,7 +276,7 @@ test('what is imported of a time that is dropped is kept as its sums by day, and
     },
   };
   const { body } = await laurel.admin.post('/v1/imports?import=crm', [{ id: 'eve', ...past }]);
-  expect(body).toEqual({ users: [{ id: 'eve', status: 'imported' }], issues: [] });
+  expect(body).toEqual({ users: [{ id: 'eve', status: 'imported', skipped: [] }], issues: [] });
   await persist();
   expect(await rows('SELECT FROM events_default UNION ALL SELECT FROM awards_default')).toEqual([]);
   expect(await rows('SELECT value::float8, imported FROM events')).toEqual([{ value: 4, imported: true }]);

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { decodeState } from '../../../src/packed/state.ts';
+import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../../src/redis/idempotency.ts';
 import { keysOf } from '../../stack/all-servers.ts';
 
 /** What is not derived from Postgres, or not the same after a rebuild. */
@@ -14,7 +15,14 @@ export async function dump(redis: Redis): Promise<Record<string, unknown>> {
 
 async function valueOf(redis: Redis, key: string): Promise<unknown> {
   const type = await redis.type(key);
-  if (type === 'hash') return await redis.hgetall(key);
+  if (type === 'hash') {
+    const fields = await redis.hgetall(key);
+    if (!key.includes(':i:')) return fields;
+    // Postgres does not know the digests of the bodies.
+    return Object.fromEntries(
+      Object.entries(fields).map(([field, use]) => [field, packedUse(timeOfUse(use), UNKNOWN_BODY)]),
+    );
+  }
   if (type === 'set') return (await redis.smembers(key)).toSorted();
   if (type === 'zset') return (await redis.zrange(key, '0', '-1', 'WITHSCORES')).flat().map(String);
   const bytes = (await redis.getBuffer(key))!;

@@ -86,7 +86,7 @@ async function findsNothing(): Promise<void> {
 
 test('what was imported is neither paid again nor taken; rules count what came after it', async () => {
   const { body } = await laurel.admin.post('/v1/imports?import=crm', [ADA]);
-  expect(body).toEqual({ users: [{ id: 'ada', status: 'imported' }], issues: [] });
+  expect(body).toEqual({ users: [{ id: 'ada', status: 'imported', skipped: [] }], issues: [] });
   await untilPersisted(laurel, 0);
   await findsNothing();
 
