@@ -39,7 +39,7 @@ beforeAll(async () => {
   stack = await testStack({ redis: false });
   cluster = await OwnCluster.start();
   servers = [await cluster.masterOf(2), await cluster.masterOf(1)];
-  expect(servers[0]).not.toBe(servers[1]);
+  if (servers[0] === servers[1]) throw new Error('Both tenants are on one master.');
   postgres = new CuttingProxy(stack.databaseUrl);
   variables = {
     ADMIN_API_KEY: KEY,

@@ -17,7 +17,6 @@ let today: number;
 beforeEach(async () => {
   database = await testDatabase({ redis: false });
   today = (await readEventPartitions(database.pool))[1]!.firstDay;
-  expect(Math.floor(Date.now() / DAY_MS) - today).toBeOneOf([0, 1]);
 });
 afterEach(() => database.close());
 
@@ -45,6 +44,7 @@ const partitionOf = async (day: number): Promise<string> =>
   ).rows[0]!.name;
 
 test('a new installation has partitions for the coming weeks; more are made a week before they are needed', async () => {
+  expect(Math.floor(Date.now() / DAY_MS) - today).toBeOneOf([0, 1]);
   expect(await stretches()).toEqual([
     [-1, 0, false],
     [0, 28, false],
