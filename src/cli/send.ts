@@ -151,7 +151,9 @@ class Sending {
     this.counts.refused += 1;
     // Without the index in the batch, equal errors count together.
     const reason = error.replace(/\[\d+\](\.|: )?/, '');
-    this.refusals.set(reason, [...(this.refusals.get(reason) ?? []), no]);
+    const lines = this.refusals.get(reason);
+    if (lines === undefined) this.refusals.set(reason, [no]);
+    else lines.push(no);
   }
 
   /** Prints the summary. The exit code is 1 if events were refused. */
@@ -163,7 +165,7 @@ class Sending {
       .toSorted((a, b) => b.count - a.count);
     const details = Object.entries(counts)
       .filter(([, count]) => count > 0)
-      .map(([name, count]) => `${count} ${name}`)
+      .map(([name, count]) => (name === 'conflicts' ? counted(count, 'conflict') : `${count} ${name}`))
       .join(', ');
     const rows = refusals.slice(0, REASONS).map(({ reason, count, lines }) => [reason, count, lines.join(', ')]);
     const table = rows.length === 0 ? '' : `\n${tableText(['REFUSED', 'EVENTS', 'LINES'], rows)}`;

@@ -68,7 +68,7 @@ test('standard input, with idempotency keys of its own; a changed event of a use
   };
   expect(await run([flip('pipe', 1, { idempotencyKey: 'own' }), flip('pipe', 4)])).toBe('2 events: 2 processed.\n');
   expect(await run([flip('pipe', 2, { idempotencyKey: 'own' }), flip('pipe', 4)])).toBe(
-    '2 events: 2 replayed, 1 conflicts.\n',
+    '2 events: 2 replayed, 1 conflict.\n',
   );
   expect(await total('pipe')).toBe(5);
 });

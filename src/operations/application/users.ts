@@ -44,6 +44,19 @@ function recordProfileChange(
   });
 }
 
+/** Changes a user, and with `upsert` creates one who is not there. */
+async function changeProfile(
+  services: Services,
+  call: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by' | 'span'>,
+  { how, userId, sent }: { how: 'upsert' | 'update'; userId: string; sent: UpdatedUser },
+): Promise<ChangedUser> {
+  const compiled = await services.catalogs.of(call.tenant.no);
+  const options = { byClient: isClient(call.caller), span: call.span };
+  const changed = await services.profiles[how](compiled, userId, sent, options);
+  recordProfileChange(services, call, { userId, sent });
+  return changed;
+}
+
 export const usersCreate = operation({
   id: 'users_create',
   surface: 'application',
@@ -55,15 +68,10 @@ export const usersCreate = operation({
   body: UpsertedUser,
   responses: { 201: ChangedUser },
   namedUsers: ({ body }) => [body.id],
-  handle: async (services, call) => {
-    const { tenant, body, span } = call;
-    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), body.id, body, {
-      byClient: isClient(call.caller),
-      span,
-    });
-    recordProfileChange(services, call, { userId: body.id, sent: body });
-    return { status: 201, body: changed };
-  },
+  handle: async (services, call) => ({
+    status: 201,
+    body: await changeProfile(services, call, { how: 'upsert', userId: call.body.id, sent: call.body }),
+  }),
 });
 
 export const usersUpdate = operation({
@@ -78,15 +86,10 @@ export const usersUpdate = operation({
   body: UpdatedUser,
   responses: { 200: ChangedUser },
   namedUsers: ({ params }) => [params.id],
-  handle: async (services, call) => {
-    const { tenant, params, body, span } = call;
-    const changed = await services.profiles.update(await services.catalogs.of(tenant.no), params.id, body, {
-      byClient: isClient(call.caller),
-      span,
-    });
-    recordProfileChange(services, call, { userId: params.id, sent: body });
-    return { status: 200, body: changed };
-  },
+  handle: async (services, call) => ({
+    status: 200,
+    body: await changeProfile(services, call, { how: 'update', userId: call.params.id, sent: call.body }),
+  }),
 });
 
 export const usersAchievements = operation({
@@ -148,15 +151,10 @@ export const usersIdentify = operation({
   body: UpdatedUser,
   responses: { 200: ChangedUser },
   namedUsers: ({ params }) => [params.id],
-  handle: async (services, call) => {
-    const { tenant, params, body, span } = call;
-    const changed = await services.profiles.upsert(await services.catalogs.of(tenant.no), params.id, body, {
-      byClient: isClient(call.caller),
-      span,
-    });
-    recordProfileChange(services, call, { userId: params.id, sent: body });
-    return { status: 200, body: changed };
-  },
+  handle: async (services, call) => ({
+    status: 200,
+    body: await changeProfile(services, call, { how: 'upsert', userId: call.params.id, sent: call.body }),
+  }),
 });
 
 export const usersLeaderboard = operation({
