@@ -3,11 +3,19 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { addressOptions, parseRedisUrls } from '../redis-address.ts';
 import { StartError } from '../start-error.ts';
 import { askOnce, ClusterRedis } from './cluster.ts';
-import { askLayout, isClusterNode, nameOf, type Address, type ClusterLayout } from './cluster-layout.ts';
+import {
+  askLayout,
+  isClusterNode,
+  masterOf,
+  nameOf,
+  slotOfShard,
+  type Address,
+  type ClusterLayout,
+} from './cluster-layout.ts';
 import { corkWrites } from './cork.ts';
 import { endpointsOf, nameRedis, noteCluster } from './endpoints.ts';
 import { gateOf } from './gate.ts';
-import { isShardKey, shardOfKey } from './keys.ts';
+import { isShardKey, SHARD_NUMBERS, shardOfKey } from './keys.ts';
 import { isElsewhere, isKeyByKey, isOtherSlot } from './outage.ts';
 import { PatientRedis } from './patient-redis.ts';
 
@@ -109,13 +117,21 @@ class ClusterIsDown extends StartError {
   }
 }
 
+class SlotWithoutMaster extends StartError {
+  constructor(address: Address, slot: number) {
+    super(`No master of the cluster serves slot ${slot}, as its node ${nameOf(address)} says (CLUSTER SHARDS).`);
+    this.name = 'SlotWithoutMaster';
+  }
+}
+
 /** How long REDIS_URL may lead to no server that answers. */
 const FIND_MS = 10_000;
 
 /**
  * Connects to where REDIS_URL leads: to one Redis, to the master that Sentinels know, or to a cluster, of which the URL names
  * nodes. The connection to a cluster routes commands by shard (`ClusterRedis`, `connectionOf`); closing it closes those to the
- * nodes. Rejects if no server answers. Throws StartError for several servers that are no cluster, and for a cluster that is down.
+ * nodes. Rejects if no server answers. Throws StartError for several servers that are no cluster, and for a cluster that is down
+ * or serves only a part of the shards.
  */
 export async function connectRedis(redisUrl: string, timeoutMs = FIND_MS): Promise<Redis> {
   const addresses = parseRedisUrls(redisUrl);
@@ -159,7 +175,11 @@ async function findLayout({
           const layout = await askOnce(connectOnce(options, address), async (redis) =>
             (await isClusterNode(redis)) ? askLayout(redis, address) : null,
           );
-          if (layout?.isWell === false) throw new ClusterIsDown(address);
+          if (layout === null) return null;
+          if (!layout.isWell) throw new ClusterIsDown(address);
+          // A node that has just joined may not have heard from every master yet.
+          const unserved = SHARD_NUMBERS.map(slotOfShard).find((slot) => masterOf(layout, slot) === undefined);
+          if (unserved !== undefined) throw new SlotWithoutMaster(address, unserved);
           return layout;
         }),
       );

@@ -44,6 +44,7 @@ export interface ClusterOptions {
   options: Omit<RedisOptions, 'replyMapping'>;
   /** The nodes that REDIS_URL names. */
   seeds: readonly Address[];
+  /** Serves every shard. */
   layout: ClusterLayout;
   /** Connects to a master. */
   connect: (address: Address) => Redis;
@@ -197,8 +198,7 @@ export class ClusterRedis extends Redis {
     for (const shard of SHARD_NUMBERS) {
       const address = masterOf(layout, slotOfShard(shard));
       // A slot that no master serves stays where it was: that server refuses it.
-      if (address === undefined && this.byShard[shard] !== undefined) continue;
-      if (address === undefined) throw new Error(`No master of the cluster serves slot ${slotOfShard(shard)}.`);
+      if (address === undefined) continue;
       this.place(shard, this.nodeAt(address));
     }
     const home = masterOf(layout, INSTALLATION_SLOT);

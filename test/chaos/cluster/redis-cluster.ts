@@ -181,7 +181,7 @@ export class RedisCluster {
             (await master.replication('role')) === 'master' &&
             (await master.replication('connected_slaves')) === String(replicas.length) &&
             links.every((status) => status === 'up') &&
-            infos.every((info) => String(info).includes('cluster_state:ok'))
+            infos.every((info) => /^cluster_state:ok\r\ncluster_slots_assigned:16384\r/m.test(String(info)))
           );
         },
         WHOLE_MS,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
+import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
 import { endpointsOf } from '../../../src/redis/endpoints.ts';
 import { shardPattern } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -94,6 +95,21 @@ describe('a cluster that asks for more', () => {
       await own?.close();
       await secured.close();
       await certificates.remove();
+    }
+  });
+
+  test('a slot that no master serves yet is waited for, and named when it stays so', async () => {
+    const joining = await OwnCluster.start();
+    try {
+      const slot = slotOfShard(1);
+      const owner = await joining.masterOf(1);
+      for (const node of joining.nodes) await node.command('CLUSTER', 'DELSLOTS', slot);
+      await expect(connectRedis(owner.url, 500)).rejects.toThrow(`No master of the cluster serves slot ${slot}`);
+      const connecting = connectRedis(joining.url);
+      await owner.command('CLUSTER', 'ADDSLOTS', slot);
+      (await connecting).disconnect();
+    } finally {
+      await joining.close();
     }
   });
 
