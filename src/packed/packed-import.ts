@@ -1,7 +1,7 @@
 import type { Decimal } from '../domain/decimal.ts';
 import type { OwnDaysOff } from '../domain/days-off.ts';
 import type { SignUp } from '../domain/anniversary.ts';
-import type { PackedCompletion, PackedImportedAward, PackedImportedDay, RecordedSettlement } from './record.ts';
+import type { PackedImportedAward, PackedImportedDay, RecordedSettlement } from './record.ts';
 import type { SentStreakRule } from './packed-arrays.ts';
 import type { PackedScores, PackedState, PackedTotal } from './state.ts';
 import { STREAK_RULE, TOTAL, type USER } from './user-fields.ts';
@@ -34,9 +34,6 @@ export const packedImportedAward = (award: {
   award.day,
   award.boostNos,
 ];
-
-/** COMPLETED without a known cause. */
-export const packedCompletion = (achievementNo: number, atMs: number): PackedCompletion => [achievementNo, atMs];
 
 /** Stands for a missing length if a time follows it. */
 export const NO_LENGTH = -1;

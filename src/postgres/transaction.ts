@@ -26,3 +26,10 @@ export async function transaction<T>(pool: Pool, work: (client: PoolClient) => P
     client.release(broken);
   }
 }
+
+/** Runs read-only `work` in one snapshot: all of its statements see the same state of the database. */
+export const inSnapshot = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
+  transaction(pool, async (client) => {
+    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    return work(client);
+  });

@@ -10,7 +10,7 @@ import type { GuardedEvent } from '../../domain/guards.ts';
 import type { BatchReply } from '../../redis/batches.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import { bodyOf } from '../events/prepare-event.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { guardedResult, guardError, guardName, isQuarantined, quarantinedBy } from '../events/guarded-answer.ts';
 import { refusalError } from '../refusals.ts';

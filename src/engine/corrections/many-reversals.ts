@@ -12,7 +12,7 @@ import { AppError } from '../../errors.ts';
 import { findEvents } from '../../postgres/corrections/find-events.ts';
 import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
 import { findMetric } from '../find-configured.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 import { partOf, type KeyedIds } from '../ids/keyed-ids.ts';
 import { spanOf } from '../span.ts';
 import type { Reversals } from './reversals.ts';

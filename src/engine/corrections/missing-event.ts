@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts';
 import { isDropped } from '../../postgres/partitions/dropped-days.ts';
 import { QUARANTINE_STATUS } from '../../postgres/persist/insert-quarantined.ts';
 import { readQuarantined } from '../../postgres/quarantine/read-quarantine.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 
 /** 404 that says why an event (a UUID, or 32 hex digits) that is not among the applied ones cannot be reversed. */
 export async function missingEvent(pool: Pool, tenantNo: number, id: string): Promise<AppError> {

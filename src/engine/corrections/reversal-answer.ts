@@ -12,7 +12,7 @@ import {
 } from '../../packed/record-fields.ts';
 import { decimalOf } from '../../packed/state.ts';
 import type { StoredEvent, StoredReversal } from '../../postgres/corrections/read-reversible.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 
 /** What a reversal came to. */
 export function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRun: boolean): EventReversal {

@@ -19,7 +19,7 @@ import {
   readRoot,
   type StoredEvent,
 } from '../../postgres/corrections/read-reversible.ts';
-import { transaction } from '../../postgres/transaction.ts';
+import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { countedBy } from './counted-by.ts';
@@ -146,8 +146,7 @@ export class Reversals {
 
   /** What is to be done, from one snapshot of what is stored. */
   private plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<Found> {
-    return transaction(this.options.pool, async (client) => {
-      await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    return inSnapshot(this.options.pool, async (client) => {
       const { tenantNo } = compiled.catalog;
       const event = await readEvent(client, tenantNo, request.id);
       if (event === null) throw unknownEvent(request.id);

@@ -19,7 +19,7 @@ import {
   type EventFact,
   type StreakChangeFact,
 } from '../../postgres/streaks/streak-facts.ts';
-import { transaction } from '../../postgres/transaction.ts';
+import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-state.ts';
 import { daysOffOf, settledNow, settlementRule } from '../responses/streak-response.ts';
 
@@ -51,10 +51,7 @@ export interface UserFacts {
  * and compare `packed` before you change anything.
  */
 export function readStreakFacts(pool: Pool, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
-  return transaction(pool, async (client) => {
-    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-    return factsOf(client, compiled, wanted);
-  });
+  return inSnapshot(pool, (client) => factsOf(client, compiled, wanted));
 }
 
 async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {

@@ -6,7 +6,8 @@ import { decimalOf } from '../../packed/state.ts';
 import { recordedStreak } from '../responses/streak-response.ts';
 import { AnswerFragments } from './answer-fragments.ts';
 import { clampedJson } from './guarded-answer.ts';
-import { awardId, uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
+import { awardId } from '../ids/event-id.ts';
 
 const fragments = new WeakMap<CompiledCatalog, { day: number; of: AnswerFragments }>();
 

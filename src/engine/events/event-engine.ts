@@ -15,7 +15,7 @@ import { eventAnswer, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
 import { guardError, isQuarantined, quarantinedBy, quarantinedJson } from './guarded-answer.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import type { KeyedIds } from '../ids/keyed-ids.ts';
 import { prepareEvent } from './prepare-event.ts';

@@ -1,3 +1,4 @@
+import { uuidText } from '../../domain/uuid.ts';
 import { createHash, randomFillSync } from 'node:crypto';
 
 const VARIANT = ['8', '9', 'a', 'b'];
@@ -36,11 +37,7 @@ export function eventId(nowMs: number, random: string = counted(nowMs)): string 
   return `${time}7${random.slice(0, 3)}${variant}${random.slice(4, 7)}${random.slice(7, 15)}0000`;
 }
 
-/** The usual text form of 32 hex digits. */
-export const uuidText = (hex: string): string =>
-  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-
-/** ID of the nth award (from 1) of an event. */
+/** ID of the nth award (from 1) of an event or another change, given the 32 hex digits of its ID. */
 export const awardId = (hex: string, ordinal: number): string =>
   uuidText(hex.slice(0, 28) + ordinal.toString(16).padStart(4, '0'));
 

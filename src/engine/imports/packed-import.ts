@@ -1,11 +1,7 @@
+import { packedCompletion } from '../../packed/packed-arrays.ts';
 import { FREQUENCIES } from '../../domain/settle-streaks.ts';
 import { packedPause } from '../../packed/packed-arrays.ts';
-import {
-  packedCompletion,
-  packedImportedAward,
-  packedImportedDay,
-  packedImportedSettlement,
-} from '../../packed/packed-import.ts';
+import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
 import type { ImportedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
 import { numbered } from '../../packed/numbered.ts';

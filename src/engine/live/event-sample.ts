@@ -3,7 +3,7 @@ import { decimalText } from '../../domain/decimal.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import { TOTAL } from '../../packed/user-fields.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 import type { LiveGrant } from './grants.ts';
 import type { Unsent } from './live-listener.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { NotificationType } from '../../domain/notification.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 
 const VERSION_8 = 0x80;
 const VARIANT = 0x80;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BoardPlace, Notification } from '../../domain/notification.ts';
 import type { WindowChange } from '../../postgres/notifications/enter-windows.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 
 /** The types that go out at once, and then at most once in a window. */
 export const THROTTLED = ['points.changed', 'leaderboard.rank_changed', 'leaderboard.changed'] as const;

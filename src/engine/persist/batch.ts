@@ -6,6 +6,7 @@ import type { EventRow } from '../../postgres/persist/insert-events.ts';
 import type { RecomputedRow } from '../../postgres/persist/insert-recomputed.ts';
 import type { ReversalRow } from '../../postgres/persist/insert-reversals.ts';
 import type { EventKey, NamedUser } from '../../postgres/persist/delete-events.ts';
+import { awardId } from '../ids/event-id.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { ReadEntry } from '../../redis/outbox-entry.ts';
 import { isProgress } from '../../redis/batches.ts';
@@ -336,7 +337,3 @@ function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord)
 function extendedTo({ [RECORD.streak]: streak }: HappenedRecord): number | null {
   return streak?.[RECORDED_STREAK.extended] === 1 ? streak[RECORDED_STREAK.length] : null;
 }
-
-/** ID of the nth award (from 1) of what happened: its ID ends with 4 zeros that make room for n. */
-export const awardId = (happenedId: string, ordinal: number): string =>
-  happenedId.slice(0, -4) + ordinal.toString(16).padStart(4, '0');

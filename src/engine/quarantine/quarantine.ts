@@ -28,7 +28,7 @@ import { eventAnswer } from '../events/event-answer.ts';
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';
 import { guardName } from '../events/guarded-answer.ts';
 import { matching } from '../events/prepare-event.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 import { untilPersisted } from '../persisted/until-persisted.ts';
 import { refusalError } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';

@@ -19,7 +19,7 @@ import {
   triggersOfEvents,
   usersWithLateEvents,
 } from '../../postgres/recomputations/read-history.ts';
-import { transaction } from '../../postgres/transaction.ts';
+import { inSnapshot } from '../../postgres/transaction.ts';
 import { importedPasts } from './imported-past.ts';
 import { missingDetails } from './needed-details.ts';
 import { boundsOf, openBoards } from './open-boards.ts';
@@ -67,8 +67,7 @@ export function planSlice(
     limit,
   }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
 ): Promise<PlannedSlice | string> {
-  return transaction(pool, async (client) => {
-    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+  return inSnapshot(pool, async (client) => {
     // Events go on beside it: it is to take one processor of Postgres's at most.
     await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const { tenantNo, cohort, lastUser: after } = job;

@@ -11,7 +11,7 @@ import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { streakHistory } from './streak-history.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 import { baseStreak, settledNow } from '../responses/streak-response.ts';
 
 const MAX_PERIODS = 1000;

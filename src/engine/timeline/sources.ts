@@ -16,7 +16,7 @@ import {
 import { recomputationIds } from '../../postgres/timeline/recomputation-rows.ts';
 import { unreleasedOf, type QuarantineRow } from '../../postgres/quarantine/read-quarantine.ts';
 import type { TimelineRange } from '../../postgres/timeline/range.ts';
-import { uuidText } from '../ids/event-id.ts';
+import { uuidText } from '../../domain/uuid.ts';
 
 /** Something at its place in a timeline; what only has a position is looked up by it (`happening.ts`). */
 export type Found =

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { firstIdAt } from '../../domain/timeline-position.ts';
+import { firstIdAt, QUEUED_BEFORE_MS } from '../../domain/timeline-position.ts';
 import { storableText } from '../storable-json.ts';
 
 export interface EventsOfUser {
@@ -11,9 +11,6 @@ export interface EventsOfUser {
   toMs: number;
   most: number;
 }
-
-/** How long before its application an event may get its ID: events of batches wait. */
-const ID_BEFORE_MS = 86_400_000;
 
 /** Parameters: tenant, user, metrics, from and to (epoch ms). */
 const SENT = `e.tenant_no = $1 AND e.user_id = $2 AND e.metric_no = ANY ($3::int[]) AND e.reverses IS NULL
@@ -42,7 +39,7 @@ export async function findEvents(
       WHERE NOT EXISTS (SELECT FROM reversals r WHERE r.root_id = sent.id AND r.in_force)
       ORDER BY id
       LIMIT $6`,
-    [tenantNo, storableText(userId), metricNos, fromMs, toMs, most, firstIdAt(Math.max(fromMs - ID_BEFORE_MS, 0))],
+    [tenantNo, storableText(userId), metricNos, fromMs, toMs, most, firstIdAt(Math.max(fromMs - QUEUED_BEFORE_MS, 0))],
   );
   return rows.map(({ id }) => id);
 }

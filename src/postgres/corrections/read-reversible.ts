@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { QUEUED_BEFORE_MS } from '../../domain/timeline-position.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 
 /** The fields of an event that its reversal needs. */
@@ -95,8 +96,6 @@ export async function readAwards(
   return rows.map(({ award }) => award);
 }
 
-/** How long before its application an event's ID may be created: events of batches wait. */
-const ID_BEFORE_MS = 86_400_000;
 /** Allowance for clock differences between machines. */
 const ID_AFTER_MS = 60_000;
 
@@ -130,7 +129,7 @@ export async function readAwardsOf(
       times,
       [...new Set(triggers.map(({ systemNo }) => systemNo))],
       triggers.map(({ no }) => no),
-      times.map((ms) => idAt(ms - ID_BEFORE_MS).padEnd(32, '0')),
+      times.map((ms) => idAt(ms - QUEUED_BEFORE_MS).padEnd(32, '0')),
       times.map((ms) => idAt(ms + ID_AFTER_MS).padEnd(32, 'f')),
     ],
   );

@@ -4,7 +4,7 @@ import type { StreakResponse } from '../../../../domain/streak.ts';
 import { dayIn, dayStartMs } from '../../../../domain/zone.ts';
 import { decodeState, type UserState } from '../../../../packed/state.ts';
 import { usersInDanger } from '../../../../postgres/notifications/email-users.ts';
-import { uuidText } from '../../../ids/event-id.ts';
+import { uuidText } from '../../../../domain/uuid.ts';
 import { baseStreak, settledNow } from '../../../responses/streak-response.ts';
 import { streakHistory } from '../../../streaks/streak-history.ts';
 import { userJson } from '../../payloads/payload.ts';
