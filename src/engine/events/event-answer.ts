@@ -43,7 +43,7 @@ export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): s
       ordinal += 1;
       const boosts = award[AWARD.boosts];
       const boostField = boosts.length > 0 ? `,"boosts":${parts.boosts(boosts.join(','))}` : '';
-      return `{"id":"${awardId(record[RECORD.id], ordinal)}","awarded":${award[AWARD.awarded]},"date":"${date}","total":${award[AWARD.after]},"trigger":${parts.trigger(award[AWARD.trigger])}${boostField}}`;
+      return `{"id":"${uuidText(awardId(record[RECORD.id], ordinal))}","awarded":${award[AWARD.awarded]},"date":"${date}","total":${award[AWARD.after]},"trigger":${parts.trigger(award[AWARD.trigger])}${boostField}}`;
     });
     return `${parts.system(no)},"total":${total}${levelField},"added":${total - before},"awards":[${awardTexts.join(',')}]}`;
   });

@@ -1,4 +1,3 @@
-import { uuidText } from '../../domain/uuid.ts';
 import { createHash, randomFillSync } from 'node:crypto';
 
 const VARIANT = ['8', '9', 'a', 'b'];
@@ -37,9 +36,9 @@ export function eventId(nowMs: number, random: string = counted(nowMs)): string 
   return `${time}7${random.slice(0, 3)}${variant}${random.slice(4, 7)}${random.slice(7, 15)}0000`;
 }
 
-/** ID of the nth award (from 1) of an event or another change, given the 32 hex digits of its ID. */
+/** ID of the nth award (from 1) of an event or another change. Takes and returns 32 hex digits. */
 export const awardId = (hex: string, ordinal: number): string =>
-  uuidText(hex.slice(0, 28) + ordinal.toString(16).padStart(4, '0'));
+  hex.slice(0, 28) + ordinal.toString(16).padStart(4, '0');
 
 /** Where a used idempotency key is kept. */
 export interface IdempotencyDigest {

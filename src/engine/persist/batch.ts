@@ -158,7 +158,7 @@ function add(
   const { tenantNo } = entry;
   const record = each as HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord;
   if (record[kindField] === KIND.progress) {
-    if (!isProgress(record[RECORD.progress])) throw new UnreadableEntry('a progress of batches that is none');
+    if (!isProgress(record[RECORD.progress])) throw new UnreadableEntry('invalid batch progress');
     batch.batchProgress = record[RECORD.progress];
     return;
   }

@@ -1023,3 +1023,29 @@ CREATE UNLOGGED TABLE test_clock_followers (
   version bigint NOT NULL,
   seen timestamptz NOT NULL
 );
+
+------------------------------------------------------------------------------------------------------------------------
+-- History for warehouses: docs/history.md promises these columns
+------------------------------------------------------------------------------------------------------------------------
+
+-- Retention deletes old events and awards, which subscribers keep, so deletions are not published. Subscribers delete the rows
+-- of deleted users themselves, as they learn about them from `laurel_users`.
+CREATE PUBLICATION laurel_history FOR TABLE
+  events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, streak, occurred_at, reverses, imported),
+  awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, boost_nos, at, local_date)
+  WITH (publish = 'insert', publish_via_partition_root = true);
+
+-- What also changes or is deleted.
+CREATE PUBLICATION laurel_history_changes FOR TABLE
+  tenants (no, id, customer_id, name, status),
+  catalog_resources (id, tenant_no, no, kind, parent_id, identity, deleted),
+  completions (tenant_no, user_id, achievement_no, at, caused_by, backdated),
+  reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, at),
+  streak_changes (no, tenant_no, user_id, frequency, kind, from_day, to_day, length, at, superseded_by, correction),
+  board_runs (id, tenant_no, board_no, run_day, last_day, is_final),
+  board_run_groups (id, run_id, name, participants),
+  board_finals (group_id, place, tenant_no, user_id, rank, score);
+
+-- Every event updates its user's row: updates of users are published only to those who ask for profiles.
+CREATE PUBLICATION laurel_users FOR TABLE users (tenant_no, id, created) WITH (publish = 'insert, delete');
+CREATE PUBLICATION laurel_profiles FOR TABLE users (tenant_no, id, created, zone, attributes, points, name_key, email_key);

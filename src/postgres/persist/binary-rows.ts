@@ -84,7 +84,7 @@ export class BinaryRows {
   /** 32 hex digits. */
   uuid(hex: string): this {
     this.begin(16);
-    if (this.buffer.write(hex, this.at, 16, 'hex') !== 16) throw new UnstorableValue('an ID is none');
+    if (this.buffer.write(hex, this.at, 16, 'hex') !== 16) throw new UnstorableValue('an ID must have 32 hex digits');
     this.at += 16;
     return this;
   }

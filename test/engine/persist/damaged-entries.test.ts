@@ -216,7 +216,7 @@ describe('entries that make no sense', () => {
     ['a user without a state', ['t', 11, 'r', pack(event('x')), 'u', 'x', 'y', 'z'], ['state', 'rest']],
     ['a record of no kind', ['t', 11, 'r', pack({ i: 'x', u: 'ada', at: NOW, d: 1 })], ['record']],
     ['a number for a record', ['t', 11, 'r', pack(7)], ['record']],
-    ['a progress of batches that is none', ['t', 11, 'r', pack({ k: 'b', p: 5 })], ['record']],
+    ['invalid batch progress', ['t', 11, 'r', pack({ k: 'b', p: 5 })], ['record']],
     [
       'a user too long for an index',
       ['t', 11, 'r', pack(event('x'.repeat(1_000).replaceAll(/x/g, () => String(Math.random()))))],

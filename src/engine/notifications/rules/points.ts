@@ -2,6 +2,7 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { PointsAwardResponse, PointsTriggerResponse } from '../../../domain/points.ts';
 import type { HappenedRecord, RecordedAward } from '../../../packed/record.ts';
 import { AWARD, RECORD, RECORDED_POINTS } from '../../../packed/record-fields.ts';
+import { uuidText } from '../../../domain/uuid.ts';
 import { awardId } from '../../ids/event-id.ts';
 import { boostResponse, triggerResponse } from '../../responses/points-response.ts';
 import { levelChanged, pointsChanged } from '../payloads/points.ts';
@@ -50,7 +51,7 @@ function awardResponse(
   const trigger = compiled.triggersByNo.get(award[AWARD.trigger]);
   const boosts = award[AWARD.boosts].flatMap((no) => compiled.boostsByNo.get(no) ?? []);
   return {
-    id: awardId(record[RECORD.id], ordinal),
+    id: uuidText(awardId(record[RECORD.id], ordinal)),
     awarded: award[AWARD.awarded],
     date: isoTime(record[RECORD.atMs]),
     total: award[AWARD.after],
