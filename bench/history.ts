@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request, setGlobalDispatcher } from 'undici';
 import { freePort } from '../src/local/free-port.ts';
-import { AdminKeys } from '../src/postgres/admin-keys.ts';
+import { AdminKeys } from '../src/postgres/access/admin-keys.ts';
 import { sumUsers } from '../src/postgres/persist/day-sums.ts';
 import { transaction } from '../src/postgres/transaction.ts';
 import { processCpu, treeCpu } from './cpu.ts';

@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS, periodOf, type Frequency } from '../src/domain/periods.ts';
 import { dayIn, zoneOffset } from '../src/domain/zone.ts';
-import { binaryArray, BYTEA, TEXT } from '../src/postgres/persist/binary-array.ts';
+import { binaryArray, BYTEA, TEXT } from '../src/postgres/persist/binary-rows.ts';
 import { userKey } from '../src/redis/keys.ts';
 
 /** Where the users live whose day ends; the load's users live elsewhere. */

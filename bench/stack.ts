@@ -11,7 +11,7 @@ import { freePort } from '../src/local/free-port.ts';
 import { WORKER_NODE_OPTIONS } from '../src/processes/worker-node-options.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../src/postgres/catalog.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';

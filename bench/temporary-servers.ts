@@ -8,7 +8,7 @@ import { loadDemo } from '../src/catalog/demo.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../src/postgres/catalog.ts';
 import { migrate } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';

@@ -13,7 +13,7 @@ import { createLog } from '../src/log/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/operations/services.ts';
-import { AdminKeys } from '../src/postgres/admin-keys.ts';
+import { AdminKeys } from '../src/postgres/access/admin-keys.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import type { RateLimits } from '../src/http/rate-limit.ts';
 import { serve } from '../src/processes/serve.ts';

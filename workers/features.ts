@@ -38,7 +38,7 @@ import { MessageLog } from '../src/engine/webhooks/message-log.ts';
 import { Resends } from '../src/engine/webhooks/resends.ts';
 import { SecretErasure } from '../src/engine/webhooks/secret-erasure.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
-import { exclusively } from '../src/postgres/exclusively.ts';
+import { exclusively } from '../src/postgres/transaction.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { Delivery } from './delivery.ts';

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { AppError } from '../errors.ts';
-import { catalogVersions } from '../postgres/catalog-versions.ts';
-import { loadCatalog } from '../postgres/load-catalog.ts';
+import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
 import type { ChangeListener } from './changes.ts';
 import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
 

@@ -6,7 +6,7 @@ import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } fro
 import type { EventSettings } from '../domain/event-settings.ts';
 import type { StreakSettingsChanges } from '../domain/streak-settings.ts';
 import { AppError } from '../errors.ts';
-import { demoResources, endDemo } from '../postgres/demo-resources.ts';
+import { demoResources, endDemo } from '../postgres/catalog.ts';
 import type { Announce } from '../postgres/revisions.ts';
 import type { Catalogs } from './catalogs.ts';
 import { changedStreaks } from './changed-streaks.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { deletedResources } from '../postgres/deleted-resources.ts';
+import { deletedResources } from '../postgres/catalog.ts';
 import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { Difference } from '../engine/rebuild/confirm.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
-import { countLetters } from '../postgres/dead-letters/letters.ts';
+import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
 import { connectRedis, redisReady } from '../redis/client.ts';

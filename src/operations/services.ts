@@ -38,15 +38,14 @@ import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { OwnWebhook, WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
 import type { Backdating } from '../engine/achievements/backdate.ts';
-import type { AdminKeys } from '../postgres/admin-keys.ts';
-import type { RecordAudit } from '../postgres/audit/audit-trail.ts';
-import type { AuditQuery, AuditRow } from '../postgres/audit/read-audit.ts';
+import type { AdminKeys } from '../postgres/access/admin-keys.ts';
+import type { AuditQuery, AuditRow, RecordAudit } from '../postgres/access/audit.ts';
 import type { BoardFill } from '../postgres/boards/fills.ts';
-import type { ApplicationKeys } from '../postgres/application-keys.ts';
-import type { Sessions } from '../postgres/sessions/sessions.ts';
+import type { ApplicationKeys } from '../postgres/access/application-keys.ts';
+import type { Sessions } from '../postgres/access/sessions.ts';
 import type { Tenants } from '../postgres/tenants.ts';
-import type { WholeDeliveryRow } from '../postgres/webhooks/read-deliveries.ts';
-import type { ShownSecret } from '../postgres/webhook-secrets.ts';
+import type { WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
+import type { ShownSecret } from '../postgres/webhooks/secrets.ts';
 
 /** What the operations are handed: everything that Laurel does, made once at the composition root. */
 export interface Services {

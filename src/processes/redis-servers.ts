@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { RedisServer } from '../domain/system.ts';
-import { tenantsByShard } from '../postgres/shards/tenants-by-shard.ts';
+import { tenantsByShard } from '../postgres/shards.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
 import { redisState } from '../redis/server-info.ts';
 import { orNothing } from './or-nothing.ts';

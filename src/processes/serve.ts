@@ -17,11 +17,9 @@ import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
-import { keyLookup, type KeyRecord } from '../postgres/find-key.ts';
-import { GatheredLookup } from '../postgres/gathered-lookup.ts';
-import { RefusedKeys } from '../postgres/audit/refused-keys.ts';
-import { KeyUses } from '../postgres/key-uses.ts';
-import { findSessions } from '../postgres/sessions/session-rows.ts';
+import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
+import { RefusedKeys } from '../postgres/access/audit.ts';
+import { findSessions } from '../postgres/access/sessions.ts';
 import type { Traces } from '../traces/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 

@@ -4,7 +4,7 @@ import { CONFIGURATION, largestRequests, USER, type CostlyRequest } from './cost
 import { storeManyValues } from './costliest/many-values.ts';
 import { watchedFrontend, type WatchedFrontend } from './costliest/watched-frontend.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { startWorkers } from '../../workers/start.ts';

@@ -6,7 +6,7 @@ import { Resources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
 import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { loadCatalog } from '../../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../../src/postgres/catalog.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const WHO = { who: 'adm_test' };

@@ -5,7 +5,7 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '../../src/local/free-port.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
-import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { connectRedis } from '../../src/redis/client.ts';
 import { SHARDS } from '../../src/redis/keys.ts';

@@ -16,7 +16,7 @@ import { packState } from '../../src/packed/pack-state.ts';
 import type { PackedState, PackedStreak } from '../../src/packed/state.ts';
 import { STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { SETTLEMENT_KINDS } from '../../src/postgres/persist/insert-streak-changes.ts';
+import { SETTLEMENT_KINDS } from '../../src/postgres/persist/streaks.ts';
 import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { dueUsers, type DueUser } from '../../postgres/anniversaries/due-users.ts';
+import { type DueUser, dueUsers } from '../../postgres/users/anniversaries.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
 import type { YearCounts } from './year-counts.ts';

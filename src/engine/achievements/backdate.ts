@@ -7,10 +7,9 @@ import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-cat
 import type { Clock } from '../../clock.ts';
 import { clamped, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { countedUsers } from '../../postgres/counted-users.ts';
+import { countedUsers, countUsers, usersAfter } from '../../postgres/users/selections.ts';
 import type { Job } from '../../postgres/jobs.ts';
-import { countUsers, usersAfter } from '../../postgres/users/users-after.ts';
-import { loadCatalog } from '../../postgres/load-catalog.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { stateDigest } from '../corrections/state-digest.ts';
 import { eventId } from '../ids/event-id.ts';

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { listUsers } from '../../postgres/users/find-users.ts';
-import { sampleUsers } from '../../postgres/users/sample-users.ts';
-import { within } from '../../postgres/within.ts';
+import { sampleUsers, within } from '../../postgres/users/selections.ts';
 
 /** Whom to look at, in random order, and what a figure about them is worth for all. */
 export interface Examined {

@@ -7,7 +7,7 @@ import { yearsAt } from '../../domain/anniversary.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import { decodeState } from '../../packed/state.ts';
-import type { DueUser } from '../../postgres/anniversaries/due-users.ts';
+import type { DueUser } from '../../postgres/users/anniversaries.ts';
 import { userKey } from '../../redis/keys.ts';
 import { eventId } from '../ids/event-id.ts';
 import { callUsers } from '../scripts.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { deleteAuditBefore, oldestAuditMs } from '../../postgres/audit/retention.ts';
+import { deleteAuditBefore, oldestAuditMs } from '../../postgres/access/audit.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
 /** Entries deleted by one step: about 30 ms of Postgres's time. */

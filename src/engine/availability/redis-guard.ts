@@ -6,7 +6,7 @@ import { lastAccepted, type Accepted, type ClosedReason } from '../../domain/sha
 import { redisProcessIdOf, runIdOf } from '../../domain/storage-epoch.ts';
 import { LogThrottle, OUTAGE_MS } from '../../log/log-throttle.ts';
 import type { Log } from '../../log/log.ts';
-import { readCursors, type StoredCursor } from '../../postgres/rebuild/storage-epochs.ts';
+import { readCursors, type StoredCursor } from '../../postgres/shards.ts';
 import { numberRanges } from '../../number-ranges.ts';
 import { OtherVersionRuns } from '../../postgres/running-versions.ts';
 import { connectAgain } from '../../redis/connection.ts';

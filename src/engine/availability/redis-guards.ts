@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { numberRanges } from '../../number-ranges.ts';
-import { usedShards } from '../../postgres/shards/used-shards.ts';
+import { usedShards } from '../../postgres/shards.ts';
 import { connectionOf, onPlaced, onServer } from '../../redis/endpoints.ts';
 import { gateOf, type Gate } from '../../redis/gate.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';

@@ -2,11 +2,16 @@ import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { Author } from '../../domain/author.ts';
 import { AppError } from '../../errors.ts';
-import { writeAudit } from '../../postgres/audit/write-audit.ts';
-import { readClock, releaseClock, setClock, type StoredClock } from '../../postgres/test-clock.ts';
-import { switchedOnWaits } from '../../postgres/switched-on.ts';
-import { usedShards } from '../../postgres/shards/used-shards.ts';
-import { countFollowers } from '../../postgres/test-clock-followers.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
+import {
+  countFollowers,
+  readClock,
+  releaseClock,
+  setClock,
+  type StoredClock,
+  switchedOnWaits,
+} from '../../postgres/test-clock.ts';
+import { usedShards } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { batchWaits, newestBatch, readBatchProgress, shardsWithBatches } from '../../redis/batches.ts';
 import { publishSignal } from '../../redis/signals.ts';

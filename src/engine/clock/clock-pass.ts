@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { noteWork } from '../../postgres/test-clock.ts';
-import { countFollowers } from '../../postgres/test-clock-followers.ts';
+import { countFollowers, noteWork } from '../../postgres/test-clock.ts';
 import type { PassOutcome, Schedule } from '../schedule/schedule.ts';
 import { GrowingPauses } from './growing-pauses.ts';
 import type { TestClock } from './test-clock.ts';

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
-import { readClock } from '../../postgres/test-clock.ts';
-import { dropFollower, noteFollower } from '../../postgres/test-clock-followers.ts';
+import { dropFollower, noteFollower, readClock } from '../../postgres/test-clock.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { SharedRuns } from '../../shared-runs.ts';
 

@@ -6,7 +6,7 @@ import { dayOf } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
-import type { StoredEvent } from '../../postgres/corrections/read-reversible.ts';
+import type { StoredEvent } from '../../postgres/corrections/reversals.ts';
 import type { PlannedReversal } from './planned-reversal.ts';
 
 /** What is added to a user's score in a run. */

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PointsTrigger } from '../../domain/catalog.ts';
-import type { StoredEvent } from '../../postgres/corrections/read-reversible.ts';
+import type { StoredEvent } from '../../postgres/corrections/reversals.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 
 /**

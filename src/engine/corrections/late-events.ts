@@ -9,7 +9,7 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
-import { storedState } from '../../postgres/users/stored-state.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
 import { userKey } from '../../redis/keys.ts';
 import type { ReadyEvent } from '../events/event-call.ts';
 import type { Log } from '../../log/log.ts';

@@ -9,8 +9,8 @@ import {
   type ReverseEvents,
 } from '../../domain/reversal.ts';
 import { AppError } from '../../errors.ts';
-import { findEvents } from '../../postgres/corrections/find-events.ts';
-import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
+import { findEvents } from '../../postgres/corrections/reversals.ts';
+import { findUsedKeys } from '../../postgres/used-keys.ts';
 import { findMetric } from '../find-configured.ts';
 import { uuidText } from '../../domain/uuid.ts';
 import { partOf, type KeyedIds } from '../ids/keyed-ids.ts';

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { AppError } from '../../errors.ts';
 import { isDropped } from '../../postgres/partitions/dropped-days.ts';
-import { QUARANTINE_STATUS } from '../../postgres/persist/insert-quarantined.ts';
-import { readQuarantined } from '../../postgres/quarantine/read-quarantine.ts';
+import { QUARANTINE_STATUS, readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import { uuidText } from '../../domain/uuid.ts';
 
 /** 404 that says why an event (a UUID, or 32 hex digits) that is not among the applied ones cannot be reversed. */

@@ -1,7 +1,7 @@
 import type { PlanAchievement } from '../../catalog/plan.ts';
 import type { StreakReplay } from '../../domain/replay-repairs.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
-import type { StoredEvent } from '../../postgres/corrections/read-reversible.ts';
+import type { StoredEvent } from '../../postgres/corrections/reversals.ts';
 
 /** An achievement that goes, unless the user still has what it takes; and what it awarded beyond what the event itself did. */
 export interface Revocation {

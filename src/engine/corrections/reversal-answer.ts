@@ -11,7 +11,7 @@ import {
   SHORTFALL,
 } from '../../packed/record-fields.ts';
 import { decimalOf } from '../../packed/state.ts';
-import type { StoredEvent, StoredReversal } from '../../postgres/corrections/read-reversible.ts';
+import type { StoredEvent, StoredReversal } from '../../postgres/corrections/reversals.ts';
 import { uuidText } from '../../domain/uuid.ts';
 
 /** What a reversal came to. */

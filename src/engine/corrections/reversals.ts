@@ -10,7 +10,7 @@ import { AppError } from '../../errors.ts';
 import type { Compensated, HappenedRecord } from '../../packed/record.ts';
 import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
 import {
   readAwards,
   readEvent,
@@ -18,7 +18,7 @@ import {
   readLastReversal,
   readRoot,
   type StoredEvent,
-} from '../../postgres/corrections/read-reversible.ts';
+} from '../../postgres/corrections/reversals.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';

@@ -9,7 +9,7 @@ import {
   readCompletions,
   type StoredCompletion,
   type StoredEvent,
-} from '../../postgres/corrections/read-reversible.ts';
+} from '../../postgres/corrections/reversals.ts';
 import type { Revocation } from './planned-reversal.ts';
 
 /**

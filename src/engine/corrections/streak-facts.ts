@@ -11,16 +11,16 @@ import { SETTLED } from '../../packed/record-fields.ts';
 import { packState } from '../../packed/pack-state.ts';
 import { decodeState, type StreakState, type UserState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import {
+  type EventFact,
   eventFacts,
   pausedDays,
-  streakChangeFacts,
-  type EventFact,
   type StreakChangeFact,
-} from '../../postgres/streaks/streak-facts.ts';
+  streakChangeFacts,
+} from '../../postgres/history/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
-import { storedState } from '../../postgres/users/stored-state.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
 import { daysOffOf, settledNow, settlementRule } from '../responses/streak-response.ts';
 
 /** A streak that is restored may have been lost as long ago: see `restoreWindowStart`. */

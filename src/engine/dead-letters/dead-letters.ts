@@ -3,18 +3,18 @@ import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/author.ts';
 import { AppError } from '../../errors.ts';
-import { writeAudit } from '../../postgres/audit/write-audit.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
 import {
+  type DeadLetter,
   deleteLetters,
+  type LetterQuery,
   listLetters,
   noteStored,
   noteTried,
   readLetter,
-  type DeadLetter,
-  type LetterQuery,
   type WholeDeadLetter,
-} from '../../postgres/dead-letters/letters.ts';
-import { awaitCursor } from '../../postgres/persist/cursor.ts';
+} from '../../postgres/corrections/dead-letters.ts';
+import { awaitCursor } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { forgetEntry, keptEntry } from '../../redis/kept-entries.ts';
 import { readEntry, unpackFields } from '../../redis/outbox-entry.ts';

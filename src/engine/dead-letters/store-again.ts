@@ -1,9 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/dead-letters.ts';
-import type { WholeDeadLetter } from '../../postgres/dead-letters/letters.ts';
-import { noteOwed, positionsOwed, supersededUsers } from '../../postgres/dead-letters/owed-states.ts';
-import { storedState } from '../../postgres/users/stored-state.ts';
+import {
+  noteOwed,
+  positionsOwed,
+  supersededUsers,
+  type WholeDeadLetter,
+} from '../../postgres/corrections/dead-letters.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { readEntry, type ReadEntry, type ReadRecord } from '../../redis/outbox-entry.ts';
 import { type UncheckedRecord } from '../../packed/record.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
+import { findUsedKeys } from '../../postgres/used-keys.ts';
 import type { Refusal } from '../../packed/record.ts';
 import type { kindField } from '../../packed/record-fields.ts';
 import { type REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';

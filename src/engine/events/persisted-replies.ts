@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { readQuarantined } from '../../postgres/quarantine/read-quarantine.ts';
+import { readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import { GUARD_ACTION } from '../../packed/guard-fields.ts';
 import { packedDecimal, recordedGuard } from '../../packed/packed-arrays.ts';
 import type { GuardedRecord, RecordedStreak, ScriptReply } from '../../packed/record.ts';

@@ -1,9 +1,7 @@
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/event-summary.ts';
-import type { DayRows } from '../../postgres/history/day-rows.ts';
-import { metricDays } from '../../postgres/history/metric-days.ts';
-import { pointsDays } from '../../postgres/history/points-days.ts';
+import { type DayRows, metricDays, pointsDays } from '../../postgres/history/days.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';

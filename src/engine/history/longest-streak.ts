@@ -4,7 +4,7 @@ import { toMicros } from '../../domain/micros.ts';
 import { dateOf, periodEnd, periodOf, periodStart, type Days } from '../../domain/periods.ts';
 import type { Settlement } from '../../domain/settle-streaks.ts';
 import type { WrappedStreak } from '../../domain/wrapped.ts';
-import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
+import type { MetricDay } from '../../postgres/history/days.ts';
 import type { StreakState } from '../../packed/state.ts';
 import { periodEndedOn, reachedLengths } from '../../domain/reached-lengths.ts';
 

@@ -1,7 +1,7 @@
 import type { EventSummaryEntry } from '../../domain/event-summary.ts';
 import { microsNumber, toMicros } from '../../domain/micros.ts';
 import { dateOf, type Days } from '../../domain/periods.ts';
-import type { DayRows } from '../../postgres/history/day-rows.ts';
+import type { DayRows } from '../../postgres/history/days.ts';
 
 interface Changes extends Pick<DayRows, 'later' | 'days' | 'changes'> {
   /** The total as of the same moment, as decimal text. */

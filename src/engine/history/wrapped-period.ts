@@ -1,8 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { WrappedActivityPeriod } from '../../domain/wrapped.ts';
-import type { AttributeSum } from '../../postgres/history/user-attribute-sums.ts';
-import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
-import type { PointsDay } from '../../postgres/history/user-points-days.ts';
+import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
+import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { UserState } from '../../packed/state.ts';
 import { wrappedAchievements } from './wrapped-achievements.ts';
 import { wrappedMetrics, wrappedPoints, type ComparedDays, type Percentile } from './wrapped-changes.ts';

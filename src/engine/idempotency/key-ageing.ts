@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import { DAY_MS } from '../../domain/periods.ts';
-import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
+import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/used-keys.ts';
 import { fieldOfDigest, wideBucket } from '../../redis/idempotency.ts';
 import { idempotencyKey, shardOf } from '../../redis/keys.ts';
 import { ageKeys, findAgedKeys, scanBuckets, type BucketKeys } from '../../redis/old-keys.ts';

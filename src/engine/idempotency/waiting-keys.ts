@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { waitingEntries, type WaitingEntry } from '../../postgres/dead-letters/waiting-entries.ts';
-import type { UsedKey } from '../../postgres/rebuild/used-keys.ts';
+import { waitingEntries, type WaitingEntry } from '../../postgres/corrections/dead-letters.ts';
+import type { UsedKey } from '../../postgres/used-keys.ts';
 import { keptEntry } from '../../redis/kept-entries.ts';
 import { readEntry, unpackFields } from '../../redis/outbox-entry.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Pool } from 'pg';
-import { readEventIdSecret } from '../../postgres/idempotency/event-id-secret.ts';
+import { readEventIdSecret } from '../../postgres/used-keys.ts';
 import { eventId } from './event-id.ts';
 
 /** An idempotency key in its scope. */

@@ -9,7 +9,7 @@ import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
 import { AppError } from '../../errors.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { listFills } from '../../postgres/boards/fills.ts';
 import { userKey } from '../../redis/keys.ts';
 import type { Scripts } from '../scripts.ts';

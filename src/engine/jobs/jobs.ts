@@ -3,9 +3,9 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/author.ts';
 import type { JobKind, JobStatus, ShownJob } from '../../domain/job.ts';
 import { AppError } from '../../errors.ts';
-import { writeAudit } from '../../postgres/audit/write-audit.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
 import { deletePastScores } from '../../postgres/boards/fills.ts';
-import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
+import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import {
   cancelJob,
   listJobs,
@@ -15,8 +15,7 @@ import {
   type NamedJob,
   type SeenJobs,
 } from '../../postgres/jobs.ts';
-import { cancelRecomputation, readRecomputation, setStatus } from '../../postgres/recomputations/recomputations.ts';
-import { transaction } from '../../postgres/transaction.ts';
+import { cancelRecomputation, readRecomputation, setStatus } from '../../postgres/corrections/recomputations.ts';
 
 /** What a kind of job is about, and what an administrator may do about one. */
 interface KindRules {

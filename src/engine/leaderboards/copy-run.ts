@@ -9,9 +9,8 @@ import {
   lockGroup,
 } from '../../postgres/boards/final-runs.ts';
 import { lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
-import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
-import { transaction } from '../../postgres/transaction.ts';
-import { beforeNaming } from '../../postgres/users/named-users-lock.ts';
+import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
+import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { boardKey, shardOf } from '../../redis/keys.ts';
 import { whileWhole } from '../persisted/while-whole.ts';
 import { groupsOfRun } from './groups-of-run.ts';

@@ -5,7 +5,7 @@ import { playedRule, runOf, type Run } from '../../domain/runs.ts';
 import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { addSnapshots, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { beforeNaming } from '../../postgres/users/named-users-lock.ts';
+import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { boardKey, shardOf } from '../../redis/keys.ts';
 import { whileWhole } from '../persisted/while-whole.ts';
 import type { DueWork } from '../schedule/due-work.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { finalGroup, finalMember, finalOf, finalPage, finalPlaces } from '../../postgres/boards/finals.ts';
+import { finalGroup, finalMember, finalOf, finalPage, finalPlaces } from '../../postgres/boards/final-runs.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
 import type { BoardRun, PastPlace, PastRuns, Snapshot } from './past-runs.ts';
 import { entryOf, userHash } from '../snapshots/snapshot-parts.ts';

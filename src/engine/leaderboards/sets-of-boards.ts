@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import { boardsInProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
-import { unclearedRuns } from '../../postgres/boards/uncleared-runs.ts';
+import { unclearedRuns } from '../../postgres/boards/sets.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardGroupsKey, boardKey, shardOf } from '../../redis/keys.ts';
 

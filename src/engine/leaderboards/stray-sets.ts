@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { forgetBoard, noteSwept, straySets, type DeadBoard } from '../../postgres/boards/stray-sets.ts';
+import { type DeadBoard, forgetBoard, noteSwept, straySets } from '../../postgres/boards/sets.ts';
 import { scanServers } from '../../redis/endpoints.ts';
 import { boardOfKey, BOARDS_PATTERN } from '../../redis/keys.ts';
 import { BoardsOfTenants, type Boards } from '../rebuild/derived-keys.ts';

@@ -8,7 +8,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { decodeState } from '../../packed/state.ts';
 import { emptyHistorySum } from '../../packed/packed-arrays.ts';
-import { historySums } from '../../postgres/boards/history-sums.ts';
+import { historySums } from '../../postgres/boards/past-scores.ts';
 import { callUsers } from '../scripts.ts';
 import { offsetsOf, type BoardHistory } from './board-history.ts';
 import { summed, type SummedUser } from './summed-users.ts';

@@ -5,7 +5,7 @@ import type { LiveTicket, LiveTicketRequest } from '../../domain/live.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log/log.ts';
 import { LogThrottle } from '../../log/log-throttle.ts';
-import type { KeyRecord } from '../../postgres/find-key.ts';
+import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { ConnectionLimits, type LiveLimits } from './connection-limits.ts';
 import { holderOf, LiveGrants, TICKET_MS, type LiveGrant } from './grants.ts';

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { achievementDueMs } from '../../domain/email-times.ts';
-import { noteCompletions } from '../../postgres/notifications/due-completions.ts';
+import { noteCompletions } from '../../postgres/notifications/emails.ts';
 
 /** An achievement that a user completed, not by backdating. */
 export interface NotedCompletion {

@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import type { NewMessage, Notification } from '../../domain/notification.ts';
 import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
-import { readListening, type Listening } from '../../postgres/webhooks/read-listening.ts';
+import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';
 import { fromEntry, type EntryReport, type HappenedEntry } from './from-entry.ts';
 import { listenersOf, type Listeners } from './listeners.ts';
 import type { LiveAudience } from './live-audience.ts';

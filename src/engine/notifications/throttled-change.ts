@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BoardPlace, Notification } from '../../domain/notification.ts';
-import type { WindowChange } from '../../postgres/notifications/enter-windows.ts';
+import type { WindowChange } from '../../postgres/notifications/windows.ts';
 import { uuidText } from '../../domain/uuid.ts';
 
 /** The types that go out at once, and then at most once in a window. */

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { BoardPlace, Notification } from '../../domain/notification.ts';
-import { enterWindows, type WindowChange } from '../../postgres/notifications/enter-windows.ts';
-import { noteMovedBoards } from '../../postgres/notifications/note-moved-boards.ts';
+import { enterWindows, type WindowChange } from '../../postgres/notifications/windows.ts';
+import { noteMovedBoards } from '../../postgres/notifications/places.ts';
 import { isThrottled, laidOver, mergedPayload, throttledChange, type RankPayload } from './throttled-change.ts';
 
 /** The changes of one window in a call. */

@@ -2,12 +2,12 @@ import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import {
   endOfDefaults,
+  type EventPartition,
+  indexUsedKeys,
   makeEventPartition,
   mostEventsOfADay,
   readEventPartitions,
-  type EventPartition,
 } from '../../postgres/partitions/event-partitions.ts';
-import { indexUsedKeys } from '../../postgres/partitions/index-used-keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
 /** Days for which partitions are there ahead, so that nobody need make any for so long. */

@@ -1,9 +1,8 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { addJob, openJobs, type Job, type Progress } from '../../postgres/jobs.ts';
-import { dropEvents, eventsLeft, moveNextUsers } from '../../postgres/partitions/drop-events.ts';
-import { readEventPartitions, type EventPartition } from '../../postgres/partitions/event-partitions.ts';
-import { mostLateDays } from '../../postgres/partitions/late-days.ts';
+import { dropEvents, eventsLeft, mostLateDays, moveNextUsers } from '../../postgres/partitions/drop-events.ts';
+import { type EventPartition, readEventPartitions } from '../../postgres/partitions/event-partitions.ts';
 import type { JobWork, RecordSlice } from '../jobs/job-runner.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 

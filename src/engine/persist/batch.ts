@@ -1,11 +1,8 @@
-import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
-import type { CompletionRow } from '../../postgres/persist/insert-completions.ts';
-import type { StreakChangeRow, SupersededChanges } from '../../postgres/persist/insert-streak-changes.ts';
-import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
-import type { EventRow } from '../../postgres/persist/insert-events.ts';
-import type { RecomputedRow } from '../../postgres/persist/insert-recomputed.ts';
-import type { ReversalRow } from '../../postgres/persist/insert-reversals.ts';
-import type { EventKey, NamedUser } from '../../postgres/persist/delete-events.ts';
+import type { AwardRow } from '../../postgres/persist/awards.ts';
+import type { CompletionRow } from '../../postgres/persist/completions.ts';
+import type { StreakChangeRow, StreakPauseRow, SupersededChanges } from '../../postgres/persist/streaks.ts';
+import type { EventKey, EventRow, NamedUser, ReversalRow } from '../../postgres/persist/events.ts';
+import type { RecomputedRow } from '../../postgres/persist/recomputed.ts';
 import { awardId } from '../ids/event-id.ts';
 import { parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import type { ReadEntry } from '../../redis/outbox-entry.ts';

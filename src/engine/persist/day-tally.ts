@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../domain/periods.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { AWARD, KIND, kindField, RECORD, RECORDED_POINTS } from '../../packed/record-fields.ts';
-import type { DayCountsRow } from '../../postgres/activity/add-day-counts.ts';
+import type { DayCountsRow } from '../../postgres/history/activity.ts';
 
 /**
  * Counts records by tenant and UTC day, as they are persisted. What a user did who is deleted later stays counted. About 40 ns a

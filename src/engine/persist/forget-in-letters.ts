@@ -6,8 +6,8 @@ import {
   lettersAbout,
   rewriteLetter,
   type WholeDeadLetter,
-} from '../../postgres/dead-letters/letters.ts';
-import type { NamedUser } from '../../postgres/persist/delete-events.ts';
+} from '../../postgres/corrections/dead-letters.ts';
+import type { NamedUser } from '../../postgres/persist/events.ts';
 import { forgetEntry, keepEntry, keptEntry } from '../../redis/kept-entries.ts';
 import { packFields, readEntry, unpackFields, type ReadEntry } from '../../redis/outbox-entry.ts';
 import { userOf, usersOf } from './users-of.ts';

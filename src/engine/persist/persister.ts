@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { GuardedRow } from '../../postgres/persist/count-guarded.ts';
-import { readCursor } from '../../postgres/persist/cursor.ts';
+import type { GuardedRow } from '../../postgres/corrections/quarantine.ts';
+import { readCursor } from '../../postgres/shards.ts';
 import { HANDED_BYTES, readHanded, readHandedOver, readHandedPosition } from '../../redis/handed-over.ts';
 import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
 import { isStoredLater } from '../../redis/storing-order.ts';

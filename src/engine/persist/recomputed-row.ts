@@ -1,6 +1,6 @@
 import type { HappenedRecord, RecordedRecomputation } from '../../packed/record.ts';
 import { RECOMPUTATION, RECORD } from '../../packed/record-fields.ts';
-import type { RecomputedRow } from '../../postgres/persist/insert-recomputed.ts';
+import type { RecomputedRow } from '../../postgres/persist/recomputed.ts';
 
 /** The row of what a recomputation did of a user. */
 export const recomputedRow = (

@@ -1,9 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/dead-letters.ts';
-import { insertLetter, type NewDeadLetter } from '../../postgres/dead-letters/letters.ts';
-import { noteOwed } from '../../postgres/dead-letters/owed-states.ts';
-import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
+import { insertLetter, type NewDeadLetter, noteOwed } from '../../postgres/corrections/dead-letters.ts';
+import { lockCursor, moveCursor } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import type { Log } from '../../log/log.ts';
 import { isProgress } from '../../redis/batches.ts';

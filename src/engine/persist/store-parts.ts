@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/dead-letters.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
-import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
+import { upsertUsers } from '../../postgres/persist/users.ts';
 import type { ReadEntry, ReadRecord } from '../../redis/outbox-entry.ts';
 import type { HappenedEntry } from '../notifications/from-entry.ts';
 import { recordsBatch } from './batch.ts';

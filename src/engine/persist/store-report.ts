@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Notification } from '../../domain/notification.ts';
-import { insertMessages } from '../../postgres/webhooks/insert-messages.ts';
+import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { noteDue } from '../notifications/note-due.ts';
 import type { Report, Reporter, Reporting } from '../notifications/reporter.ts';
 import { throttle } from '../notifications/throttles.ts';

@@ -1,36 +1,33 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
-import { addDayCounts } from '../../postgres/activity/add-day-counts.ts';
-import { keepNewestCompletions } from '../../postgres/activity/newest-completions.ts';
-import { lockCursor, moveCursor } from '../../postgres/persist/cursor.ts';
+import { addDayCounts } from '../../postgres/history/activity.ts';
+import { insertCompletions, keepNewestCompletions } from '../../postgres/persist/completions.ts';
+import { lockCursor, moveCursor } from '../../postgres/shards.ts';
 import { keepDaySums } from '../../postgres/persist/day-sums.ts';
-import { countGuarded } from '../../postgres/persist/count-guarded.ts';
-import { deleteUser } from '../../postgres/persist/delete-users.ts';
-import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
-import { insertAwards } from '../../postgres/persist/insert-awards.ts';
-import { insertCompletions } from '../../postgres/persist/insert-completions.ts';
-import { insertRecomputed } from '../../postgres/persist/insert-recomputed.ts';
-import { insertReversals } from '../../postgres/persist/insert-reversals.ts';
-import { insertEvents } from '../../postgres/persist/insert-events.ts';
-import { resetPlaces } from '../../postgres/notifications/reset-places.ts';
+import { countGuarded, insertQuarantined, settleQuarantined } from '../../postgres/corrections/quarantine.ts';
 import {
-  insertImportedCompletions,
-  insertImportedDays,
-  splitImported,
-} from '../../postgres/persist/insert-imported.ts';
-import { insertQuarantined, settleQuarantined } from '../../postgres/persist/insert-quarantined.ts';
-import { insertStreakCalls } from '../../postgres/persist/insert-streak-calls.ts';
-import { insertStreakChanges, supersedeStreakChanges } from '../../postgres/persist/insert-streak-changes.ts';
-import { insertUsedKeys } from '../../postgres/persist/insert-used-keys.ts';
-import { noteDatedAhead } from '../../postgres/persist/note-dated-ahead.ts';
-import { noteZones } from '../../postgres/persist/note-zones.ts';
-import { updatePoints } from '../../postgres/persist/update-points.ts';
-import { updateStates } from '../../postgres/persist/update-states.ts';
-import { updateStreaks } from '../../postgres/persist/update-streaks.ts';
-import { upsertUsers } from '../../postgres/persist/upsert-users.ts';
-import { writeStreakPauses } from '../../postgres/persist/write-streak-pauses.ts';
+  deleteUser,
+  noteZones,
+  updatePoints,
+  updateStates,
+  updateStreaks,
+  upsertUsers,
+} from '../../postgres/persist/users.ts';
+import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
+import { insertAwards } from '../../postgres/persist/awards.ts';
+import { insertRecomputed } from '../../postgres/persist/recomputed.ts';
+import { insertEvents, insertReversals, noteDatedAhead } from '../../postgres/persist/events.ts';
+import { resetPlaces } from '../../postgres/notifications/places.ts';
+import { insertImportedCompletions, insertImportedDays, splitImported } from '../../postgres/persist/imported.ts';
+import {
+  insertStreakCalls,
+  insertStreakChanges,
+  supersedeStreakChanges,
+  writeStreakPauses,
+} from '../../postgres/persist/streaks.ts';
+import { insertUsedKeys } from '../../postgres/used-keys.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { beforeDeletion } from '../../postgres/users/named-users-lock.ts';
+import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
 import { entryHead, userHash, withoutEntry } from '../snapshots/snapshot-parts.ts';
 import { forgetInLetters } from './forget-in-letters.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { storedState } from '../../postgres/users/stored-state.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
 import { shardOf, userKey } from '../../redis/keys.ts';
 import { lastPosition } from '../../redis/outbox.ts';
 import { cursorReaches } from './cursor-watch.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { readCursor } from '../../postgres/persist/cursor.ts';
+import { readCursor } from '../../postgres/shards.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 
 /** How often a cursor is read while anybody waits for it. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
-import { readStorageEpoch } from '../../postgres/rebuild/storage-epochs.ts';
+import { readStorageEpoch } from '../../postgres/shards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { redisProcessIdOf } from '../../domain/storage-epoch.ts';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { withDeleted } from '../../catalog/with-deleted.ts';
 import type { PointsAwardResponse } from '../../domain/points.ts';
-import { latestAwards } from '../../postgres/latest-awards.ts';
+import { latestAwards } from '../../postgres/history/awards.ts';
 import { boostResponse, triggerResponse } from '../responses/points-response.ts';
 
 interface Asked {

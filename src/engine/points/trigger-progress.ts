@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
-import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
+import { noteProgress, type OpenTrigger, openTriggers } from '../../postgres/time-triggers.ts';
 import { tenantPiece, type Pieces } from '../schedule/pieces.ts';
 import { isUnavailable } from '../unavailable.ts';
 

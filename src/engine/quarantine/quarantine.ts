@@ -14,15 +14,14 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import { unpack } from '../../packed/state.ts';
-import type { AuditAction } from '../../postgres/audit/write-audit.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
-import { QUARANTINE_STATUS } from '../../postgres/persist/insert-quarantined.ts';
+import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
 import {
   guardCounts,
   listQuarantine,
-  readQuarantined,
+  QUARANTINE_STATUS,
   type QuarantineRow,
-} from '../../postgres/quarantine/read-quarantine.ts';
+  readQuarantined,
+} from '../../postgres/corrections/quarantine.ts';
 import { scriptNamed } from '../../redis/script.ts';
 import { eventAnswer } from '../events/event-answer.ts';
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';

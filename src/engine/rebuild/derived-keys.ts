@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { decimalText } from '../../domain/decimal.ts';
-import { loadCatalog } from '../../postgres/load-catalog.ts';
-import type { WaitingEvent } from '../../postgres/quarantine/read-quarantine.ts';
-import type { UsedKey } from '../../postgres/rebuild/used-keys.ts';
-import { clearedRuns, type StoredUser } from '../../postgres/rebuild/users.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
+import type { WaitingEvent } from '../../postgres/corrections/quarantine.ts';
+import type { UsedKey } from '../../postgres/used-keys.ts';
+import { clearedRuns, type StoredUser } from '../../postgres/users/stored-states.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
 import { totalFields } from '../../redis/points-totals.ts';

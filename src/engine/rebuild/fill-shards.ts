@@ -1,10 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
-import { readAgeing } from '../../postgres/idempotency/ageing-progress.ts';
-import { waitingEvents, waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
-import { readIdempotencyKeys } from '../../postgres/rebuild/used-keys.ts';
-import { estimateRows, readUsers, tenantsOfShards, type StoredUser } from '../../postgres/rebuild/users.ts';
+import { readAgeing, readIdempotencyKeys } from '../../postgres/used-keys.ts';
+import { waitingEvents, waitingTenants } from '../../postgres/corrections/quarantine.ts';
+import { estimateRows, readUsers, type StoredUser, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { packedUse, UNKNOWN_BODY, USED } from '../../redis/idempotency.ts';
 import {
   countersKey,

@@ -5,13 +5,7 @@ import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
 import { rebuildingEpochOf, storageEpochOf } from '../../domain/storage-epoch.ts';
 import { HANDED, OUTBOX } from '../../packed/call-fields.ts';
-import {
-  lockCursors,
-  nextEpoch,
-  readCursors,
-  setStorageEpochs,
-  type StoredCursor,
-} from '../../postgres/rebuild/storage-epochs.ts';
+import { lockCursors, nextEpoch, readCursors, setStorageEpochs, type StoredCursor } from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { transaction } from '../../postgres/transaction.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { timeOfUse } from '../../redis/idempotency.ts';
-import { missingUsers } from '../../postgres/rebuild/users.ts';
+import { missingUsers } from '../../postgres/users/stored-states.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import type { Suspect } from './confirm.ts';
 import { placesOf, stateOf, useText } from './derived-keys.ts';

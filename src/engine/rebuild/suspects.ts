@@ -3,10 +3,15 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
-import { waitingEvents } from '../../postgres/quarantine/read-quarantine.ts';
-import { usedKeysAt } from '../../postgres/rebuild/used-keys.ts';
-import { countCompletions, countUsers, pointsTotals, type StoredUser } from '../../postgres/rebuild/users.ts';
-import { storedState } from '../../postgres/users/stored-state.ts';
+import { waitingEvents } from '../../postgres/corrections/quarantine.ts';
+import { usedKeysAt } from '../../postgres/used-keys.ts';
+import {
+  countCompletions,
+  countUsers,
+  pointsTotals,
+  storedState,
+  type StoredUser,
+} from '../../postgres/users/stored-states.ts';
 import { hotUse } from '../../redis/idempotency.ts';
 import { countersKey, quarantineKey, shardOf, tenantKey, userKey } from '../../redis/keys.ts';
 import { totalFields } from '../../redis/points-totals.ts';

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readCursors } from '../../postgres/rebuild/storage-epochs.ts';
-import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/used-keys.ts';
-import { waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
-import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/rebuild/users.ts';
+import { readCursors } from '../../postgres/shards.ts';
+import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
+import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
+import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { compareProgress } from '../../redis/batches.ts';
 import { scanServers } from '../../redis/endpoints.ts';
 import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';

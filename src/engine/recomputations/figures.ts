@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { RecomputationFigures } from '../../domain/recomputation.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import type { StoredFigures } from '../../postgres/recomputations/recomputations.ts';
+import type { StoredFigures } from '../../postgres/corrections/recomputations.ts';
 import type { PlannedSlice } from './plan-slice.ts';
 import type { PlannedScore } from './planned-scores.ts';
 

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { toMicros } from '../../domain/micros.ts';
 import type { UserState } from '../../packed/state.ts';
-import { importedSums } from '../../postgres/recomputations/read-imported.ts';
+import { importedSums } from '../../postgres/corrections/recomputation-history.ts';
 
 /** A sum over history, and the highest that it ever was, in millionths. */
 export interface Running {

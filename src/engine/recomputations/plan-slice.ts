@@ -5,9 +5,8 @@ import { FREQUENCIES } from '../../domain/settle-streaks.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { decodeState, type UserState, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
-import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
-import type { PlannedRow } from '../../postgres/recomputations/planned-users.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
+import type { PlannedRow, StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
 import {
   awardSums,
@@ -18,7 +17,7 @@ import {
   longestEnded,
   triggersOfEvents,
   usersWithLateEvents,
-} from '../../postgres/recomputations/read-history.ts';
+} from '../../postgres/corrections/recomputation-history.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { importedPasts } from './imported-past.ts';
 import { missingDetails } from './needed-details.ts';

@@ -4,7 +4,7 @@ import type { PackedCompletion } from '../../packed/record.ts';
 import { packedTaken } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { UserState } from '../../packed/state.ts';
-import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
+import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/corrections/recomputation-history.ts';
 import { changesOf } from './achievements.ts';
 import type { TriggerPoints } from './award-tally.ts';
 import type { ImportedPast } from './imported-past.ts';

@@ -2,8 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { Recomputation, RecomputationDetails, RecomputedUser } from '../../domain/recomputation.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
-import type { RecomputedUserRow } from '../../postgres/recomputations/planned-users.ts';
+import type { RecomputedUserRow, StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 import { shownFigures } from './figures.ts';
 import type { UserPlan } from './planned-user.ts';
 

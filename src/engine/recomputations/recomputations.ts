@@ -12,9 +12,9 @@ import type {
   RecomputationStatus,
 } from '../../domain/recomputation.ts';
 import { AppError } from '../../errors.ts';
-import { writeAudit, type AuditAction } from '../../postgres/audit/write-audit.ts';
+import { type AuditAction, writeAudit } from '../../postgres/access/audit.ts';
 import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
-import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
+import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import {
   activeRecomputation,
   beginStep,
@@ -23,10 +23,9 @@ import {
   laterStep,
   listRecomputations,
   readRecomputation,
+  samplesOf,
   type StoredRecomputation,
-} from '../../postgres/recomputations/recomputations.ts';
-import { samplesOf } from '../../postgres/recomputations/planned-users.ts';
-import { transaction } from '../../postgres/transaction.ts';
+} from '../../postgres/corrections/recomputations.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { missingDetails } from './needed-details.ts';
 import type { UserPlan } from './planned-user.ts';

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { pointsLimits } from '../../catalog/points-limits.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
-import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
+import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 import { eventId } from '../ids/event-id.ts';
 import { callUsers } from '../scripts.ts';
 import type { ScoredBoard } from './open-boards.ts';

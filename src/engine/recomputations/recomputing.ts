@@ -4,22 +4,20 @@ import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-cat
 import { fittingCall } from '../../catalog/event-work.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { loadCatalog } from '../../postgres/load-catalog.ts';
-import {
-  insertPlanned,
-  noteSkipped,
-  openUsers,
-  outcomeOf,
-  skipOpen,
-} from '../../postgres/recomputations/planned-users.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
 import {
   beginPlanning,
   beginStep,
+  insertPlanned,
   noteFigures,
+  noteSkipped,
+  openUsers,
+  outcomeOf,
   readRecomputation,
   setStatus,
+  skipOpen,
   type StoredRecomputation,
-} from '../../postgres/recomputations/recomputations.ts';
+} from '../../postgres/corrections/recomputations.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import { outboxKey, shardOf } from '../../redis/keys.ts';
 import { listFills, type BoardFill } from '../../postgres/boards/fills.ts';

@@ -4,7 +4,7 @@ import { clamped } from '../../domain/decimal.ts';
 import { toMicros } from '../../domain/micros.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import type { UserState } from '../../packed/state.ts';
-import { historySums } from '../../postgres/boards/history-sums.ts';
+import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
 import type { OpenBoard } from './open-boards.ts';
 

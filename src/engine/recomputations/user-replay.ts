@@ -3,7 +3,7 @@ import { toMicros } from '../../domain/micros.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import type { FixedAward, HistoryEvent } from '../../postgres/recomputations/read-history.ts';
+import type { FixedAward, HistoryEvent } from '../../postgres/corrections/recomputation-history.ts';
 import type { ImportedPast, Running } from './imported-past.ts';
 import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';

@@ -8,10 +8,8 @@ import type { AdminStreakPause, StreakPauseItem } from '../../domain/streak-admi
 import { dateOf, dayOf } from '../../domain/periods.ts';
 import { restoreWindowStart } from '../../domain/restore-window.ts';
 import { dayIn } from '../../domain/zone.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
-import type { AuditEntry } from '../../postgres/audit/write-audit.ts';
-import { longestLost } from '../../postgres/streaks/longest-lost.ts';
-import { findPauses } from '../../postgres/streaks/find-pauses.ts';
+import type { AuditEntry, RecordAudit } from '../../postgres/access/audit.ts';
+import { findPauses, longestLost } from '../../postgres/history/streaks.ts';
 import type { Asked, Scripts, StreakChange } from '../scripts.ts';
 import { STATE_IS_FULL } from '../refusals.ts';
 import type { UserReads } from '../users/user-reads.ts';

@@ -7,7 +7,7 @@ import type { StreakRankings as Ranking, StreakRankingType } from '../../domain/
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
-import { endedStreaks, usersByStreakOrigin, type StreakOrigin } from '../../postgres/streaks/longest-streaks.ts';
+import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { userKey } from '../../redis/keys.ts';
 import { settledNow } from '../responses/streak-response.ts';
 

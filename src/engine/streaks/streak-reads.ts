@@ -6,7 +6,7 @@ import { dateOf, periodOf, periodStart } from '../../domain/periods.ts';
 import type { BulkStreakResponse, StreakResponse } from '../../domain/streak.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
+import { streakChangesSince } from '../../postgres/history/streaks.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import type { UserReads } from '../users/user-reads.ts';

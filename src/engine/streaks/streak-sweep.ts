@@ -5,8 +5,15 @@ import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { streaksAt } from '../../domain/streaks-in-force.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
-import { dueUsers, type UserPage } from '../../postgres/streak-sweep/due-users.ts';
-import { dropUnusedZone, leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
+import {
+  dropUnusedZone,
+  dueUsers,
+  leastSwept,
+  noteSwept,
+  type SweptZone,
+  type UserPage,
+  zonesAt,
+} from '../../postgres/streak-sweep.ts';
 import { shardOf } from '../../redis/keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';

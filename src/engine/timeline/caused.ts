@@ -1,6 +1,6 @@
 import type { Achievement, PointsBoost, PointsLevel } from '../../domain/catalog.ts';
 import type { Caused } from '../../domain/timeline.ts';
-import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/timeline/cause-rows.ts';
+import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/timeline/causes.ts';
 import type { StoredResource, Then } from '../../postgres/timeline/catalog-then.ts';
 import type { CatalogThen } from './catalog-then.ts';
 import { thenOf, type Happening } from './happening.ts';

@@ -1,7 +1,7 @@
 import { dateOf, dayOf } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { FREQUENCIES } from '../../domain/settle-streaks.ts';
-import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import type {
   AchievementEntry,
   AdministrationEntry,
@@ -12,7 +12,7 @@ import type {
   ReversalEntry,
   StreakEntry,
 } from '../../domain/timeline.ts';
-import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/other-rows.ts';
+import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/entries.ts';
 import type { CatalogThen } from './catalog-then.ts';
 import { causedBy, completedOf, triggerOf } from './caused.ts';
 import { thenOf, type Happening } from './happening.ts';

@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { QuarantineEntry } from '../../domain/timeline.ts';
-import type { QuarantineRow } from '../../postgres/quarantine/read-quarantine.ts';
+import type { QuarantineRow } from '../../postgres/corrections/quarantine.ts';
 import { quarantinedAnswer } from '../quarantine/quarantine.ts';
 import type { CatalogThen } from './catalog-then.ts';
 

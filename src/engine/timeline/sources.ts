@@ -1,20 +1,19 @@
 import type { Pool } from 'pg';
 import { boundsOf, creationPosition, POSITION_KIND, positionOf } from '../../domain/timeline-position.ts';
 import type { TimelineQuery } from '../../domain/timeline.ts';
-import { awardCauses } from '../../postgres/timeline/award-causes.ts';
-import { completionsOf, type TimelineCompletionRow } from '../../postgres/timeline/cause-rows.ts';
-import { eventIds, reversalIds } from '../../postgres/timeline/event-ids.ts';
+import { awardCauses, completionsOf, type TimelineCompletionRow } from '../../postgres/timeline/causes.ts';
+import { eventIds, reversalIds } from '../../postgres/timeline/events.ts';
 import {
   auditRows,
   finalRows,
-  streakRows,
+  recomputationIds,
   type RowsQuery,
+  streakRows,
   type TimelineAuditRow,
   type TimelineFinalRow,
   type TimelineStreakRow,
-} from '../../postgres/timeline/other-rows.ts';
-import { recomputationIds } from '../../postgres/timeline/recomputation-rows.ts';
-import { unreleasedOf, type QuarantineRow } from '../../postgres/quarantine/read-quarantine.ts';
+} from '../../postgres/timeline/entries.ts';
+import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
 import type { TimelineRange } from '../../postgres/timeline/range.ts';
 import { uuidText } from '../../domain/uuid.ts';
 

@@ -1,5 +1,5 @@
 import type { Resources } from '../../catalog/resources.ts';
-import { noteDisabled } from '../../postgres/webhooks/note-disabled.ts';
+import { noteDisabled } from '../../postgres/webhooks/leases.ts';
 import { GIVEN_UP_AFTER_MS } from './health.ts';
 import type { DisableReason } from './tries.ts';
 

@@ -1,6 +1,5 @@
-import type { LeasedWebhook } from '../../postgres/webhooks/leases.ts';
-import type { Wanted } from '../../postgres/webhooks/take-messages.ts';
-import type { WebhookTarget } from '../../postgres/webhooks/targets.ts';
+import type { LeasedWebhook, WebhookTarget } from '../../postgres/webhooks/leases.ts';
+import type { Wanted } from '../../postgres/webhooks/tries.ts';
 import { WebhookHealth } from './health.ts';
 import { Lanes } from './lanes.ts';
 

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
-import { leaseWebhooks, releaseLeases, renewLeases } from '../../postgres/webhooks/leases.ts';
-import { webhookTargets } from '../../postgres/webhooks/targets.ts';
+import { leaseWebhooks, releaseLeases, renewLeases, webhookTargets } from '../../postgres/webhooks/leases.ts';
 import { Endpoint } from './endpoint.ts';
 
 export interface HeldWebhooksOptions {

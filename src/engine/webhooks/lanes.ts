@@ -1,4 +1,4 @@
-import type { DueMessage } from '../../postgres/webhooks/take-messages.ts';
+import type { DueMessage } from '../../postgres/webhooks/tries.ts';
 
 /** A message that can be sent. */
 export type ReadyMessage = DueMessage & { payload: string };

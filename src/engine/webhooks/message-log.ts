@@ -7,7 +7,7 @@ import {
   hasMessagesBefore,
   makeMessageDay,
   messageDays,
-} from '../../postgres/webhooks/message-days.ts';
+} from '../../postgres/webhooks/messages.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 
 /** Days whose partitions are made ahead, so that a worker may be away for so long. */

@@ -1,9 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Progress } from '../../postgres/jobs.ts';
-import { hasSecret } from '../../postgres/webhook-secrets.ts';
-import { countSelected, requeueSome } from '../../postgres/webhooks/requeue.ts';
-import { hasRoom, type Resend } from '../../postgres/webhooks/resends.ts';
+import { hasSecret } from '../../postgres/webhooks/secrets.ts';
+import { countSelected, hasRoom, requeueSome, type Resend } from '../../postgres/webhooks/resends.ts';
 import type { JobWork, RecordSlice } from '../jobs/job-runner.ts';
 
 /** So many messages may wait for a webhook before its resends wait: what is new is not to be refused for what is old. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { eraseEndedSecrets, nextSecretEndMs } from '../../postgres/webhook-secrets.ts';
+import { eraseEndedSecrets, nextSecretEndMs } from '../../postgres/webhooks/secrets.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 
 /** Erases the previous secret of a webhook when the 24 hours in which it signs too are over. */

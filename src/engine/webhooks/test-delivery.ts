@@ -4,11 +4,10 @@ import type { Author } from '../../domain/author.ts';
 import { NOTIFICATION_EXAMPLES } from '../../domain/notification-examples.ts';
 import type { NotificationType } from '../../domain/notification.ts';
 import { AppError } from '../../errors.ts';
-import { writeAudit } from '../../postgres/audit/write-audit.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { insertMessages } from '../../postgres/webhooks/insert-messages.ts';
-import { markTest } from '../../postgres/webhooks/mark-test.ts';
-import { readDelivery, type WholeDeliveryRow } from '../../postgres/webhooks/read-deliveries.ts';
+import { insertMessages } from '../../postgres/webhooks/messages.ts';
+import { markTest, readDelivery, type WholeDeliveryRow } from '../../postgres/webhooks/deliveries.ts';
 import { mustBeEnabled, type OwnWebhook, type WebhookDeliveriesOptions } from './webhook-deliveries.ts';
 
 /** How long an answer waits for the first try: most receivers have answered by then. */

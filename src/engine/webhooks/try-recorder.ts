@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
-import { recordTries, type RecordedTry, type WebhookHealth } from '../../postgres/webhooks/record-tries.ts';
+import { type RecordedTry, recordTries, type WebhookHealth } from '../../postgres/webhooks/tries.ts';
 
 interface Entry {
   tried: RecordedTry;

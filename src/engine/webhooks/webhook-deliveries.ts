@@ -4,18 +4,18 @@ import type { Author } from '../../domain/author.ts';
 import type { Webhook } from '../../domain/catalog.ts';
 import type { DeliveryQuery, ResendRequest } from '../../domain/webhook-delivery.ts';
 import { AppError } from '../../errors.ts';
-import { writeAudit } from '../../postgres/audit/write-audit.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import {
+  type DeliveryRow,
   listDeliveries,
   readDelivery,
-  type DeliveryRow,
+  readWebhookState,
+  type WebhookStateRow,
   type WholeDeliveryRow,
-} from '../../postgres/webhooks/read-deliveries.ts';
-import { readWebhookState, type WebhookStateRow } from '../../postgres/webhooks/read-state.ts';
-import { requeueMessage } from '../../postgres/webhooks/requeue.ts';
+} from '../../postgres/webhooks/deliveries.ts';
+import { addResend, listResends, requeueMessage, type Resend } from '../../postgres/webhooks/resends.ts';
 import { openJobs, recordProgress } from '../../postgres/jobs.ts';
-import { addResend, listResends, type Resend } from '../../postgres/webhooks/resends.ts';
 import { spanOf } from '../span.ts';
 import { resendSome } from './resends.ts';
 

@@ -5,8 +5,8 @@ import { ADMIN_KEY } from '../../domain/fields/organisation.ts';
 import { changedFields, createdFields } from '../../domain/fields/wire.ts';
 import { Uuid } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import type { AdminKeyRow } from '../../postgres/admin-key-rows.ts';
-import type { AdminKeyRefusal, CreatedAdminKey as CreatedAdminKeyRow } from '../../postgres/admin-keys.ts';
+import type { AdminKeyRow } from '../../postgres/access/admin-key-rows.ts';
+import type { AdminKeyRefusal, CreatedAdminKey as CreatedAdminKeyRow } from '../../postgres/access/admin-keys.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 

@@ -15,7 +15,7 @@ import type {
   ApplicationKeyRow,
   CreatedApplicationKey as CreatedApplicationKeyRow,
   WantedApplicationKey,
-} from '../../postgres/application-keys.ts';
+} from '../../postgres/access/application-keys.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 

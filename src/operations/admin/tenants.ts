@@ -5,8 +5,7 @@ import { TENANT } from '../../domain/fields/organisation.ts';
 import { changedFields, createdFields } from '../../domain/fields/wire.ts';
 import { Uuid } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import type { TenantRow } from '../../postgres/tenant-rows.ts';
-import type { TenantRefusal } from '../../postgres/tenants.ts';
+import type { TenantRefusal, TenantRow } from '../../postgres/tenants.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 

@@ -16,7 +16,7 @@ import {
 import { WEBHOOK_EVENTS } from '../../domain/webhook.ts';
 import type { OwnWebhook } from '../../engine/webhooks/webhook-deliveries.ts';
 import { AppError } from '../../errors.ts';
-import type { DeliveryRow, WholeDeliveryRow } from '../../postgres/webhooks/read-deliveries.ts';
+import type { DeliveryRow, WholeDeliveryRow } from '../../postgres/webhooks/deliveries.ts';
 import type { Resend } from '../../postgres/webhooks/resends.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../bulk.ts';
 import { operation } from '../operation.ts';

@@ -204,7 +204,7 @@ CREATE TABLE users (
   freezes integer NOT NULL DEFAULT 0,
   -- the day from which the next interval of earning freezes counts
   earned_day integer,
-  -- Search keys in lower case (src/postgres/users/search-keys.ts): name, its last word, e-mail address. Written only when they change.
+  -- Search keys in lower case (src/postgres/users/find-users.ts): name, its last word, e-mail address. Written only when they change.
   name_key text COLLATE "C",
   last_name_key text COLLATE "C",
   email_key text COLLATE "C",
@@ -738,7 +738,7 @@ CREATE TABLE webhook_secrets (
 );
 CREATE INDEX webhook_secrets_ending ON webhook_secrets (previous_until_ms) WHERE previous_until_ms IS NOT NULL;
 
--- Grows with every message, in commit order for messages about one user (src/postgres/webhooks/insert-messages.ts).
+-- Grows with every message, in commit order for messages about one user (src/postgres/webhooks/messages.ts).
 CREATE SEQUENCE webhook_sequences AS bigint;
 
 -- The log of all messages: one partition a day, created ahead and dropped whole. Messages of a day without a partition are in

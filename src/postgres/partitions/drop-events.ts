@@ -1,5 +1,7 @@
+/** Retention: drops old partitions of the table of events. */
 import type { Pool, PoolClient } from 'pg';
-import { lockCursors } from '../rebuild/storage-epochs.ts';
+import { DEFAULT_EVENT_SETTINGS } from '../../domain/event-settings.ts';
+import { lockCursors } from '../shards.ts';
 import { addAwards, addEvents } from './dropped-days.ts';
 import { LOCK_WAIT_MS, whole } from './event-partitions.ts';
 
@@ -89,4 +91,21 @@ export async function dropEvents(client: PoolClient, part: number): Promise<bool
     empty,
   ]);
   return empty;
+}
+
+/** The largest `lateEventDays` of any tenant. */
+export async function mostLateDays(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ days: number }>(
+    `SELECT max(coalesce((event_settings ->> 'lateEventDays')::int, $1)) AS days FROM tenants WHERE status = 'active'`,
+    [DEFAULT_EVENT_SETTINGS.lateEventDays],
+  );
+  return rows[0]!.days;
+}
+
+/** Why events cannot be kept for only this many days; `null` if they can (or are kept forever). */
+export async function retentionTooShort(pool: Pool, days: number | null): Promise<string | null> {
+  const late = await mostLateDays(pool);
+  return days === null || days > late
+    ? null
+    : `EVENT_RETENTION_DAYS is ${days}, and events may come up to ${late} days late (lateEventDays): keep them for ${late + 1} days at least.`;
 }

@@ -5,7 +5,7 @@ import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
 import { BoardFilling } from '../../../src/engine/leaderboards/fill-boards.ts';
 import { CaughtUp } from '../../../src/engine/persisted/caught-up.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { readCursor } from '../../../src/postgres/persist/cursor.ts';
+import { readCursor } from '../../../src/postgres/shards.ts';
 import { awaitedKey, shardOf } from '../../../src/redis/keys.ts';
 import { eventually } from '../../chaos/processes.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

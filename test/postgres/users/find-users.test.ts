@@ -1,11 +1,11 @@
 import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
+  type FoundUser,
   listQuery,
   listUsers,
   searchQuery,
   searchUsers,
-  type FoundUser,
 } from '../../../src/postgres/users/find-users.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 

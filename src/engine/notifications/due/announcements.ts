@@ -7,7 +7,7 @@ import {
   notificationProgress,
   type NotificationProgress,
 } from '../../../postgres/notifications/progress.ts';
-import type { WantingTenant } from '../../../postgres/notifications/wanting-tenants.ts';
+import type { WantingTenant } from '../../../postgres/notifications/announcements.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
 import { ANNOUNCED, announcedNext, type Announcement } from './announced.ts';

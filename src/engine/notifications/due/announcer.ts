@@ -5,7 +5,7 @@ import type { Leaderboard } from '../../../domain/catalog.ts';
 import type { Notification } from '../../../domain/notification.ts';
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus } from '../../../domain/runs.ts';
-import { finalGroups } from '../../../postgres/boards/finals.ts';
+import { finalGroups } from '../../../postgres/boards/final-runs.ts';
 import { groupsOfRun } from '../../leaderboards/groups-of-run.ts';
 import { KeptRuns } from '../../leaderboards/kept-runs.ts';
 import { boardPayload } from '../payloads/leaderboards.ts';

@@ -5,12 +5,12 @@ import type { Notification } from '../../../domain/notification.ts';
 import {
   forgetBoard,
   knownPlaces,
+  type MovedBoard,
   noteCompared,
   reportedPlaces,
   savePlaces,
-  type MovedBoard,
-} from '../../../postgres/notifications/board-places.ts';
-import { enterWindows } from '../../../postgres/notifications/enter-windows.ts';
+} from '../../../postgres/notifications/places.ts';
+import { enterWindows } from '../../../postgres/notifications/windows.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { listenersOf } from '../listeners.ts';
 import { rankChanged } from '../payloads/leaderboards.ts';

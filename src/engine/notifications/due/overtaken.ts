@@ -1,4 +1,4 @@
-import type { ReportedPlace } from '../../../postgres/notifications/board-places.ts';
+import type { ReportedPlace } from '../../../postgres/notifications/places.ts';
 
 /** A rank and score on a board. */
 export interface Place {

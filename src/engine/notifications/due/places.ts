@@ -8,9 +8,9 @@ import {
   followBoards,
   forgetBoardsOf,
   type MovedBoard,
-} from '../../../postgres/notifications/board-places.ts';
+} from '../../../postgres/notifications/places.ts';
 import { beginProgress, endProgress, notificationProgress } from '../../../postgres/notifications/progress.ts';
-import { wantingTenants } from '../../../postgres/notifications/wanting-tenants.ts';
+import { wantingTenants } from '../../../postgres/notifications/announcements.ts';
 import { readOrganisation } from '../../../postgres/organisation.ts';
 import { groupsOfRun } from '../../leaderboards/groups-of-run.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';

@@ -2,15 +2,15 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Notification, NotificationSubject } from '../../../domain/notification.ts';
 import {
   closeWindows,
+  type EndedWindow,
   endWindowsAhead,
   firstEndedWindow,
   reopenWindows,
+  type ReportedWindow,
   takeEndedWindows,
   tenantsWithEndedWindows,
-  type EndedWindow,
-  type ReportedWindow,
-} from '../../../postgres/notifications/flush-windows.ts';
-import { wantingTenants } from '../../../postgres/notifications/wanting-tenants.ts';
+} from '../../../postgres/notifications/windows.ts';
+import { wantingTenants } from '../../../postgres/notifications/announcements.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
 import { listenersOf } from '../listeners.ts';

@@ -2,11 +2,11 @@ import type { CompiledCatalog } from '../../../../catalog/compiled-catalog.ts';
 import type { Notification } from '../../../../domain/notification.ts';
 import { decodeState } from '../../../../packed/state.ts';
 import {
+  type DueCompletion,
   firstDueCompletion,
   takeDueCompletions,
   tenantsWithDueCompletions,
-  type DueCompletion,
-} from '../../../../postgres/notifications/due-completions.ts';
+} from '../../../../postgres/notifications/emails.ts';
 import { readOrganisation } from '../../../../postgres/organisation.ts';
 import { storedStates } from '../../../../postgres/users/stored-states.ts';
 import type { ScheduledWork } from '../../../schedule/due-work.ts';

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { LocalMoment } from '../../../../domain/local-times.ts';
 import type { Notification } from '../../../../domain/notification.ts';
-import { claimEmails } from '../../../../postgres/notifications/email-claims.ts';
+import { claimEmails } from '../../../../postgres/notifications/emails.ts';
 import type { DueEmail } from './email-kind.ts';
 import type { FollowedZone } from './followed-zones.ts';
 

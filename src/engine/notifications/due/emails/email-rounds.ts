@@ -1,6 +1,5 @@
 import type { LocalMoment } from '../../../../domain/local-times.ts';
-import { idsOfZone } from '../../../../postgres/notifications/email-users.ts';
-import { forgetOtherMoves, hasMovedUsers } from '../../../../postgres/notifications/moved-users.ts';
+import { forgetOtherMoves, hasMovedUsers, idsOfZone } from '../../../../postgres/notifications/emails.ts';
 import { moveNotificationProgress, type NotificationProgress } from '../../../../postgres/notifications/progress.ts';
 import type { ScheduledWork } from '../../../schedule/due-work.ts';
 import { Pieces, tenantPiece, type OnPieceFailed, type Piece } from '../../../schedule/pieces.ts';

@@ -8,7 +8,7 @@ import {
   type NotificationProgress,
 } from '../../../../postgres/notifications/progress.ts';
 import { readOrganisation } from '../../../../postgres/organisation.ts';
-import { zonesOf } from '../../../../postgres/streak-sweep/zones.ts';
+import { zonesOf } from '../../../../postgres/streak-sweep.ts';
 import type { Publisher, Wanting } from '../publisher.ts';
 import type { EmailKind, EmailSettings } from './email-kind.ts';
 

@@ -1,6 +1,6 @@
 import { momentToday, type LocalMoment } from '../../../../domain/local-times.ts';
 import type { Notification } from '../../../../domain/notification.ts';
-import { forgetMoves, movedUsers } from '../../../../postgres/notifications/moved-users.ts';
+import { forgetMoves, movedUsers } from '../../../../postgres/notifications/emails.ts';
 import type { Publisher } from '../publisher.ts';
 import { claimed, dueIn } from './due-in-zone.ts';
 import type { DueEmail } from './email-kind.ts';

@@ -2,7 +2,7 @@ import { REACTIVATION_DAYS, REACTIVATION_TIME } from '../../../../domain/email-t
 import { DAY_MS, dateOf, dayOf } from '../../../../domain/periods.ts';
 import { dayIn } from '../../../../domain/zone.ts';
 import { decodeState } from '../../../../packed/state.ts';
-import { metricNumbers, restingUsers } from '../../../../postgres/notifications/email-users.ts';
+import { metricNumbers, restingUsers } from '../../../../postgres/notifications/emails.ts';
 import { reactivationDue } from '../../payloads/emails.ts';
 import { userJson } from '../../payloads/payload.ts';
 import type { EmailKind } from './email-kind.ts';

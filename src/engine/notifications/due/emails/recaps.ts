@@ -1,7 +1,7 @@
 import { RECAP_TIMES, recapDays } from '../../../../domain/email-times.ts';
 import { dateOf } from '../../../../domain/periods.ts';
 import { decodeState } from '../../../../packed/state.ts';
-import { activeUsers, metricNumbers } from '../../../../postgres/notifications/email-users.ts';
+import { activeUsers, metricNumbers } from '../../../../postgres/notifications/emails.ts';
 import { recapDue } from '../../payloads/emails.ts';
 import { userJson } from '../../payloads/payload.ts';
 import type { EmailKind } from './email-kind.ts';

@@ -3,7 +3,7 @@ import { dateOf, periodEnd, periodOf, periodStart } from '../../../../domain/per
 import type { StreakResponse } from '../../../../domain/streak.ts';
 import { dayIn, dayStartMs } from '../../../../domain/zone.ts';
 import { decodeState, type UserState } from '../../../../packed/state.ts';
-import { usersInDanger } from '../../../../postgres/notifications/email-users.ts';
+import { usersInDanger } from '../../../../postgres/notifications/emails.ts';
 import { uuidText } from '../../../../domain/uuid.ts';
 import { baseStreak, settledNow } from '../../../responses/streak-response.ts';
 import { streakHistory } from '../../../streaks/streak-history.ts';
