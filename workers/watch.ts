@@ -1,8 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { LogThrottle } from '../src/log/log-throttle.ts';
-import type { Persister } from '../src/engine/persist/persister.ts';
-import { StuckShard } from '../src/engine/persist/stuck-shard.ts';
+import { type Persister, StuckShard } from '../src/engine/persist/persister.ts';
 import { onServer } from '../src/redis/endpoints.ts';
 import { isElsewhere } from '../src/redis/outage.ts';
 import { waitingMs } from '../src/redis/outbox.ts';

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { systemClock } from '../src/clock.ts';
-import type { BatchProcessorOptions } from '../src/engine/batches/batch-processor.ts';
-import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
-import type { JobRunnerOptions } from '../src/engine/jobs/job-runner.ts';
+import type { BatchProcessorOptions } from '../src/engine/events/batch-processor.ts';
+import { KeyedIds } from '../src/engine/ids.ts';
+import type { JobRunnerOptions } from '../src/engine/schedule/job-runner.ts';
 import type { PublisherOptions } from '../src/engine/notifications/due/publisher.ts';
 import type { PersisterOptions } from '../src/engine/persist/persister.ts';
 import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import { guardName } from '../src/engine/events/guarded-answer.ts';
+import { guardName } from '../src/engine/events/event-answer.ts';
 import type { Stored } from '../src/engine/persist/persister.ts';
 import type { KindState } from '../src/engine/schedule/schedule.ts';
 import { DURATION_BUCKETS, Histogram } from '../src/metrics/series.ts';

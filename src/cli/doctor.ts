@@ -182,7 +182,7 @@ const silentLog = async () => (await import('pino')).pino({ level: 'silent' });
 /** What a start would warn of. */
 async function redisSettings(redisUrl: string): Promise<Finding[]> {
   const { pino } = await import('pino');
-  const { warnOfRedisSettings } = await import('../engine/availability/redis-settings.ts');
+  const { warnOfRedisSettings } = await import('../engine/availability/accept-servers.ts');
   const warnings: string[] = [];
   const log = pino(
     { level: 'warn' },

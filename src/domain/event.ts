@@ -18,7 +18,7 @@ export const RANGE_OF_SUMS =
   'event attributes, the sum of a streak period, the score on a leaderboard. One that brings a sum back nearer is taken. ' +
   'Points are not refused but cut off, at `maxPoints` or below that bound.';
 
-/** When an event happened. `src/engine/events/prepare-event.ts` checks it against the organisation's accepted window. */
+/** When an event happened. `src/engine/events/prepared-event.ts` checks it against the organisation's accepted window. */
 const OccurredAt = Type.String({ format: 'date-time' });
 
 export const MetricEvent = Type.Object({

@@ -28,7 +28,7 @@ interface Past {
 
 /**
  * Derives the settlements that explain a streak history: the inverse of `streakHistory`
- * (`src/engine/streaks/streak-history.ts`). Pure. If the history begins in the middle of a streak, the streak's first period
+ * (`src/engine/streaks/streak-reads.ts`). Pure. If the history begins in the middle of a streak, the streak's first period
  * follows from its length.
  *
  * A history does not show whether a streak was extended before a reset in the same period, and shows only a period's last

@@ -4,7 +4,7 @@ import { Catalogs } from '../catalog/catalogs.ts';
 import { Changes } from '../catalog/changes.ts';
 import type { Clock } from '../clock.ts';
 import { RedisGuards } from '../engine/availability/redis-guards.ts';
-import { TestClock } from '../engine/clock/test-clock.ts';
+import { TestClock } from '../engine/schedule/test-clock.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import type { Log } from '../log/log.ts';
 import { createPool, type PoolOptions } from '../postgres/pool.ts';

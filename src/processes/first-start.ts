@@ -7,7 +7,7 @@ import type { Log } from '../log/log.ts';
 import { AdminKeys } from '../postgres/access/admin-keys.ts';
 import { loadCatalog } from '../postgres/catalog.ts';
 import { migrate } from '../postgres/migrate.ts';
-import { retentionTooShort } from '../postgres/partitions/drop-events.ts';
+import { retentionTooShort } from '../postgres/partitions/event-retention.ts';
 import { createPool } from '../postgres/pool.ts';
 import { refuseOtherVersions } from '../postgres/running-versions.ts';
 import { makeSignInToken } from '../postgres/access/sessions.ts';

@@ -13,7 +13,7 @@ import type {
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
 import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
-import { EventQueues, type Part } from '../../src/engine/events/event-queues.ts';
+import { EventQueues, type Part } from '../../src/engine/events/event-batcher.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { randomConfiguration } from './random-configuration.ts';
 

@@ -6,8 +6,8 @@ import { FREQUENCIES } from '../../src/domain/settle-streaks.ts';
 import type { RecordedGain, RecordedSettlement, StreakEvent, StreakFacts } from '../../src/domain/streak-facts.ts';
 import { NO_STREAK, StreakMachine, type MeetingRule, type StreakStep } from '../../src/domain/streak-machine.ts';
 import { dayIn } from '../../src/domain/zone.ts';
-import { streakHistory } from '../../src/engine/streaks/streak-history.ts';
-import { daysOffOf, settlementRule } from '../../src/engine/responses/streak-response.ts';
+import { streakHistory } from '../../src/engine/streaks/streak-reads.ts';
+import { daysOffOf, settlementRule } from '../../src/engine/responses.ts';
 
 /** What administrators did, at a time. */
 export type Call = { atMs: number; n: number } & (

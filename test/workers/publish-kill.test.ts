@@ -4,7 +4,7 @@ import { Resources } from '../../src/catalog/resources.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Notification } from '../../src/domain/notification.ts';
 import type { PublishStep } from '../../src/engine/notifications/due/publisher.ts';
-import { messageId } from '../../src/engine/notifications/message-id.ts';
+import { messageId } from '../../src/engine/notifications/listeners.ts';
 import { throttle } from '../../src/engine/notifications/throttles.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { Receiver } from '../engine/webhooks/receiver.ts';

@@ -2,7 +2,7 @@ import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
-import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
+import type { BatchProcessor } from '../../src/engine/events/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
 import { isElsewhere } from '../../src/redis/outage.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { JobRunner } from '../../src/engine/jobs/job-runner.ts';
+import type { JobRunner } from '../../src/engine/schedule/job-runner.ts';
 import { LogThrottle } from '../../src/log/log-throttle.ts';
 import { rounds, type Rounds } from '../../src/rounds.ts';
 

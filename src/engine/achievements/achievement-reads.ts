@@ -6,7 +6,7 @@ import type { Achievement } from '../../domain/catalog.ts';
 import { countersKey } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { achievementResponse, showsTo, userAchievementResponse } from '../responses/achievement-response.ts';
+import { achievementResponse, showsTo, userAchievementResponse } from '../responses.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 
 interface Stats {

@@ -17,7 +17,7 @@ import { isElsewhere } from '../../redis/outage.ts';
 import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
-import { sayWhatIsSetAside } from '../persist/set-aside.ts';
+import { sayWhatIsSetAside } from '../persist/refused-entries.ts';
 import { LOOK_MS } from '../rebuild/marks.ts';
 import type { RebuildProgress } from '../rebuild/rebuild.ts';
 import { accept, ForeignRedis } from './accept.ts';

@@ -13,7 +13,7 @@ import { findEvents } from '../../postgres/corrections/reversals.ts';
 import { findUsedKeys } from '../../postgres/used-keys.ts';
 import { findMetric } from '../find-configured.ts';
 import { uuidText } from '../../domain/uuid.ts';
-import { partOf, type KeyedIds } from '../ids/keyed-ids.ts';
+import { type KeyedIds, partOf } from '../ids.ts';
 import { spanOf } from '../span.ts';
 import type { Reversals } from './reversals.ts';
 

@@ -21,7 +21,7 @@ import {
 } from '../../postgres/history/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
-import { daysOffOf, settledNow, settlementRule } from '../responses/streak-response.ts';
+import { daysOffOf, settledNow, settlementRule } from '../responses.ts';
 
 /** A streak that is restored may have been lost as long ago: see `restoreWindowStart`. */
 const RESTORED_DAYS = 2 * 366 + 31;

@@ -11,15 +11,14 @@ import { type AttributeSum, userAttributeSums } from '../../postgres/history/att
 import { userMetricDays, userPointsDays } from '../../postgres/history/days.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
 import type { UserState } from '../../packed/state.ts';
-import type { PastRuns } from '../leaderboards/past-runs.ts';
+import type { PastRuns } from '../leaderboards/runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { userResponse } from '../responses/user-response.ts';
+import { userResponse } from '../responses.ts';
 import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
 import type { ReadLimits } from './read-limits.ts';
 import type { ComparedDays } from './wrapped-changes.ts';
-import { userPlaces } from './wrapped-leaderboards.ts';
-import { PERIODS, windowOf, wrappedPeriod, type Percentiles } from './wrapped-period.ts';
+import { type Percentiles, PERIODS, userPlaces, windowOf, wrappedPeriod } from './wrapped-period.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 
 const MAX_YEAR = 9999;

@@ -9,14 +9,12 @@ import { markKey, shardOf, userKey } from '../../redis/keys.ts';
 import { gapAfter, listenLive, type Listened } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import type { Signals } from '../../redis/signals.ts';
-import { comparePlaces, seatedUser, type BoardSources } from './board-report.ts';
-import { CatchUp, CatchUpFailed, laterOf, readFrom } from './catch-up.ts';
-import { CatchUpTurns } from './catch-up-turns.ts';
+import { type BoardSources, comparePlaces, presentState, seatedUser } from './board-report.ts';
+import { CatchUp, CatchUpFailed, CatchUpTurns, laterOf, readFrom } from './catch-up.ts';
 import { holderOf } from './grants.ts';
-import { HEARTBEAT_S } from './heartbeat.ts';
+import { HEARTBEAT_S } from './live-sink.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { digestOf, type ParsedId } from './message-id.ts';
-import { presentState } from './present-state.ts';
 import { REBUILT, ShardTail } from './shard-tail.ts';
 import type { FeedSources } from './tenant-feed.ts';
 

@@ -8,11 +8,8 @@ import type { NewMessage, Notification } from '../../domain/notification.ts';
 import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';
-import { fromEntry, type EntryReport, type HappenedEntry } from './from-entry.ts';
-import { listenersOf, type Listeners } from './listeners.ts';
-import type { LiveAudience } from './live-audience.ts';
-import type { NotedCompletion } from './note-due.ts';
-import { numbersIn } from './numbers-in.ts';
+import { type EntryReport, fromEntry, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
+import { type Listeners, listenersOf, type LiveAudience, numbersIn } from './listeners.ts';
 
 export interface ReporterOptions {
   pool: Pool;

@@ -6,7 +6,7 @@ import { PAUSE } from '../../packed/user-fields.ts';
 import type { AwardRow } from '../../postgres/persist/awards.ts';
 import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/imported.ts';
 import type { StreakChangeRow, StreakPauseRow } from '../../postgres/persist/streaks.ts';
-import { eventId } from '../ids/event-id.ts';
+import { eventId } from '../ids.ts';
 import { decimalOfMicros } from '../../domain/micros.ts';
 import type { UserZone } from '../../postgres/persist/users.ts';
 

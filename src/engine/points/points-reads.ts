@@ -17,9 +17,9 @@ import { filteredPointsTotals } from '../../postgres/history/awards.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
-import type { CaughtUp } from '../persisted/caught-up.ts';
+import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { findSystem } from '../find-configured.ts';
-import { boostResponse, levelResponse, triggerResponse } from '../responses/points-response.ts';
+import { boostResponse, levelResponse, triggerResponse } from '../responses.ts';
 
 /** Reads of points systems. */
 export class PointsReads {

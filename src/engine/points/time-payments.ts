@@ -8,7 +8,7 @@ import { zoneOffset } from '../../domain/zone.ts';
 import type { DuePeriod } from '../../postgres/time-triggers.ts';
 import { userKey } from '../../redis/keys.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { eventId } from '../ids/event-id.ts';
+import { eventId } from '../ids.ts';
 import { callUsers } from '../scripts.ts';
 import { unpackState } from '../../packed/state.ts';
 

@@ -8,7 +8,7 @@ import {
   type PeriodsAsked,
 } from '../../postgres/time-triggers.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
-import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import type { TimePayments } from './time-payments.ts';
 import { TriggerProgress, type Open } from './trigger-progress.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { noteProgress, type OpenTrigger, openTriggers } from '../../postgres/time-triggers.ts';
-import { tenantPiece, type Pieces } from '../schedule/pieces.ts';
+import { type Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { isUnavailable } from '../unavailable.ts';
 
 /** A trigger with the time from which on its periods are to be paid, epoch ms. */

@@ -13,8 +13,7 @@ import { numbered } from '../../packed/numbered.ts';
 import { scoresOf, type PackedState, unpackState } from '../../packed/state.ts';
 import { isPackedState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { idempotencyDigest } from '../ids/event-id.ts';
-import { timeOf } from '../ids/keyed-ids.ts';
+import { idempotencyDigest, timeOf } from '../ids.ts';
 
 /*
 The keys that Laurel derives from Postgres. A rebuild writes them and `verify` compares them.

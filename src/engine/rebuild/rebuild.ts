@@ -28,9 +28,8 @@ import { comparePositions, lastPosition, lastPositions, positionAfter, readOutbo
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
-import type { SetAside } from '../persist/set-aside.ts';
-import { fillShards, type OnUnreadable } from './fill-shards.ts';
-import { flushed, Loader, RebuildOvertaken, type Loaders } from './loader.ts';
+import type { SetAside } from '../persist/refused-entries.ts';
+import { fillShards, flushed, Loader, type Loaders, type OnUnreadable, RebuildOvertaken } from './shard-filling.ts';
 import { LOOK_MS, markOf, ownVersion } from './marks.ts';
 
 /** How far a rebuild is. */

@@ -20,13 +20,22 @@ import {
 } from '../../redis/keys.ts';
 import { hotUse } from '../../redis/idempotency.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
-import { waitingKeys } from '../idempotency/waiting-keys.ts';
-import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
+import { waitingKeys } from '../retention/waiting-keys.ts';
+import {
+  confirm,
+  counterSuspect,
+  type Difference,
+  quarantineSuspect,
+  SetMembers,
+  type Sides,
+  stored,
+  type Suspect,
+  suspectPoints,
+  suspectUsers,
+} from './suspects.ts';
 import { BoardsOfTenants, bucketOf, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
-import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
-import { counterSuspect, quarantineSuspect, suspectPoints, suspectUsers, type Sides } from './suspects.ts';
-import type { OnUnreadable } from './fill-shards.ts';
+import type { OnUnreadable } from './shard-filling.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 
 export interface VerifyProgress {

@@ -27,7 +27,7 @@ import {
   type StoredRecomputation,
 } from '../../postgres/corrections/recomputations.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
-import { missingDetails } from './needed-details.ts';
+import { missingDetails } from './slice-proposal.ts';
 import type { UserPlan } from './planned-user.ts';
 import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 

@@ -1,6 +1,6 @@
 import { around } from '../../traces/around.ts';
 import type { WorkSpan, Traces } from '../../traces/traces.ts';
-import { Attempts } from './attempts.ts';
+import { Attempts } from './pieces.ts';
 import type { ScheduledWork } from './due-work.ts';
 
 export interface DueKindOptions {

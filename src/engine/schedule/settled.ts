@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { usedShards } from '../../postgres/shards.ts';
 import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
 import { lastPosition, OUTBOX_START, shardsWithEntries } from '../../redis/outbox.ts';
-import { cursorReaches } from '../persisted/cursor-watch.ts';
+import { cursorReaches } from '../persist/cursor-wait.ts';
 import type { Persister } from '../persist/persister.ts';
 
 const PATIENCE_MS = 30_000;

@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { userKey } from '../../redis/keys.ts';
-import { settledNow } from '../responses/streak-response.ts';
+import { settledNow } from '../responses.ts';
 
 /** The most users of an answer, which is how many are always looked for. */
 const MOST_RANKED = 100;

@@ -16,7 +16,7 @@ import {
 } from '../../postgres/streak-sweep.ts';
 import { shardOf } from '../../redis/keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
-import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
+import { type OnPieceFailed, type Piece, Pieces, userPiece } from '../schedule/pieces.ts';
 import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 
 export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {

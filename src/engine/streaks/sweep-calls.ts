@@ -7,7 +7,7 @@ import { shardOf } from '../../redis/keys.ts';
 import { backlog } from '../../redis/outbox.ts';
 import { noteSweep, noteSweepEnd } from '../../redis/storing-order.ts';
 import { isUnavailable } from '../unavailable.ts';
-import { eventId } from '../ids/event-id.ts';
+import { eventId } from '../ids.ts';
 import { callUsers } from '../scripts.ts';
 
 export interface SweepCallsOptions {

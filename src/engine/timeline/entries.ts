@@ -14,9 +14,8 @@ import type {
 } from '../../domain/timeline.ts';
 import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/entries.ts';
 import type { CatalogThen } from './catalog-then.ts';
-import { causedBy, completedOf, triggerOf } from './caused.ts';
+import { causedBy, completedOf, triggerOf, type UserNow } from './effects.ts';
 import { thenOf, type Happening } from './happening.ts';
-import type { UserNow } from './scores.ts';
 
 interface Explained {
   catalog: CatalogThen;

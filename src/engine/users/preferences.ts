@@ -12,7 +12,7 @@ import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import type { PackedThreshold, UserState } from '../../packed/state.ts';
 import { SENT } from '../../packed/call-fields.ts';
-import { hidesItself } from '../responses/managed-user-response.ts';
+import { hidesItself } from '../responses.ts';
 import { packedThreshold, sentStreakRule, type SentStreakRule } from '../../packed/packed-arrays.ts';
 
 /** Kinds of notification, in the order of their digits in the packed text. */

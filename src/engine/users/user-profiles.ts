@@ -9,10 +9,9 @@ import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { sentUser, type SentUser } from './sent-user.ts';
 import type { Hiding } from './hiding.ts';
-import { pendingLeaderboards } from './pending-leaderboards.ts';
+import { pendingLeaderboards, type UserReads } from './user-reads.ts';
 import { preferencesResponse, sentPreferences, type SentPreferences } from './preferences.ts';
-import type { UserReads } from './user-reads.ts';
-import { userResponse } from '../responses/user-response.ts';
+import { userResponse } from '../responses.ts';
 
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { DeletedResources, Ids, Paging } from '../../domain/admin.ts';
 import { DeadLetter, type DeadLetter as Answer, ShownDeadLetter } from '../../domain/dead-letters.ts';
 import { Uuid } from '../../domain/schemas.ts';
-import { readableEntry } from '../../engine/dead-letters/readable-entry.ts';
+import { readableEntry } from '../../engine/persist/dead-letters.ts';
 import type { DeadLetter as StoredDeadLetter } from '../../postgres/corrections/dead-letters.ts';
 import { deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';

@@ -8,7 +8,7 @@ import {
   ReleasedEvents,
 } from '../../domain/quarantine.ts';
 import { Uuid } from '../../domain/schemas.ts';
-import type { Left } from '../../engine/quarantine/quarantine.ts';
+import type { Left } from '../../engine/corrections/quarantine.ts';
 import { AppError } from '../../errors.ts';
 import { verdict } from '../bulk.ts';
 import { operation } from '../operation.ts';

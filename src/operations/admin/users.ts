@@ -3,7 +3,7 @@ import { DeletedUsers, ManagedUser, Paging } from '../../domain/admin.ts';
 import { GuardCount } from '../../domain/quarantine.ts';
 import { TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
 import { User, UserId } from '../../domain/user.ts';
-import { managedUserResponse } from '../../engine/responses/managed-user-response.ts';
+import { managedUserResponse } from '../../engine/responses.ts';
 import { AppError } from '../../errors.ts';
 import { deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';

@@ -204,7 +204,7 @@ CREATE TABLE users (
   freezes integer NOT NULL DEFAULT 0,
   -- the day from which the next interval of earning freezes counts
   earned_day integer,
-  -- Search keys in lower case (src/postgres/users/find-users.ts): name, its last word, e-mail address. Written only when they change.
+  -- Search keys in lower case (src/postgres/users/user-search.ts): name, its last word, e-mail address. Written only when they change.
   name_key text COLLATE "C",
   last_name_key text COLLATE "C",
   email_key text COLLATE "C",
@@ -629,7 +629,7 @@ CREATE TABLE stray_sets (
 -- Work on many users
 ------------------------------------------------------------------------------------------------------------------------
 
--- Long work: one row a job, see src/engine/jobs/job-runner.ts. Whoever requests it adds the row in the same transaction.
+-- Long work: one row a job, see src/engine/schedule/job-runner.ts. Whoever requests it adds the row in the same transaction.
 CREATE TABLE jobs (
   no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   id uuid NOT NULL UNIQUE,

@@ -8,7 +8,7 @@ import { numbered, type Numbered } from '../../packed/numbered.ts';
 import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import { searchKeys, type SearchKeys } from '../users/find-users.ts';
+import { searchKeys, type SearchKeys } from '../users/user-search.ts';
 import { USER_TABLES } from '../users/user-tables.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT, UnstorableValue } from './binary-rows.ts';
 import { deleteEvents, type EventKey, type NamedUser } from './events.ts';

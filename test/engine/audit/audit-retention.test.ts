@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AuditRetention } from '../../../src/engine/audit/audit-retention.ts';
+import { AuditRetention } from '../../../src/engine/retention/audit-retention.ts';
 import { writeAudit } from '../../../src/postgres/access/audit.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { overtaken, type Place } from '../../../src/engine/notifications/due/overtaken.ts';
+import { overtaken, type Place } from '../../../src/engine/notifications/due/places.ts';
 import type { ReportedPlace } from '../../../src/postgres/notifications/places.ts';
 
 const places = (ranks: Record<string, number>): Map<string, Place> =>

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { isPersisted } from '../../../src/engine/persisted/persisted.ts';
+import { isPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { awaitedKey, sweepKey } from '../../../src/redis/keys.ts';

@@ -4,7 +4,7 @@ import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
 import { readOutbox } from '../../../src/redis/outbox.ts';
 import { toBatch } from '../../../src/engine/persist/batch.ts';
-import { writeBatch } from '../../../src/engine/persist/write-batch.ts';
+import { writeBatch } from '../../../src/engine/persist/batch-transaction.ts';
 import { FIRST_EVENT, Reported } from './messages.ts';
 
 let reported: Reported;

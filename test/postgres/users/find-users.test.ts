@@ -6,7 +6,7 @@ import {
   listUsers,
   searchQuery,
   searchUsers,
-} from '../../../src/postgres/users/find-users.ts';
+} from '../../../src/postgres/users/user-search.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 const USERS = 30_000;

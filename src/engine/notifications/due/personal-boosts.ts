@@ -5,8 +5,8 @@ import { dayStartMs } from '../../../domain/zone.ts';
 import { announcedBoosts, claimBoost } from '../../../postgres/notifications/announcements.ts';
 import { storedZones } from '../../../postgres/users/stored-states.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
-import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
-import { boostPayload } from '../payloads/points.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
+import { boostPayload } from '../payloads.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
 export interface PersonalBoostsOptions {

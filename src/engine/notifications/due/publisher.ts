@@ -11,7 +11,7 @@ import { insertMessages } from '../../../postgres/webhooks/messages.ts';
 import { shardOf } from '../../../redis/keys.ts';
 import type { ListenedUsers } from '../../../redis/live-streams.ts';
 import { listenersOf } from '../listeners.ts';
-import type { Wants } from '../rules/change.ts';
+import type { Wants } from '../rules.ts';
 
 /** Where making notifications of the clock can be stopped by a crash. */
 export type PublishStep = 'made' | 'inserted' | 'published';
