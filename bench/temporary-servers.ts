@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { ConfigurationStore } from '../src/catalog/configuration-store.ts';
+import { ConfigurationStore } from '../src/catalog/configuration/store.ts';
 import { loadDemo } from '../src/catalog/demo.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';

@@ -4,7 +4,7 @@ import { Resources } from '../src/catalog/resources.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../src/engine/webhooks/deliveries.ts';
 import { Sender } from '../src/engine/webhooks/sender.ts';
 import type { Core } from '../src/processes/core.ts';
-import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
+import { DeliveryCounts } from '../src/redis/work-counts.ts';
 
 export interface DeliveryOptions extends Partial<
   Pick<DeliveriesOptions, 'pendingLimit' | 'leaseMs' | 'firstPauseMs' | 'onStep'>

@@ -10,7 +10,7 @@ import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
 import { createCore, orClose, type Core, type CoreSettings } from '../src/processes/core.ts';
 import { watchRedisServers } from '../src/processes/redis-server-metrics.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
-import { countFailedWork } from '../src/redis/failed-work.ts';
+import { countFailedWork } from '../src/redis/work-counts.ts';
 import { forgetOtherScripts } from '../src/redis/script.ts';
 import type { DeliveryOptions } from './delivery.ts';
 import type { Rounds } from '../src/rounds.ts';

@@ -155,7 +155,7 @@ async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
   if (refused !== null) return [refused];
   const { connectRedis, redisReady } = await import('../redis/client.ts');
   const { redisState } = await import('../redis/server-info.ts');
-  const { ClockSkew } = await import('../redis/clock-skew.ts');
+  const { ClockSkew } = await import('../redis/server-info.ts');
   const { systemClock } = await import('../clock.ts');
   const redis = await connectRedis(redisUrl);
   redis.on('error', () => undefined);

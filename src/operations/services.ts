@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
-import type { ConfigurationStore } from '../catalog/configuration-store.ts';
+import type { ConfigurationStore } from '../catalog/configuration/store.ts';
 import type { Resources } from '../catalog/resources.ts';
 import type { Author } from '../domain/author.ts';
 import type { NotificationType } from '../domain/notification.ts';

@@ -1,4 +1,4 @@
-import { ConfigurationStore } from '../catalog/configuration-store.ts';
+import { ConfigurationStore } from '../catalog/configuration/store.ts';
 import { Resources } from '../catalog/resources.ts';
 import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { AchievementReads } from '../engine/achievements/achievement-reads.ts';

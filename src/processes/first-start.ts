@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { ConfigurationStore } from '../catalog/configuration-store.ts';
+import { ConfigurationStore } from '../catalog/configuration/store.ts';
 import { loadDemo } from '../catalog/demo.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import type { Env } from '../env.ts';

@@ -9,11 +9,9 @@ import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { partitionsState } from '../postgres/partitions/event-partitions.ts';
 import { waitingMessages } from '../postgres/webhooks/leases.ts';
 import { waitingBatches } from '../redis/batches.ts';
-import { deliveryCounts } from '../redis/delivery-counts.ts';
-import { endpointsOf } from '../redis/endpoints.ts';
-import { failedWork } from '../redis/failed-work.ts';
+import { deliveryCounts, failedWork } from '../redis/work-counts.ts';
+import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
-import { shardsInUse } from '../redis/shards-in-use.ts';
 import { orNothing } from './or-nothing.ts';
 import { serverLabel } from './redis-server-metrics.ts';
 

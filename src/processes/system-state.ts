@@ -4,7 +4,7 @@ import type { SystemState } from '../domain/system.ts';
 import { postgresState } from '../postgres/server-state.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-info.ts';
-import { shardsInUse } from '../redis/shards-in-use.ts';
+import { shardsInUse } from '../redis/endpoints.ts';
 import { version } from '../version.ts';
 import { orNothing } from './or-nothing.ts';
 import { redisServers } from './redis-servers.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Catalogs } from '../../src/catalog/catalogs.ts';
-import { ConfigurationStore } from '../../src/catalog/configuration-store.ts';
+import { ConfigurationStore } from '../../src/catalog/configuration/store.ts';
 import { DEMO, loadDemo } from '../../src/catalog/demo.ts';
 import { Resources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';

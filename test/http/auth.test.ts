@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { publishSignal, Signals } from '../../src/redis/signals.ts';
-import { Changes } from '../../src/catalog/changes.ts';
+import { Changes } from '../../src/catalog/catalogs.ts';
 import { createAuthenticator } from '../../src/http/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
 import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';

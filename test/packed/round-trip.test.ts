@@ -7,8 +7,7 @@ import { decodeState, unpack, unpackAll, type UserState, unpackState } from '../
 import { namedState } from '../../src/packed/unpack-state.ts';
 import { STATE_SIZE, STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/lua-library.ts';
-import { readScript } from '../../src/redis/lua-library.ts';
+import { inlineNames, readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();

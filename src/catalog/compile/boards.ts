@@ -4,7 +4,7 @@ import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { Plan, PlanBoard } from '../plan.ts';
 import type { NotificationType } from '../../domain/notification.ts';
-import { isWanted } from '../wanted.ts';
+import { isWanted } from '../rules/webhook.ts';
 import { present } from './parts.ts';
 
 const secondOfDay = (time: string): number =>

@@ -5,7 +5,7 @@ import { epochNumberOf, redisProcessIdOf, storageEpochOf } from '../../domain/st
 import { exclusively, inTurn, transaction } from '../../postgres/transaction.ts';
 import { lockCursors, setStorageEpochs } from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
-import { slotOfTag } from '../../redis/cluster-layout.ts';
+import { slotOfTag } from '../../redis/cluster.ts';
 import { byServer, isOfCluster } from '../../redis/endpoints.ts';
 import { forgetHandedOver } from '../../redis/handed-over.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';

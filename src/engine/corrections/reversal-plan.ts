@@ -4,7 +4,7 @@ import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
-import { pointsLimits } from '../../catalog/points-limits.ts';
+import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { Achievement, Leaderboard } from '../../domain/catalog.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';

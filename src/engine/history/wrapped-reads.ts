@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { withDeleted } from '../../catalog/with-deleted.ts';
+import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { dateOf, DAY_MS, type Days } from '../../domain/periods.ts';
 import type { WrappedResponse } from '../../domain/wrapped.ts';

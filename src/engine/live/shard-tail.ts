@@ -3,10 +3,10 @@ import type { NotificationType } from '../../domain/notification.ts';
 import {
   gapAfter,
   listenLive,
-  parseAnnounced,
-  readLive,
   type LiveEntries,
   type LivePosition,
+  parseAnnounced,
+  readLive,
 } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { rounds, type Rounds } from '../../rounds.ts';

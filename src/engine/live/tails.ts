@@ -6,7 +6,7 @@ import { decodeState } from '../../packed/state.ts';
 import { redisReady } from '../../redis/client.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { markKey, shardOf, userKey } from '../../redis/keys.ts';
-import { gapAfter, listenLive, type Listened } from '../../redis/live-streams.ts';
+import { gapAfter, type Listened, listenLive } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { type BoardSources, comparePlaces, presentState, seatedUser } from './board-report.ts';

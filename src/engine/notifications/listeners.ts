@@ -1,7 +1,7 @@
 /** Who receives a notification: webhooks and live streams. */
 import { hash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { isWanted } from '../../catalog/wanted.ts';
+import { isWanted } from '../../catalog/rules/webhook.ts';
 import type { Webhook } from '../../domain/catalog.ts';
 import type { NewMessage, Notification, NotificationSubject, NotificationType } from '../../domain/notification.ts';
 import { uuidText } from '../../domain/uuid.ts';

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { withDeleted } from '../../catalog/with-deleted.ts';
+import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import { systemClock, type Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { NewMessage, Notification } from '../../domain/notification.ts';

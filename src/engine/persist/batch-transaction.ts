@@ -42,8 +42,15 @@ import { insertUsedKeys } from '../../postgres/used-keys.ts';
 import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
-import { forgetEntry, keepEntry, keptEntry } from '../../redis/kept-entries.ts';
-import { packFields, readEntry, type ReadEntry, unpackFields } from '../../redis/outbox-entry.ts';
+import {
+  forgetEntry,
+  keepEntry,
+  keptEntry,
+  packFields,
+  readEntry,
+  type ReadEntry,
+  unpackFields,
+} from '../../redis/outbox.ts';
 import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
 import { noteDue } from '../notifications/entry-notifications.ts';
 import { isOf, type Report, type Reporter, type Reporting } from '../notifications/reporter.ts';

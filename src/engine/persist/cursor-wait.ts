@@ -8,8 +8,7 @@ import { readCursor, readStorageEpoch } from '../../postgres/shards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { shardOf } from '../../redis/keys.ts';
-import { comparePositions, lastPosition } from '../../redis/outbox.ts';
-import { noteAwaited } from '../../redis/storing-order.ts';
+import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
 
 /** How long is waited while nothing moves, and while it does. */
 const PATIENCE = { stillMs: 5_000, movingMs: 30_000 };

@@ -27,9 +27,15 @@ import {
 import { awaitCursor } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
-import { forgetEntry, keptEntry } from '../../redis/kept-entries.ts';
-import { readEntry, type ReadEntry, type ReadRecord, unpackFields } from '../../redis/outbox-entry.ts';
-import { comparePositions } from '../../redis/outbox.ts';
+import {
+  comparePositions,
+  forgetEntry,
+  keptEntry,
+  readEntry,
+  type ReadEntry,
+  type ReadRecord,
+  unpackFields,
+} from '../../redis/outbox.ts';
 import type { Reporter } from '../notifications/reporter.ts';
 import { attempt, type Reports } from './batch-transaction.ts';
 import { reportable, storeParts, type WantedParts } from './refused-entries.ts';

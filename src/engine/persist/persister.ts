@@ -5,8 +5,14 @@ import type { Pool } from 'pg';
 import type { GuardedRow } from '../../postgres/corrections/quarantine.ts';
 import { readCursor } from '../../postgres/shards.ts';
 import { HANDED_BYTES, readHanded, readHandedOver, readHandedPosition } from '../../redis/handed-over.ts';
-import { comparePositions, lastPosition, type RawEntry, readOutbox, trimOutbox } from '../../redis/outbox.ts';
-import { isStoredLater } from '../../redis/storing-order.ts';
+import {
+  comparePositions,
+  isStoredLater,
+  lastPosition,
+  type RawEntry,
+  readOutbox,
+  trimOutbox,
+} from '../../redis/outbox.ts';
 import { around } from '../../traces/around.ts';
 import type { Traces, WorkSpan } from '../../traces/traces.ts';
 import type { Reporter } from '../notifications/reporter.ts';

@@ -10,9 +10,14 @@ import { upsertUsers } from '../../postgres/persist/users.ts';
 import { lockCursor, moveCursor } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { isProgress } from '../../redis/batches.ts';
-import { keepEntry } from '../../redis/kept-entries.ts';
-import { packFields, readEntry, type ReadEntry, type ReadRecord } from '../../redis/outbox-entry.ts';
-import type { RawEntry } from '../../redis/outbox.ts';
+import {
+  keepEntry,
+  packFields,
+  type RawEntry,
+  readEntry,
+  type ReadEntry,
+  type ReadRecord,
+} from '../../redis/outbox.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
 import type { Reporter } from '../notifications/reporter.ts';
 import { attempt, byHalves, type Reports, storeReport, userOf, usersOf, writeRows } from './batch-transaction.ts';

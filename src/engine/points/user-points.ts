@@ -1,7 +1,6 @@
 /** A user's points: totals and the latest awards. */
 import type { Pool } from 'pg';
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { withDeleted } from '../../catalog/with-deleted.ts';
+import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { PointsBoost } from '../../domain/catalog.ts';
 import type { GetUserPointsResponse, PointsAwardResponse, PointsBoostResponse } from '../../domain/points.ts';

@@ -6,7 +6,7 @@ import type { UsedKey } from '../../postgres/used-keys.ts';
 import { clearedRuns, type StoredUser } from '../../postgres/users/stored-states.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
-import { totalFields } from '../../redis/points-totals.ts';
+import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { numbered } from '../../packed/numbered.ts';

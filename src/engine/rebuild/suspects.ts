@@ -15,7 +15,7 @@ import {
 } from '../../postgres/users/stored-states.ts';
 import { hotUse } from '../../redis/idempotency.ts';
 import { countersKey, quarantineKey, shardOf, tenantKey, userKey } from '../../redis/keys.ts';
-import { totalFields } from '../../redis/points-totals.ts';
+import { totalFields } from '../../redis/lua-library.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {

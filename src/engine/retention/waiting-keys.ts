@@ -4,8 +4,7 @@ import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
 import { waitingEntries, type WaitingEntry } from '../../postgres/corrections/dead-letters.ts';
 import type { UsedKey } from '../../postgres/used-keys.ts';
-import { keptEntry } from '../../redis/kept-entries.ts';
-import { readEntry, unpackFields } from '../../redis/outbox-entry.ts';
+import { keptEntry, readEntry, unpackFields } from '../../redis/outbox.ts';
 
 /** An entry has at most some hundred KB. */
 const LETTERS_A_PAGE = 50;

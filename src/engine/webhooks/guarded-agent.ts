@@ -2,7 +2,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { Agent, buildConnector } from 'undici';
-import { isPublicAddress } from '../../catalog/webhook-target.ts';
+import { isPublicAddress } from '../../catalog/rules/webhook.ts';
 
 /** Nothing was sent, because the address is none that webhooks may go to. The message is for a person and names no address. */
 export class TargetRefused extends Error {

@@ -3,7 +3,7 @@ import type { Span } from '@opentelemetry/api';
 import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Agent } from 'undici';
-import { targetProblem } from '../../catalog/webhook-target.ts';
+import { targetProblem } from '../../catalog/rules/webhook.ts';
 import { codeOf } from '../../network-errors.ts';
 import { traceParent } from '../../traces/trace-parent.ts';
 import type { Traces, WorkSpan } from '../../traces/traces.ts';

@@ -19,7 +19,7 @@ export interface DeadLetter {
   updated: Date;
 }
 
-/** Includes the entry's bytes (`src/redis/outbox-entry.ts`). */
+/** Includes the entry's bytes (`src/redis/outbox.ts`). */
 export interface WholeDeadLetter extends DeadLetter {
   /** `null` if they have been stored, or if Redis keeps them. */
   entry: Buffer | null;

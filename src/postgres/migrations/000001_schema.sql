@@ -964,7 +964,7 @@ CREATE TABLE dead_letters (
   tenant_no integer,
   -- the users that it names, as far as it could be read; a deletion searches them
   user_ids text[] NOT NULL,
-  -- packed (src/redis/outbox-entry.ts); null once it is stored, and while Redis keeps it
+  -- packed (src/redis/outbox.ts); null once it is stored, and while Redis keeps it
   entry bytea,
   in_redis boolean NOT NULL DEFAULT false,
   -- the parts that are not stored: [{ part, at, user?, reason }]

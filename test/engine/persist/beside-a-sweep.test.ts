@@ -4,8 +4,7 @@ import { isPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { awaitedKey, sweepKey } from '../../../src/redis/keys.ts';
-import { backlog } from '../../../src/redis/outbox.ts';
-import { noteSweep, noteSweepEnd } from '../../../src/redis/storing-order.ts';
+import { backlog, noteSweep, noteSweepEnd } from '../../../src/redis/outbox.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, writeEntry } from './outbox-writer.ts';
 

@@ -1,5 +1,6 @@
+/** Counts for metrics that every frontend exports: delivery tries and failures of scheduled work. */
 import type { Redis } from 'ioredis';
-import { DELIVERY_COUNTS_KEY } from './keys.ts';
+import { DELIVERY_COUNTS_KEY, FAILED_WORK_KEY } from './keys.ts';
 
 /** Counts webhook delivery tries by outcome for the metrics, which every frontend exports. Writes in batches. */
 export class DeliveryCounts {
@@ -33,4 +34,15 @@ const WITHIN_MS = 1_000;
 export async function deliveryCounts(redis: Redis): Promise<Map<string, number>> {
   const counts = Object.entries(await redis.hgetall(DELIVERY_COUNTS_KEY));
   return new Map(counts.map(([outcome, count]) => [outcome, Number(count)]));
+}
+
+/** Counts a failure of scheduled work for the metrics, which every frontend exports. */
+export async function countFailedWork(redis: Redis, kind: string): Promise<void> {
+  await redis.hincrby(FAILED_WORK_KEY, kind, 1);
+}
+
+/** Failures per kind of scheduled work; kinds without failures are missing. Rebuilds of Redis keep the counts. */
+export async function failedWork(redis: Redis): Promise<Map<string, number>> {
+  const counts = Object.entries(await redis.hgetall(FAILED_WORK_KEY));
+  return new Map(counts.map(([kind, count]) => [kind, Number(count)]));
 }
