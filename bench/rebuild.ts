@@ -9,7 +9,7 @@
 import { packState } from '../src/packed/pack-state.ts';
 import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
-import { uuidText } from '../src/domain/uuid.ts';
+import { uuidText } from '../src/domain/schemas.ts';
 import { KeyedIds } from '../src/engine/ids.ts';
 import { rebuildServers } from '../src/engine/availability/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';

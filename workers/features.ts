@@ -1,4 +1,4 @@
-import type { Notification } from '../src/domain/notification.ts';
+import type { Notification } from '../src/domain/notifications/notification.ts';
 import { AchievementEmails } from '../src/engine/notifications/due/achievement-emails.ts';
 import { EmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
 import { Anniversaries, YearCounts } from '../src/engine/achievements/anniversaries.ts';

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuid } from 'uuid';
 import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
-import type { EventSettings } from '../domain/event-settings.ts';
+import type { EventSettings } from '../domain/settings.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
-import { replaceStreaks } from '../domain/streaks-in-force.ts';
+import { replaceStreaks } from '../domain/streaks/streak-settings.ts';
 import { Slices } from '../slices.ts';
 import {
   differences,

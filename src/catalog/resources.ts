@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../clock.ts';
-import type { Author } from '../domain/author.ts';
+import type { Author } from '../domain/administration/author.ts';
 import type { Achievement, Catalog, Webhook } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import { type AuditEntry, writeAudit } from '../postgres/access/audit.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { ShownJob } from '../domain/job.ts';
+import type { ShownJob } from '../domain/administration/job.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { CommandError } from './command-error.ts';
 import { progressBar, print } from './output.ts';

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
+  ShownWebhookDelivery,
   WebhookDeliveries,
   WebhookDelivery,
   WebhookResend,
-  ShownWebhookDelivery,
-} from '../domain/webhook-delivery.ts';
+} from '../domain/notifications/webhook.ts';
 import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
 import { CommandError, EXIT } from './command-error.ts';
 import { progressBar, print } from './output.ts';

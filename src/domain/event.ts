@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
 import { SUM_BOUND } from './decimal.ts';
-import { GuardedEvent } from './guards.ts';
+import { GuardedEvent } from './administration/guards.ts';
 import { MetricEventLeaderboardResponse } from './leaderboard.ts';
 import { MetricEventPointsResponse } from './points.ts';
 import { byKey } from './schemas.ts';
-import { MetricEventStreak } from './streak.ts';
+import { MetricEventStreak } from './streaks/streak.ts';
 import { SentAttributes, UpsertedUser } from './user.ts';
 
 /** Largest absolute value of an event. */

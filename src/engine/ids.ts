@@ -1,7 +1,7 @@
 /** IDs of events, and IDs derived from idempotency keys. */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomFillSync } from 'node:crypto';
 import type { Pool } from 'pg';
-import { uuidText } from '../domain/uuid.ts';
+import { uuidText } from '../domain/schemas.ts';
 import { readEventIdSecret } from '../postgres/used-keys.ts';
 
 const VARIANT = ['8', '9', 'a', 'b'];

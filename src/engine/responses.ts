@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { earning } from '../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
-import type { ManagedUser } from '../domain/admin.ts';
+import type { ManagedUser } from '../domain/administration/admin.ts';
 import { signUpDate } from '../domain/anniversary.ts';
 import type {
   Achievement,
@@ -15,10 +15,16 @@ import type {
   PointsTrigger,
   StreaksInForce,
 } from '../domain/catalog.ts';
-import { daysOffFrom, isOnWeekday, ownDaysOff, type OwnDaysOff, weekdaySet } from '../domain/days-off.ts';
-import { groupValues } from '../domain/group.ts';
+import {
+  daysOffFrom,
+  type Frequency,
+  isOnWeekday,
+  ownDaysOff,
+  type OwnDaysOff,
+  weekdaySet,
+} from '../domain/periods.ts';
+import { groupValues, type User } from '../domain/user.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
-import type { Frequency } from '../domain/periods.ts';
 import {
   boostStatus,
   type PointsBoostResponse,
@@ -27,9 +33,8 @@ import {
   type PointsTriggerResponse,
 } from '../domain/points.ts';
 import type { AttributeCondition } from '../domain/schemas.ts';
-import { type SettledStreaks, settleStreaks, type StreakSettlementRule } from '../domain/settle-streaks.ts';
-import { type StreakAsLeft, streakDates } from '../domain/streak.ts';
-import type { User } from '../domain/user.ts';
+import { type SettledStreaks, settleStreaks, type StreakSettlementRule } from '../domain/streaks/settle.ts';
+import { type StreakAsLeft, streakDates } from '../domain/streaks/streak.ts';
 import { dayIn } from '../domain/zone.ts';
 import { RECORDED_STREAK } from '../packed/record-fields.ts';
 import type { RecordedStreak } from '../packed/record.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { PlanAchievement } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
-import type { Author } from '../domain/author.ts';
+import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
 import { kindField } from '../packed/record-fields.ts';

@@ -1,9 +1,8 @@
 import { _, type FuncKeywordDefinition } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { INSTEAD_OF_NULL, OLDER_VALUES, WHOLE } from '../domain/client-keywords.ts';
-import { MISPLACED } from '../domain/live.ts';
-import { MAX_BYTES } from '../domain/schemas.ts';
+import { INSTEAD_OF_NULL, MAX_BYTES, OLDER_VALUES, WHOLE } from '../domain/schemas.ts';
+import { MISPLACED } from '../domain/notifications/live.ts';
 
 /** No character takes more bytes of UTF-8 than 3 a UTF-16 unit, so that most texts need not be measured. */
 const MOST_BYTES_A_UNIT = 3;

@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
-import type { AdminIssue, DeletedResources } from '../domain/admin.ts';
+import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
 import { makeAjv } from './ajv.ts';
 import { shortened } from '../errors.ts';
 import { validationMessage } from './validation-message.ts';

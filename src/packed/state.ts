@@ -1,7 +1,6 @@
-import type { Decimal } from '../domain/decimal.ts';
-import { decimalText } from '../domain/decimal.ts';
+import { type Decimal, decimalText } from '../domain/decimal.ts';
 import type { SignUp } from '../domain/anniversary.ts';
-import type { OwnDaysOff } from '../domain/days-off.ts';
+import type { OwnDaysOff } from '../domain/periods.ts';
 import { numbered, type Numbered } from './numbered.ts';
 import { stateValues } from './unpack-state.ts';
 import { recordOf } from './event-record.ts';

@@ -1,11 +1,11 @@
 /** The configuration: resources, their versions, and deleted ones. */
 import type { Pool, PoolClient } from 'pg';
 import { type Catalog, type EarlierStreaks, emptyCatalog, type StreakSettings } from '../domain/catalog.ts';
-import type { EventSettings } from '../domain/event-settings.ts';
+import type { EventSettings } from '../domain/settings.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import { withDefaults } from '../domain/fields/wire.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
-import { stillNeeded } from '../domain/streaks-in-force.ts';
+import { stillNeeded } from '../domain/streaks/streak-settings.ts';
 import { NOTIFIED } from './revisions.ts';
 
 interface Row {

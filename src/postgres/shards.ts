@@ -77,7 +77,7 @@ export async function moveCursor(
 /** Position up to which Postgres holds a shard's outbox, and the shard's storage epoch. */
 export interface StoredCursor {
   position: string;
-  /** See `src/domain/storage-epoch.ts`. */
+  /** See `src/domain/shard-state.ts`. */
   storageEpoch: string;
   batchProgress: string;
 }

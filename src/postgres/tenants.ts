@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../clock.ts';
-import type { Author } from '../domain/author.ts';
+import type { Author } from '../domain/administration/author.ts';
 import { AppError } from '../errors.ts';
 import { SharedRuns } from '../shared-runs.ts';
 import { type AuditEntry, writeAudit } from './access/audit.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { RedisServer } from '../domain/system.ts';
+import type { RedisServer } from '../domain/administration/system.ts';
 import { tenantsByShard } from '../postgres/shards.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
 import { redisState } from '../redis/server-info.ts';

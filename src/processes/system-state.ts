@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { SystemState } from '../domain/system.ts';
+import type { SystemState } from '../domain/administration/system.ts';
 import { postgresState } from '../postgres/server-state.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-info.ts';

@@ -1,7 +1,7 @@
 /** Live streams in Redis: resumable messages and grants. */
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
-import type { Notification } from '../domain/notification.ts';
+import type { Notification } from '../domain/notifications/notification.ts';
 import { ANNOUNCED, LISTENED } from '../packed/call-fields.ts';
 import { byServer, connectionOf, shardsInUse } from './endpoints.ts';
 import {

@@ -11,7 +11,7 @@ import {
   WaitingWrites,
 } from './replicas.ts';
 import { fieldsOf } from '../redis-fields.ts';
-import { runIdOf } from '../domain/storage-epoch.ts';
+import { runIdOf } from '../domain/shard-state.ts';
 
 /** No replica is known to hold the write. Answered with 503. The write was either done on the master or not attempted. */
 export class NotReplicated extends Error {

@@ -1,7 +1,7 @@
 /** Facts that a Redis server reports: version, role, memory and clock. */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.ts';
-import type { RedisState } from '../domain/system.ts';
+import type { RedisState } from '../domain/administration/system.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log/log.ts';
 import { endpointsOf } from './endpoints.ts';

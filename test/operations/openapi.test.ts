@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
-import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { makeAjv } from '../../src/operations/ajv.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';

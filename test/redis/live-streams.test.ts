@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Notification } from '../../src/domain/notification.ts';
+import type { Notification } from '../../src/domain/notifications/notification.ts';
 import {
   announcedKey,
   handedUpToKey,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Resources } from '../../src/catalog/resources.ts';
 import { systemClock } from '../../src/clock.ts';
-import type { Notification } from '../../src/domain/notification.ts';
+import type { Notification } from '../../src/domain/notifications/notification.ts';
 import type { PublishStep } from '../../src/engine/notifications/due/publisher.ts';
 import { messageId } from '../../src/engine/notifications/listeners.ts';
 import { throttle } from '../../src/engine/notifications/throttles.ts';

@@ -5,7 +5,7 @@ import { documentNames } from '../../domain/fields/document.ts';
 import type { Field } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
 import { storedFrom, withDefaults } from '../../domain/fields/wire.ts';
-import type { StreakSettingsChanges } from '../../domain/streak-settings.ts';
+import type { StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
 import type { DocumentKind, Fields, ResourceOf } from '../resource-fields.ts';
 import { problem, type Problem } from '../rules/problem.ts';
 import type { References } from './pairing.ts';

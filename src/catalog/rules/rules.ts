@@ -4,7 +4,7 @@ import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { MAX_VALUE } from '../../domain/event.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
-import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../domain/guards.ts';
+import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../domain/administration/guards.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import { SCORING } from '../draft.ts';

@@ -2,8 +2,8 @@
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import type { Catalog, Webhook } from '../../domain/catalog.ts';
-import type { NotificationSubject, NotificationType } from '../../domain/notification.ts';
-import { signatureHeaderProblem } from '../../domain/webhook-header.ts';
+import type { NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
+import { signatureHeaderProblem } from '../../domain/notifications/webhook.ts';
 import { problem, type Problem, refers } from './problem.ts';
 
 /** Settings by the operator of the installation. */

@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { Accepted } from '../../domain/shard-state.ts';
-import { epochNumberOf, redisProcessIdOf, storageEpochOf } from '../../domain/storage-epoch.ts';
+import { type Accepted, epochNumberOf, redisProcessIdOf, storageEpochOf } from '../../domain/shard-state.ts';
 import { exclusively, inTurn, transaction } from '../../postgres/transaction.ts';
 import { lockCursors, setStorageEpochs } from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';

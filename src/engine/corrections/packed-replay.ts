@@ -1,7 +1,7 @@
-import type { StreakReplay } from '../../domain/replay-repairs.ts';
-import { FREQUENCIES, type Settlement } from '../../domain/settle-streaks.ts';
-import type { RunningStreak } from '../../domain/streak-machine.ts';
-import type { Micros } from '../../domain/micros.ts';
+import type { StreakReplay } from '../../domain/streaks/replay.ts';
+import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';
+import type { RunningStreak } from '../../domain/streaks/streak-machine.ts';
+import type { Micros } from '../../domain/decimal.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 

@@ -3,12 +3,17 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { CompiledPlan } from '../../catalog/plan.ts';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import type { EventResponse } from '../../domain/event.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import type { GuardCount, QuarantinedEvent, QuarantineQuery, ReleasedEvent } from '../../domain/quarantine.ts';
-import { uuidText } from '../../domain/uuid.ts';
+import type {
+  GuardCount,
+  QuarantinedEvent,
+  QuarantineQuery,
+  ReleasedEvent,
+} from '../../domain/administration/quarantine.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import { GUARD } from '../../packed/guard-fields.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';

@@ -8,7 +8,7 @@ import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { Achievement, Leaderboard } from '../../domain/catalog.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';
-import type { StreakReplay } from '../../domain/replay-repairs.ts';
+import type { StreakReplay } from '../../domain/streaks/replay.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';

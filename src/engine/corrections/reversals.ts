@@ -2,14 +2,13 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import type { PointsTrigger } from '../../domain/catalog.ts';
-import { decimalNumber } from '../../domain/decimal.ts';
-import { toMicros } from '../../domain/micros.ts';
+import { decimalNumber, toMicros } from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';
-import { type ChangedEvents, replayStreaks } from '../../domain/replay-streaks.ts';
-import type { EventReversal } from '../../domain/reversal.ts';
-import { uuidText } from '../../domain/uuid.ts';
+import { type ChangedEvents, replayStreaks } from '../../domain/streaks/replay.ts';
+import type { EventReversal } from '../../domain/administration/reversal.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import {
   COMPENSATED,

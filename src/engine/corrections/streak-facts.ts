@@ -1,10 +1,13 @@
 import type { Pool, PoolClient } from 'pg';
-import { toDecimal, decimalText } from '../../domain/decimal.ts';
-import { toMicros } from '../../domain/micros.ts';
-import { factsFrom } from '../../domain/replay-streaks.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
-import type { RecordedGain, RecordedSettlement, StreakFacts } from '../../domain/streak-facts.ts';
-import type { MeetingRule, RunningStreak } from '../../domain/streak-machine.ts';
+import { decimalText, toDecimal, toMicros } from '../../domain/decimal.ts';
+import {
+  factsFrom,
+  type RecordedGain,
+  type RecordedSettlement,
+  type StreakFacts,
+} from '../../domain/streaks/replay.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
+import type { MeetingRule, RunningStreak } from '../../domain/streaks/streak-machine.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { SETTLED } from '../../packed/record-fields.ts';

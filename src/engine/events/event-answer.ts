@@ -1,10 +1,10 @@
 /** Answers to events, whole or guarded. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalNumber, decimalText } from '../../domain/decimal.ts';
-import { GUARD_NAMES, type GuardName } from '../../domain/guards.ts';
+import { GUARD_NAMES, type GuardName } from '../../domain/administration/guards.ts';
 import { dateOf } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
-import { uuidText } from '../../domain/uuid.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import { GUARD, GUARD_ACTION, GUARDED, QUARANTINED } from '../../packed/guard-fields.ts';
 import { AWARD, RECORD, RECORDED_BOARD, RECORDED_POINTS, RECORDED_STREAK } from '../../packed/record-fields.ts';

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { type Activity, type ActivityDay, MAX_DAYS, type RecentCompletion } from '../../domain/activity.ts';
+import { type Activity, type ActivityDay, MAX_DAYS, type RecentCompletion } from '../../domain/history.ts';
 import { dateOf, DAY_MS, dayOf, type Days, isDate } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';

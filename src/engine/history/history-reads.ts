@@ -1,8 +1,8 @@
 /** A user's history: event summaries of a metric and of points, over a range of days. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/event-summary.ts';
-import { microsNumber, toMicros } from '../../domain/micros.ts';
+import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/history.ts';
+import { microsNumber, toMicros } from '../../domain/decimal.ts';
 import {
   dateOf,
   dayOf,

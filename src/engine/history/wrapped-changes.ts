@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { microsNumber, toMicros, type Micros } from '../../domain/micros.ts';
+import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
-import type { WrappedMetric, WrappedPoints } from '../../domain/wrapped.ts';
+import type { WrappedMetric, WrappedPoints } from '../../domain/history.ts';
 import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
 import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { UserState } from '../../packed/state.ts';

@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { UserAchievementResponse } from '../../domain/achievement.ts';
 import type { Days } from '../../domain/periods.ts';
 import { boardStatus, runOf } from '../../domain/runs.ts';
-import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/wrapped.ts';
+import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';

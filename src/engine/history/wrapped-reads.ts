@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { dateOf, DAY_MS, type Days } from '../../domain/periods.ts';
-import type { WrappedResponse } from '../../domain/wrapped.ts';
+import type { WrappedResponse } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { type AttributeSum, userAttributeSums } from '../../postgres/history/attribute-sums.ts';

@@ -1,10 +1,10 @@
 import {
   DAY_MS,
+  type Days,
+  type Frequency,
   periodEnd,
   periodOf,
   periodStart,
-  type Days,
-  type Frequency,
   type WeekStart,
 } from '../../domain/periods.ts';
 import type { MetricDay } from '../../postgres/history/days.ts';

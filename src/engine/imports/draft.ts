@@ -2,8 +2,8 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedCompletion, ImportedTrigger, SkippedPart } from '../../domain/imported-user.ts';
-import type { Micros } from '../../domain/micros.ts';
-import type { Settlement } from '../../domain/settle-streaks.ts';
+import type { Micros } from '../../domain/decimal.ts';
+import type { Settlement } from '../../domain/streaks/settle.ts';
 import type { PackedState } from '../../packed/state.ts';
 import { triggerResponse } from '../responses.ts';
 

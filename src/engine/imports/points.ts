@@ -1,6 +1,6 @@
 import type { PointsBoost, PointsSystem } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedPoints, ImportedUser } from '../../domain/imported-user.ts';
-import { microsNumber } from '../../domain/micros.ts';
+import { microsNumber } from '../../domain/decimal.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { type Draft, type ImportedAwardRow, namedBoost, namedTrigger } from './draft.ts';

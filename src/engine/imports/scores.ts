@@ -1,9 +1,16 @@
 /** Imported totals of metrics and scores of leaderboards. */
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { clamped, decimalText, SUM_BOUND, toDecimal } from '../../domain/decimal.ts';
-import { groupName } from '../../domain/group.ts';
+import {
+  clamped,
+  decimalOfMicros,
+  decimalText,
+  type Micros,
+  SUM_BOUND,
+  toDecimal,
+  toMicros,
+} from '../../domain/decimal.ts';
+import { groupName } from '../../domain/user.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
-import { decimalOfMicros, type Micros, toMicros } from '../../domain/micros.ts';
 import { dayOf, isDate } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { packedScore, packedTotal } from '../../packed/packed-import.ts';

@@ -2,9 +2,8 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { AttributeFilter } from '../../domain/attribute-filter.ts';
+import { type AttributeFilter, groupName } from '../../domain/user.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { groupName } from '../../domain/group.ts';
 import type {
   BoardStatus,
   LeaderboardEvent,

@@ -7,7 +7,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { clamped, decimalNumber } from '../../domain/decimal.ts';
-import { groupName } from '../../domain/group.ts';
+import { groupName } from '../../domain/user.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import { emptyHistorySum, type HistorySum } from '../../packed/packed-arrays.ts';

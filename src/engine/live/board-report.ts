@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { type Micros, microsNumber, toMicros } from '../../domain/micros.ts';
+import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
 import { decodeState } from '../../packed/state.ts';
 import { boardKey, userKey } from '../../redis/keys.ts';
 import { LiveStandings, memberPage, ranked, userNames } from '../leaderboards/standings.ts';

@@ -1,6 +1,6 @@
 /** The listeners of a feed, and the leaderboards that are reported to them. */
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { LIVE_TYPES, type LiveType } from '../../domain/live.ts';
+import { LIVE_TYPES, type LiveType } from '../../domain/notifications/live.ts';
 import { type LiveListeners, MOST_LISTENING_USERS } from '../../redis/live-streams.ts';
 import { boardChanged, type BoardSources, comparePlaces, moved, ranksChanged } from './board-report.ts';
 import type { LiveListener, Unsent } from './live-listener.ts';

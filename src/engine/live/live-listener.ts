@@ -1,8 +1,8 @@
 /** A listener: filters messages and sends them to its connection. */
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import type { LiveType } from '../../domain/live.ts';
-import type { Notification } from '../../domain/notification.ts';
+import type { LiveType } from '../../domain/notifications/live.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';

@@ -1,9 +1,8 @@
 /** Turns an outbox entry into notifications. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { decimalText } from '../../domain/decimal.ts';
-import { type Micros, toMicros } from '../../domain/micros.ts';
-import type { Notification, NotificationType } from '../../domain/notification.ts';
+import { decimalText, type Micros, toMicros } from '../../domain/decimal.ts';
+import type { Notification, NotificationType } from '../../domain/notifications/notification.ts';
 import {
   KIND,
   kindField,

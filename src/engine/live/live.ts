@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { LiveTicket, LiveTicketRequest } from '../../domain/live.ts';
+import type { LiveTicket, LiveTicketRequest } from '../../domain/notifications/live.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { boardStatus } from '../../domain/runs.ts';

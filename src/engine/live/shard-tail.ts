@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { NotificationType } from '../../domain/notification.ts';
+import type { NotificationType } from '../../domain/notifications/notification.ts';
 import {
   gapAfter,
   listenLive,

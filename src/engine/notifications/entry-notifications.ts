@@ -1,8 +1,8 @@
 /** Turns outbox entries and records into notifications, and notes those that fall due later. */
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { achievementDueMs } from '../../domain/email-times.ts';
-import type { Notification } from '../../domain/notification.ts';
+import { achievementDueMs } from '../../domain/notifications/email-times.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
 import { RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { noteCompletions } from '../../postgres/notifications/emails.ts';

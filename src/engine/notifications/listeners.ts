@@ -3,8 +3,13 @@ import { hash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { isWanted } from '../../catalog/rules/webhook.ts';
 import type { Webhook } from '../../domain/catalog.ts';
-import type { NewMessage, Notification, NotificationSubject, NotificationType } from '../../domain/notification.ts';
-import { uuidText } from '../../domain/uuid.ts';
+import type {
+  NewMessage,
+  Notification,
+  NotificationSubject,
+  NotificationType,
+} from '../../domain/notifications/notification.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { AWARD, RECORD, RECORDED_POINTS } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';

@@ -2,12 +2,12 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsSystem } from '../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../domain/leaderboard.ts';
-import type { PayloadOf } from '../../domain/notification-payloads.ts';
-import type { NotificationType } from '../../domain/notification.ts';
+import type { PayloadOf } from '../../domain/notifications/payloads.ts';
+import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { PointsAwardResponse } from '../../domain/points.ts';
 import { runOf } from '../../domain/runs.ts';
-import type { StreakResponse } from '../../domain/streak.ts';
+import type { StreakResponse } from '../../domain/streaks/streak.ts';
 import type { UserState } from '../../packed/state.ts';
 import {
   type BaseStreak,

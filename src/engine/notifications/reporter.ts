@@ -3,7 +3,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import { systemClock, type Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import type { NewMessage, Notification } from '../../domain/notification.ts';
+import type { NewMessage, Notification } from '../../domain/notifications/notification.ts';
 import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';

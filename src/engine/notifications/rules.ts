@@ -1,10 +1,10 @@
 /** Rules: which changes in a record are notifications. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement } from '../../domain/catalog.ts';
-import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notification.ts';
+import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
 import { periodOf } from '../../domain/periods.ts';
 import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/points.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import {
   AWARD,
   RECORD,

@@ -1,8 +1,8 @@
 /** Throttles: similar notifications within a window are merged. */
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import type { BoardPlace, Notification } from '../../domain/notification.ts';
-import { uuidText } from '../../domain/uuid.ts';
+import type { BoardPlace, Notification } from '../../domain/notifications/notification.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { noteMovedBoards } from '../../postgres/notifications/places.ts';
 import { enterWindows, type WindowChange } from '../../postgres/notifications/windows.ts';
 

@@ -1,8 +1,8 @@
 /** The transaction that stores a batch: rows, notifications and cursor. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
-import type { FailedPart } from '../../domain/dead-letters.ts';
-import type { Notification } from '../../domain/notification.ts';
+import type { FailedPart } from '../../domain/administration/dead-letters.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
 import { OUTBOX } from '../../packed/call-fields.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';

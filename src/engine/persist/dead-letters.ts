@@ -2,8 +2,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
-import type { FailedPart, ShownDeadLetter } from '../../domain/dead-letters.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { FailedPart, ShownDeadLetter } from '../../domain/administration/dead-letters.ts';
 import { AppError } from '../../errors.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';

@@ -7,7 +7,7 @@ import type { AwardRow } from '../../postgres/persist/awards.ts';
 import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/imported.ts';
 import type { StreakChangeRow, StreakPauseRow } from '../../postgres/persist/streaks.ts';
 import { eventId } from '../ids.ts';
-import { decimalOfMicros } from '../../domain/micros.ts';
+import { decimalOfMicros } from '../../domain/decimal.ts';
 import type { UserZone } from '../../postgres/persist/users.ts';
 
 /** What is stored of imported users. */

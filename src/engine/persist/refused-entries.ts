@@ -1,7 +1,7 @@
 /** Entries that Postgres refuses: stored in parts, and the rest set aside as dead letters. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
-import type { FailedPart } from '../../domain/dead-letters.ts';
+import type { FailedPart } from '../../domain/administration/dead-letters.ts';
 import type { Log } from '../../log/log.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, UncheckedRecord } from '../../packed/record.ts';

@@ -1,4 +1,4 @@
-import type { AttributeFilter } from '../../domain/attribute-filter.ts';
+import type { AttributeFilter } from '../../domain/user.ts';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
-import { rebuildingEpochOf, storageEpochOf } from '../../domain/storage-epoch.ts';
+import { rebuildingEpochOf, storageEpochOf } from '../../domain/shard-state.ts';
 import { HANDED, OUTBOX } from '../../packed/call-fields.ts';
 import { lockCursors, nextEpoch, readCursors, setStorageEpochs, type StoredCursor } from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';

@@ -1,7 +1,6 @@
 /** The ledger of a replay: points and achievements that it earned. */
 import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
-import { SUM_BOUND } from '../../domain/decimal.ts';
-import { toMicros } from '../../domain/micros.ts';
+import { SUM_BOUND, toMicros } from '../../domain/decimal.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { SystemRules } from './rules.ts';
 

@@ -2,9 +2,8 @@
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoard } from '../../catalog/plan.ts';
-import { clamped } from '../../domain/decimal.ts';
-import { groupName } from '../../domain/group.ts';
-import { decimalOfMicros, microsNumber, toMicros } from '../../domain/micros.ts';
+import { clamped, decimalOfMicros, microsNumber, toMicros } from '../../domain/decimal.ts';
+import { groupName } from '../../domain/user.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { Compensated } from '../../packed/record.ts';

@@ -6,7 +6,7 @@ import type {
   RecomputationDetails,
   RecomputationFigures,
   RecomputedUser,
-} from '../../domain/recomputation.ts';
+} from '../../domain/administration/recomputation.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type {
   RecomputedUserRow,

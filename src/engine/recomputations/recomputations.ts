@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import { isDate } from '../../domain/periods.ts';
 import type {
   Recomputation,
@@ -10,7 +10,7 @@ import type {
   RecomputationDetails,
   RecomputationRequest,
   RecomputationStatus,
-} from '../../domain/recomputation.ts';
+} from '../../domain/administration/recomputation.ts';
 import { AppError } from '../../errors.ts';
 import { type AuditAction, writeAudit } from '../../postgres/access/audit.ts';
 import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';

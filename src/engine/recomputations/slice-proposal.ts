@@ -3,8 +3,8 @@ import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoost } from '../../catalog/plan.ts';
 import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
-import type { RecomputationAsked } from '../../domain/recomputation.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { decodeState, unpackState, type UserState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import {

@@ -1,7 +1,7 @@
 /** Replays a user's events under today's rules. */
 import type { PoolClient } from 'pg';
 import type { PlanTrigger } from '../../catalog/plan.ts';
-import { toMicros } from '../../domain/micros.ts';
+import { toMicros } from '../../domain/decimal.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { PackedCompletion } from '../../packed/record.ts';

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import { AppError } from '../../errors.ts';
 import { writeAudit } from '../../postgres/access/audit.ts';
 import { usedShards } from '../../postgres/shards.ts';

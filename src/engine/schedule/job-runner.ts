@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
-import type { JobKind } from '../../domain/job.ts';
+import type { JobKind } from '../../domain/administration/job.ts';
 import {
   endLease,
   type Job,

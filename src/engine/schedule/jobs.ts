@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
-import type { JobKind, JobStatus, ShownJob } from '../../domain/job.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { JobKind, JobStatus, ShownJob } from '../../domain/administration/job.ts';
 import { AppError } from '../../errors.ts';
 import { writeAudit } from '../../postgres/access/audit.ts';
 import { deletePastScores } from '../../postgres/boards/fills.ts';

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { periodOf } from '../../domain/periods.ts';
-import type { StreakRankings as Ranking, StreakRankingType } from '../../domain/streak.ts';
+import type { StreakRankings as Ranking, StreakRankingType } from '../../domain/streaks/streak.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';

@@ -3,7 +3,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileSweepPlan } from '../../catalog/compile/plans.ts';
 import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { streaksAt } from '../../domain/streaks-in-force.ts';
+import { streaksAt } from '../../domain/streaks/streak-settings.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import {
   dropUnusedZone,

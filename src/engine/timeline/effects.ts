@@ -3,7 +3,7 @@ import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsTrigger 
 import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
-import type { Caused, TimelineRule } from '../../domain/timeline.ts';
+import type { Caused, TimelineRule } from '../../domain/administration/timeline.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { StoredResource, Then } from '../../postgres/timeline/catalog-then.ts';
 import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/timeline/causes.ts';

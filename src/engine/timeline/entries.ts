@@ -1,6 +1,6 @@
 import { dateOf, dayOf } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import type {
   AchievementEntry,
@@ -11,7 +11,7 @@ import type {
   RecomputationEntry,
   ReversalEntry,
   StreakEntry,
-} from '../../domain/timeline.ts';
+} from '../../domain/administration/timeline.ts';
 import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/entries.ts';
 import type { CatalogThen } from './catalog-then.ts';
 import { causedBy, completedOf, triggerOf, type UserNow } from './effects.ts';

@@ -10,9 +10,12 @@ import {
   LAST_POSITION,
   POSITION_KIND,
   positionOf,
-} from '../../domain/timeline-position.ts';
-import type { QuarantineEntry, TimelineEntry, TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
-import { uuidText } from '../../domain/uuid.ts';
+  type QuarantineEntry,
+  type TimelineEntry,
+  type TimelinePage,
+  type TimelineQuery,
+} from '../../domain/administration/timeline.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import type { UserState } from '../../packed/state.ts';
 import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
 import { detailsFrom } from '../../postgres/partitions/dropped-days.ts';

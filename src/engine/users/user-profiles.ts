@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
+import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/notifications/preferences.ts';
 import type { ChangedUser, UpdatedUser, User } from '../../domain/user.ts';
 import { KIND } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { MetricResponse } from '../../domain/achievement.ts';
 import type { Leaderboard, Metric } from '../../domain/catalog.ts';
-import { groupName } from '../../domain/group.ts';
+import { groupName } from '../../domain/user.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';

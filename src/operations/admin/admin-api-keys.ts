@@ -1,5 +1,12 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminKey, CreatedAdminKey, DeletedResources, Ids, Paging } from '../../domain/admin.ts';
+import {
+  AdminIssue,
+  AdminKey,
+  CreatedAdminKey,
+  DeletedResources,
+  Ids,
+  Paging,
+} from '../../domain/administration/admin.ts';
 import type { Created as New } from '../../domain/fields/field.ts';
 import { ADMIN_KEY } from '../../domain/fields/organisation.ts';
 import { changedFields, createdFields } from '../../domain/fields/wire.ts';

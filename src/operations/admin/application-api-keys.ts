@@ -6,7 +6,7 @@ import {
   DeletedResources,
   Ids,
   Paging,
-} from '../../domain/admin.ts';
+} from '../../domain/administration/admin.ts';
 import type { Created as New } from '../../domain/fields/field.ts';
 import { APPLICATION_KEY } from '../../domain/fields/organisation.ts';
 import { createdFields } from '../../domain/fields/wire.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Paging } from '../../domain/admin.ts';
+import { Paging } from '../../domain/administration/admin.ts';
 import { Nullable, Uuid } from '../../domain/schemas.ts';
 import { UserId } from '../../domain/user.ts';
 import { AUDIT_ACTIONS } from '../../postgres/access/audit.ts';

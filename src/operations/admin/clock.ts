@@ -1,4 +1,4 @@
-import { ClockTime } from '../../domain/clock.ts';
+import { ClockTime } from '../../domain/administration/system.ts';
 import { AppError } from '../../errors.ts';
 import { operation } from '../operation.ts';
 

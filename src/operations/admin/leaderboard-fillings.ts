@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { JOB_STATUSES } from '../../domain/job.ts';
+import { JOB_STATUSES } from '../../domain/administration/job.ts';
 import { operation } from '../operation.ts';
 
 const Filling = Type.Object({

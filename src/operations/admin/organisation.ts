@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Organisation, OrganisationSettings } from '../../domain/admin.ts';
+import { Organisation, OrganisationSettings } from '../../domain/administration/admin.ts';
 import type { OrganisationRow } from '../../postgres/organisation.ts';
 import { operation } from '../operation.ts';
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { AdminKey } from '../../domain/admin.ts';
+import { AdminKey } from '../../domain/administration/admin.ts';
 import { Nullable } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import type { SessionKey } from '../../postgres/access/sessions.ts';

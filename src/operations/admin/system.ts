@@ -1,4 +1,4 @@
-import { SystemState } from '../../domain/system.ts';
+import { SystemState } from '../../domain/administration/system.ts';
 import { operation } from '../operation.ts';
 
 export const adminSystemGet = operation({

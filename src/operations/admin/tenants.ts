@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminTenant, DeletedResources, Ids, Paging } from '../../domain/admin.ts';
+import { AdminIssue, AdminTenant, DeletedResources, Ids, Paging } from '../../domain/administration/admin.ts';
 import type { Created as New } from '../../domain/fields/field.ts';
 import { TENANT } from '../../domain/fields/organisation.ts';
 import { changedFields, createdFields } from '../../domain/fields/wire.ts';

@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../../clock.ts';
-import { APPLICATION_KEY_START, parseApiKey } from '../../domain/api-key.ts';
-import type { Author } from '../../domain/author.ts';
+import { APPLICATION_KEY_START, type Author, parseApiKey } from '../../domain/administration/author.ts';
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
 import {

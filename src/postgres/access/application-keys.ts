@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../../clock.ts';
-import type { KeyScope } from '../../domain/api-key.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Author, KeyScope } from '../../domain/administration/author.ts';
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
 import { writeAudit } from './audit.ts';

@@ -1,7 +1,7 @@
 /** The audit log. */
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import type { Log } from '../../log/log.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 

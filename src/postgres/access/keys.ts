@@ -1,7 +1,7 @@
 /** API keys: generation, lookup and last use. */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { KeyScope } from '../../domain/api-key.ts';
+import type { KeyScope } from '../../domain/administration/author.ts';
 
 /** A key before it is stored. `key`, shown once, is `<prefix>.<body>`. */
 export interface NewKey {

@@ -2,8 +2,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
-import { parseApiKey } from '../../domain/api-key.ts';
-import type { Author } from '../../domain/author.ts';
+import { type Author, parseApiKey } from '../../domain/administration/author.ts';
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
 import { SOVEREIGN } from './admin-key-rows.ts';

@@ -1,6 +1,6 @@
 /** Dead letters: outbox entries that Postgres could not store. */
 import type { Pool, PoolClient } from 'pg';
-import type { FailedPart } from '../../domain/dead-letters.ts';
+import type { FailedPart } from '../../domain/administration/dead-letters.ts';
 import { storableText } from '../storable-json.ts';
 
 /** An outbox entry that Postgres did not store completely. */

@@ -1,6 +1,6 @@
 /** Recomputations and their proposals for each user. */
 import type { Pool, PoolClient } from 'pg';
-import type { RecomputationAsked, RecomputationStatus } from '../../domain/recomputation.ts';
+import type { RecomputationAsked, RecomputationStatus } from '../../domain/administration/recomputation.ts';
 import { addJob, cancelJob } from '../jobs.ts';
 import type { AppliedChanges } from '../persist/recomputed.ts';
 import { storableJson, storableText } from '../storable-json.ts';

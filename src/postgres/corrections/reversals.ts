@@ -1,6 +1,6 @@
 /** Reversals: an event with its awards and completions, and reversals already stored. */
 import type { Pool, PoolClient } from 'pg';
-import { firstIdAt, QUEUED_BEFORE_MS } from '../../domain/timeline-position.ts';
+import { firstIdAt, QUEUED_BEFORE_MS } from '../../domain/administration/timeline.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { storableText } from '../storable-json.ts';
 

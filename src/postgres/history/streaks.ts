@@ -1,7 +1,7 @@
 /** Streaks: changes, pauses, the longest, and the facts from which a streak is replayed. */
 import type { Pool, PoolClient } from 'pg';
 import { dateOf, type Frequency } from '../../domain/periods.ts';
-import { FREQUENCIES, type Settlement, type SettlementKind } from '../../domain/settle-streaks.ts';
+import { FREQUENCIES, type Settlement, type SettlementKind } from '../../domain/streaks/settle.ts';
 import { eventsAndSums } from '../partitions/dropped-days.ts';
 import { isEarlier, readSinceDay } from '../partitions/since-day.ts';
 import { SETTLEMENT_KINDS } from '../persist/streaks.ts';

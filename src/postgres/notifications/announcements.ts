@@ -1,6 +1,6 @@
 /** Announcements: tenants whose webhooks want a type, and boosts that were announced. */
 import type { Pool, PoolClient } from 'pg';
-import type { NotificationType } from '../../domain/notification.ts';
+import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { storableText } from '../storable-json.ts';
 
 /** A tenant and a type that one of its enabled webhooks receives. */

@@ -1,7 +1,6 @@
 /** Users' places on leaderboards, as last notified. */
 import type { Pool, PoolClient } from 'pg';
-import { windowEndMs } from '../../domain/notification-windows.ts';
-import type { BoardPlace } from '../../domain/notification.ts';
+import { type BoardPlace, windowEndMs } from '../../domain/notifications/notification.ts';
 import { storableText } from '../storable-json.ts';
 
 /** A leaderboard's run and group whose ranks must be compared with the known ones. */

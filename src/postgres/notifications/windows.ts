@@ -1,7 +1,6 @@
 /** Windows: 15 minutes after a message, during which similar notifications are merged. */
 import type { Pool, PoolClient } from 'pg';
-import { FURTHEST_END_MS, windowEndMs } from '../../domain/notification-windows.ts';
-import type { NotificationType } from '../../domain/notification.ts';
+import { FURTHEST_END_MS, type NotificationType, windowEndMs } from '../../domain/notifications/notification.ts';
 import { binaryArray, TEXT } from '../persist/binary-rows.ts';
 import { storableText } from '../storable-json.ts';
 

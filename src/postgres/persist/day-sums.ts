@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { decimalText, type Decimal } from '../../domain/decimal.ts';
+import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { addAwards, addEvents } from '../partitions/dropped-days.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import { binaryArray, binaryIntegers, TEXT } from './binary-rows.ts';

@@ -1,6 +1,6 @@
 /** Changes of streaks, calls that changed them, and pauses. */
 import type { PoolClient } from 'pg';
-import type { SettlementKind } from '../../domain/settle-streaks.ts';
+import type { SettlementKind } from '../../domain/streaks/settle.ts';
 import { storableText } from '../storable-json.ts';
 import { BinaryRows, copyRows } from './binary-rows.ts';
 

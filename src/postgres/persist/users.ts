@@ -2,8 +2,7 @@
 import type { PoolClient } from 'pg';
 import { nextCountMs } from '../../domain/anniversary.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
-import { streakDueDay } from '../../domain/streak-due.ts';
+import { FREQUENCIES, streakDueDay } from '../../domain/streaks/settle.ts';
 import { numbered, type Numbered } from '../../packed/numbered.ts';
 import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';

@@ -1,6 +1,6 @@
 /** Causes of awards and completions. */
 import type { Pool } from 'pg';
-import { lastAwardOf } from '../../domain/timeline-position.ts';
+import { lastAwardOf } from '../../domain/administration/timeline.ts';
 import { idsByWindows, windowAround } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
 import { type TimelineRange, userSystems } from './range.ts';

@@ -1,6 +1,6 @@
 /** Timeline entries that are not events. */
 import type { Pool } from 'pg';
-import { msOf, type TimelineBounds } from '../../domain/timeline-position.ts';
+import { msOf, type TimelineBounds } from '../../domain/administration/timeline.ts';
 import { storableText } from '../storable-json.ts';
 import type { TimelineRange } from './range.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { firstIdAt, msOf } from '../../domain/timeline-position.ts';
+import { firstIdAt, msOf } from '../../domain/administration/timeline.ts';
 import { QUARANTINE_STATUS } from '../corrections/quarantine.ts';
 import { idsByWindows, type IdWindow } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';

@@ -4,7 +4,7 @@
 export interface TimelineRange {
   tenantNo: number;
   userId: string;
-  /** Positions, both exclusive (`src/domain/timeline-position.ts`). */
+  /** Positions, both exclusive (`src/domain/administration/timeline.ts`). */
   above: string;
   below: string;
   /** Newest first; otherwise oldest first. */

@@ -1,6 +1,6 @@
 /** Webhook messages: creation, the daily partitions of their log, and the webhooks that want them. */
 import type { Pool, PoolClient } from 'pg';
-import type { NewMessage } from '../../domain/notification.ts';
+import type { NewMessage } from '../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import type { Revisions } from '../revisions.ts';
 import { storableText } from '../storable-json.ts';

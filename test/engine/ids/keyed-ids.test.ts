@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { uuidText } from '../../../src/domain/uuid.ts';
+import { uuidText } from '../../../src/domain/schemas.ts';
 import { KeyedIds, partOf, timeOf } from '../../../src/engine/ids.ts';
 
 const NOW = Date.UTC(2026, 10, 18, 12);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Webhook } from '../../../src/domain/catalog.ts';
 import type { WebhookFilter } from '../../../src/domain/schemas.ts';
 import { emptyCatalog } from '../../../src/domain/catalog.ts';
-import type { Notification, NotificationSubject } from '../../../src/domain/notification.ts';
+import type { Notification, NotificationSubject } from '../../../src/domain/notifications/notification.ts';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { type Listeners, listenersOf, messageId } from '../../../src/engine/notifications/listeners.ts';
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
-import { groupName } from '../../../src/domain/group.ts';
-import type { NotificationType } from '../../../src/domain/notification.ts';
-import { NOTIFICATION_PAYLOADS } from '../../../src/domain/notification-payloads.ts';
+import { groupName } from '../../../src/domain/user.ts';
+import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
+import { NOTIFICATION_PAYLOADS } from '../../../src/domain/notifications/payloads.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
-import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
+import { WEBHOOK_EVENTS } from '../../../src/domain/notifications/webhook.ts';
 import {
   achievementCompleted,
   achievementDue,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { Resources } from '../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../src/clock.ts';
-import type { NewMessage } from '../../../src/domain/notification.ts';
+import type { NewMessage } from '../../../src/domain/notifications/notification.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../../../src/engine/webhooks/deliveries.ts';
 import { Sender, type SenderOptions } from '../../../src/engine/webhooks/sender.ts';
 import { createPool } from '../../../src/postgres/pool.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decimalText, toDecimal, type Decimal } from '../../../src/domain/decimal.ts';
+import { type Decimal, decimalText, toDecimal } from '../../../src/domain/decimal.ts';
 import { BinaryRows, copyRows, UnstorableValue } from '../../../src/postgres/persist/binary-rows.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 

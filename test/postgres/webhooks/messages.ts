@@ -1,6 +1,6 @@
 import { v7 as uuid } from 'uuid';
 import type { Pool } from 'pg';
-import type { NewMessage } from '../../../src/domain/notification.ts';
+import type { NewMessage } from '../../../src/domain/notifications/notification.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { insertMessages } from '../../../src/postgres/webhooks/messages.ts';
 

@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
-import type { Notification } from '../../../domain/notification.ts';
+import type { Notification } from '../../../domain/notifications/notification.ts';
 import { decodeState } from '../../../packed/state.ts';
 import {
   type DueCompletion,

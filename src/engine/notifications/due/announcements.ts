@@ -5,11 +5,13 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import {
   endAnnouncedAfter,
   endAnnouncedMs,
+  type Notification,
+  type NotificationSubject,
+  type NotificationType,
   startAnnouncedAfter,
   startAnnouncedMs,
-} from '../../../domain/announcements.ts';
+} from '../../../domain/notifications/notification.ts';
 import type { Leaderboard, PointsBoost } from '../../../domain/catalog.ts';
-import type { Notification, NotificationSubject, NotificationType } from '../../../domain/notification.ts';
 import { DAY_MS, dayOf } from '../../../domain/periods.ts';
 import { boardStatus, playedRule } from '../../../domain/runs.ts';
 import { finalGroups } from '../../../postgres/boards/final-runs.ts';

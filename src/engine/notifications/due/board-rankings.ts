@@ -5,7 +5,7 @@ import type { Leaderboard } from '../../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboard.ts';
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
-import type { BoardPlace } from '../../../domain/notification.ts';
+import type { BoardPlace } from '../../../domain/notifications/notification.ts';
 import { boardKey, shardOf } from '../../../redis/keys.ts';
 import {
   LiveStandings,

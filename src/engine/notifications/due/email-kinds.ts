@@ -7,15 +7,14 @@ import {
   RECAP_TIMES,
   recapDays,
   REMINDER_TIMES,
-} from '../../../domain/email-times.ts';
-import type { LocalMoment, LocalTime } from '../../../domain/local-times.ts';
-import type { NotificationType } from '../../../domain/notification.ts';
+} from '../../../domain/notifications/email-times.ts';
+import { dayIn, dayStartMs, type LocalMoment, type LocalTime } from '../../../domain/zone.ts';
+import type { NotificationType } from '../../../domain/notifications/notification.ts';
 import { dateOf, DAY_MS, dayOf, periodEnd, periodOf, periodStart } from '../../../domain/periods.ts';
-import type { NotificationPreferences } from '../../../domain/preferences.ts';
+import type { NotificationPreferences } from '../../../domain/notifications/preferences.ts';
 import type { Settings } from '../../../domain/settings.ts';
-import type { StreakResponse } from '../../../domain/streak.ts';
-import { uuidText } from '../../../domain/uuid.ts';
-import { dayIn, dayStartMs } from '../../../domain/zone.ts';
+import type { StreakResponse } from '../../../domain/streaks/streak.ts';
+import { uuidText } from '../../../domain/schemas.ts';
 import { decodeState, type UserState } from '../../../packed/state.ts';
 import { activeUsers, metricNumbers, restingUsers, usersInDanger } from '../../../postgres/notifications/emails.ts';
 import { baseStreak, isControl, settledNow } from '../../responses.ts';

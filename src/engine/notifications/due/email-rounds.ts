@@ -1,7 +1,7 @@
 /** Rounds: a zone's due emails, and those of users whose zone changed. */
 import type { Pool, PoolClient } from 'pg';
-import { type LocalMoment, momentToday } from '../../../domain/local-times.ts';
-import type { Notification } from '../../../domain/notification.ts';
+import { type LocalMoment, momentToday } from '../../../domain/zone.ts';
+import type { Notification } from '../../../domain/notifications/notification.ts';
 import {
   claimEmails,
   forgetMoves,

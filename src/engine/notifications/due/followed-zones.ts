@@ -1,6 +1,5 @@
-import { type LocalMoment, type LocalTime, momentAfter } from '../../../domain/local-times.ts';
-import type { NotificationType } from '../../../domain/notification.ts';
-import { dayStartMs } from '../../../domain/zone.ts';
+import { dayStartMs, type LocalMoment, type LocalTime, momentAfter } from '../../../domain/zone.ts';
+import type { NotificationType } from '../../../domain/notifications/notification.ts';
 import {
   beginProgress,
   endProgress,

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../../domain/catalog.ts';
-import type { Notification } from '../../../domain/notification.ts';
+import type { Notification } from '../../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../../domain/periods.ts';
 import { finalMs, playedRule, type Run, runOf } from '../../../domain/runs.ts';
 import { boardsInProgress } from '../../../postgres/boards/progress.ts';

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Catalogs } from '../../../catalog/catalogs.ts';
 import type { Clock } from '../../../clock.ts';
-import type { Notification, NotificationType } from '../../../domain/notification.ts';
+import type { Notification, NotificationType } from '../../../domain/notifications/notification.ts';
 import { catalogVersions } from '../../../postgres/catalog.ts';
 import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/announcements.ts';
 import { awaitCursor } from '../../../postgres/shards.ts';

@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
-import type { Notification, NotificationSubject } from '../../../domain/notification.ts';
+import type { Notification, NotificationSubject } from '../../../domain/notifications/notification.ts';
 import {
   closeWindows,
   type EndedWindow,

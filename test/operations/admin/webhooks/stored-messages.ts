@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { NotificationType } from '../../../../src/domain/notification.ts';
+import type { NotificationType } from '../../../../src/domain/notifications/notification.ts';
 import { insertMessages } from '../../../../src/postgres/webhooks/messages.ts';
 import { transaction } from '../../../../src/postgres/transaction.ts';
 
