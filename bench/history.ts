@@ -11,7 +11,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request, setGlobalDispatcher } from 'undici';
-import { freePort } from '../src/local/free-port.ts';
+import { freePort } from '../src/local/free-ports.ts';
 import { AdminKeys } from '../src/postgres/access/admin-keys.ts';
 import { sumUsers } from '../src/postgres/persist/day-sums.ts';
 import { transaction } from '../src/postgres/transaction.ts';

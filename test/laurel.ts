@@ -9,7 +9,7 @@ import { openLaurel } from '../src/processes/composition.ts';
 import type { LiveLimits } from '../src/engine/live/live.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { parseNetworks } from '../src/domain/networks.ts';
-import { createLog } from '../src/log/log.ts';
+import { createLog } from '../src/telemetry/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/operations/services.ts';

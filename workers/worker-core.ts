@@ -8,7 +8,7 @@ import type { PublisherOptions } from '../src/engine/notifications/due/publisher
 import type { PersisterOptions } from '../src/engine/persist/persister.ts';
 import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
 import { createCore, orClose, type Core, type CoreSettings } from '../src/processes/core.ts';
-import { watchRedisServers } from '../src/processes/redis-server-metrics.ts';
+import { watchRedisServers } from '../src/processes/process-metrics.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
 import { countFailedWork } from '../src/redis/work-counts.ts';
 import { forgetOtherScripts } from '../src/redis/script.ts';

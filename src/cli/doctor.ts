@@ -4,9 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
-import { EXIT } from './command-error.ts';
-import { examples } from './options.ts';
-import { counted, print } from './output.ts';
+import { counted, examples, EXIT, print } from './command.ts';
 
 /** One check: what was found, and what to change if that is not as it should be. */
 export interface Finding {

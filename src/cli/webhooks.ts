@@ -7,10 +7,7 @@ import type {
   WebhookResend,
 } from '../domain/notifications/webhook.ts';
 import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
-import { CommandError, EXIT } from './command-error.ts';
-import { progressBar, print } from './output.ts';
-import { jsonText, tableText } from './output.ts';
-import { wholeNumber, examples } from './options.ts';
+import { CommandError, examples, EXIT, jsonText, print, progressBar, tableText, wholeNumber } from './command.ts';
 
 /** Adds `laurel webhooks …`: where notifications go, and what became of them. */
 export function addWebhooks(laurel: Command): void {

@@ -18,9 +18,8 @@ import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userK
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
 import { NotReplicated, type ReplicaAcknowledgement } from '../redis/replica-acknowledgement.ts';
 import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis/script.ts';
-import { problemOf } from '../traces/around.ts';
-import { scriptSpan } from '../traces/script-span.ts';
-import type { Traces } from '../traces/traces.ts';
+import { problemOf, scriptSpan } from '../telemetry/spans.ts';
+import type { Traces } from '../telemetry/traces.ts';
 import type { ReversalPlan } from './corrections/reversal-plan.ts';
 import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import type { Log } from '../log/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { Services } from '../operations/services.ts';
 import type { ClockSkew } from '../redis/server-info.ts';
 import { shardOf } from '../redis/keys.ts';

@@ -8,14 +8,14 @@ import { CaughtUp, CaughtUpUsers } from '../engine/persist/caught-up-reads.ts';
 import { untilPersisted } from '../engine/persist/cursor-wait.ts';
 import { Scripts } from '../engine/scripts.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
-import type { Log } from '../log/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import { ApplicationKeys } from '../postgres/access/application-keys.ts';
 import { AuditTrail, type RecordAudit } from '../postgres/access/audit.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
-import { watchRedisServers } from './redis-server-metrics.ts';
+import { watchRedisServers } from './process-metrics.ts';
 
 type FrontendEnv = Pick<Env, 'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment'>;
 

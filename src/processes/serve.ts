@@ -3,16 +3,15 @@ import { createAuthenticator } from '../http/auth.ts';
 import type { Network } from '../domain/networks.ts';
 import { FailedKeys } from '../http/failed-keys.ts';
 import type { KeyRefusal } from '../http/key-refusal.ts';
-import type { Log } from '../log/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import { createFileLimit, createRateLimit, type RateLimits } from '../http/rate-limit.ts';
 import { createReadiness, type ReadinessCheck } from '../http/readiness.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/session-auth.ts';
 import { createTenantResolver } from '../http/tenancy.ts';
 import { consolePage, referencePage } from './pages.ts';
-import { metricsText } from '../metrics/families.ts';
-import type { Family } from '../metrics/series.ts';
-import { ownMetrics } from './gathered-metrics.ts';
+import { type Family, metricsText } from '../telemetry/metrics.ts';
+import { ownMetrics } from './child-process.ts';
 import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
@@ -20,7 +19,7 @@ import { endpointsOf } from '../redis/endpoints.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
-import type { Traces } from '../traces/traces.ts';
+import type { Traces } from '../telemetry/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 
 export interface Served {

@@ -3,7 +3,7 @@ import { AbstractConnector, type Command, Redis, type RedisOptions } from 'iored
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { fieldsOf } from '../redis-fields.ts';
+import { fieldsOf } from '../redis-address.ts';
 import { SharedRuns } from '../shared-runs.ts';
 import { INSTALLATION_TAG, isShardKey, SHARD_NUMBERS, shardOfKey, shardTag } from './keys.ts';
 

@@ -1,7 +1,6 @@
 /** Outages of Redis: errors, log messages, and connections that are killed and opened again. */
 import type { Redis } from 'ioredis';
-import { LogThrottle, OUTAGE_MS } from '../log/log-throttle.ts';
-import type { Log } from '../log/log.ts';
+import { type Log, LogThrottle, OUTAGE_MS } from '../telemetry/log.ts';
 import { codeOf, isNetworkError } from '../network-errors.ts';
 import { isOfCluster, onServer } from './endpoints.ts';
 

@@ -10,7 +10,7 @@ import {
   RoundConnection,
   WaitingWrites,
 } from './replicas.ts';
-import { fieldsOf } from '../redis-fields.ts';
+import { fieldsOf } from '../redis-address.ts';
 import { runIdOf } from '../domain/shard-state.ts';
 
 /** No replica is known to hold the write. Answered with 503. The write was either done on the master or not attempted. */

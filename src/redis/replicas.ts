@@ -1,7 +1,7 @@
 /** Replicas: which are in sync, and the writes that wait for them. */
 import { type ChainableCommander, Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fieldsOf } from '../redis-fields.ts';
+import { fieldsOf } from '../redis-address.ts';
 import { REPLICATED_CHANNEL, replicatedKey } from './keys.ts';
 import { connectAgain } from './outage.ts';
 import { readRedisProcessId } from './server-info.ts';

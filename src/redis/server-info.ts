@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.ts';
 import type { RedisState } from '../domain/administration/system.ts';
 import { AppError } from '../errors.ts';
-import type { Log } from '../log/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import { endpointsOf } from './endpoints.ts';
 
 /** The Redis is a replica: it accepts no writes, and its data may be older than its master's. */

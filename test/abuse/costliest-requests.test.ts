@@ -8,7 +8,7 @@ import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { startWorkers } from '../../workers/start.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { systemClock } from '../../src/clock.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 import { sized } from './length.ts';

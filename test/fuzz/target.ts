@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';

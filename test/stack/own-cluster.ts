@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { slotOfShard } from '../../src/redis/cluster.ts';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import type { Part } from './left-behind.ts';
 

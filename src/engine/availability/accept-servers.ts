@@ -2,9 +2,8 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Log } from '../../log/log.ts';
-import { addressOptions, parseRedisUrls } from '../../redis-address.ts';
-import { fieldsOf } from '../../redis-fields.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { addressOptions, fieldsOf, parseRedisUrls } from '../../redis-address.ts';
 import { connectRedis, redisReady } from '../../redis/client.ts';
 import { endpointsOf, isOfCluster } from '../../redis/endpoints.ts';
 import { StartError } from '../../start-error.ts';

@@ -10,7 +10,7 @@ import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log } from '../../telemetry/log.ts';
 import { SENT } from '../../packed/call-fields.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';

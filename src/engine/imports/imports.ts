@@ -7,7 +7,7 @@ import type { Author } from '../../domain/administration/author.ts';
 import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { AppError } from '../../errors.ts';
-import { numbered } from '../../packed/numbered.ts';
+import { numbered } from '../../packed/unpack-state.ts';
 import { pack, packState } from '../../packed/pack-state.ts';
 import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
 import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';

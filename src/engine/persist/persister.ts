@@ -13,8 +13,8 @@ import {
   readOutbox,
   trimOutbox,
 } from '../../redis/outbox.ts';
-import { around } from '../../traces/around.ts';
-import type { Traces, WorkSpan } from '../../traces/traces.ts';
+import { around } from '../../telemetry/spans.ts';
+import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
 import type { Reporter } from '../notifications/reporter.ts';
 import { isAboutData } from './about-data.ts';
 import { type Reported, writeBatch } from './batch-transaction.ts';

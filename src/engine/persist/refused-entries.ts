@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/administration/dead-letters.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log } from '../../telemetry/log.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, UncheckedRecord } from '../../packed/record.ts';
 import { insertLetter, type NewDeadLetter, noteOwed } from '../../postgres/corrections/dead-letters.ts';

@@ -9,9 +9,8 @@ import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempo
 import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
-import { numbered } from '../../packed/numbered.ts';
-import { scoresOf, type PackedState, unpackState } from '../../packed/state.ts';
-import { isPackedState } from '../../packed/unpack-state.ts';
+import { isPackedState, numbered } from '../../packed/unpack-state.ts';
+import { type PackedState, scoresOf, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 

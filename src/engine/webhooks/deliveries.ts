@@ -3,8 +3,7 @@ import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { Resources } from '../../catalog/resources.ts';
 import type { Clock } from '../../clock.ts';
-import { LogThrottle } from '../../log/log-throttle.ts';
-import type { Log } from '../../log/log.ts';
+import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import {
   leaseWebhooks,
   noteDisabled,

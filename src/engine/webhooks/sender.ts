@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream';
 import type { Agent } from 'undici';
 import { targetProblem } from '../../catalog/rules/webhook.ts';
 import { codeOf } from '../../network-errors.ts';
-import { traceParent } from '../../traces/trace-parent.ts';
-import type { Traces, WorkSpan } from '../../traces/traces.ts';
+import { traceParent } from '../../telemetry/trace-parent.ts';
+import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
 import { version } from '../../version.ts';
 import { guardedAgent, type GuardOptions, TargetRefused } from './guarded-agent.ts';
 

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log } from '../../telemetry/log.ts';
 import { signingAt } from '../../postgres/webhooks/secrets.ts';
 import { type DueMessage, type RecordedTry, recordTries, type WebhookHealth } from '../../postgres/webhooks/tries.ts';
 import { type Endpoint, MOST_AT_A_TIME, OPENS_AFTER, type ReadyMessage } from './endpoint.ts';

@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log } from '../../telemetry/log.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 
 export const AUDIT_ACTIONS = [

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { nextCountMs } from '../../domain/anniversary.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { FREQUENCIES, streakDueDay } from '../../domain/streaks/settle.ts';
-import { numbered, type Numbered } from '../../packed/numbered.ts';
+import { numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import { storableJson, storableText } from '../storable-json.ts';

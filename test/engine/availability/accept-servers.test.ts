@@ -14,7 +14,7 @@ import {
   warnOfRedisSettings,
 } from '../../../src/engine/availability/accept-servers.ts';
 import { StartError } from '../../../src/start-error.ts';
-import { freePort } from '../../../src/local/free-port.ts';
+import { freePort } from '../../../src/local/free-ports.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 import { OwnRedis } from '../../engine/rebuild/own-redis.ts';
 import { testStack, type TestStack } from '../../stack/stack.ts';

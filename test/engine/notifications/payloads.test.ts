@@ -23,7 +23,7 @@ import {
   userJson,
 } from '../../../src/engine/notifications/payloads.ts';
 import { triggerResponse } from '../../../src/engine/responses.ts';
-import { makeAjv } from '../../../src/operations/ajv.ts';
+import { makeAjv } from '../../../src/operations/validation.ts';
 import { decodeState } from '../../../src/packed/state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
 import { checkPayload } from '../../contract/contract.ts';

@@ -10,7 +10,7 @@ import { backlog } from '../../../src/redis/outbox.ts';
 import type { GoneRecord, HappenedRecord } from '../../../src/packed/record.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, newId, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
-import { unpackAll, type PackedStreak } from '../../../src/packed/state.ts';
+import { type PackedStreak, unpackAll } from '../../../src/packed/state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
 
 let database: TestDatabase;

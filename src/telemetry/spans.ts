@@ -1,5 +1,6 @@
+/** Spans of work and of script calls. Does not load OpenTelemetry. */
 import type { Span } from '@opentelemetry/api';
-import type { WorkSpan, Traces } from './traces.ts';
+import type { Traces, WorkSpan } from './traces.ts';
 
 /**
  * Does work in a span that begins a trace, where there are traces and this one is sampled; else it just does the work. `work` may
@@ -24,3 +25,15 @@ export async function around<T>(
 
 /** What an error is, in one word: its message may hold what a client sent. */
 export const problemOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');
+
+/** The span of a call of a script, by the semantic conventions for databases; `events`: how many it carries. */
+export const scriptSpan = (script: { file: string; name: string }, events?: number): WorkSpan => ({
+  name: script.file,
+  isCall: true,
+  attributes: () => ({
+    'db.system.name': 'redis',
+    'db.operation.name': 'FCALL',
+    'db.stored_procedure.name': script.name,
+    ...(events !== undefined && { 'laurel.events': events }),
+  }),
+});

@@ -1,11 +1,11 @@
 import {
+  type Attributes,
   ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   trace,
-  type Attributes,
-  type Span,
-  type SpanContext,
   type Tracer,
 } from '@opentelemetry/api';
 import type { Sampler } from '../trace-settings.ts';

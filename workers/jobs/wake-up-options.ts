@@ -1,5 +1,5 @@
 import type { WorkerOptions } from 'bullmq';
-import { QUEUE_PREFIX, SHARDS } from '../src/redis/keys.ts';
+import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
 
 /** How BullMQ's workers take wake-ups, see `src/redis/wake-up.ts`. */
 export const WAKE_UP_OPTIONS = {

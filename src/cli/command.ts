@@ -1,3 +1,66 @@
+/** Shared by all commands: options, output and errors. */
+import { InvalidArgumentError, Option } from 'commander';
+import { createInterface } from 'node:readline/promises';
+import { SHARDS } from '../redis/keys.ts';
+
+/** What a command's exit code says, as diff(1) does it. */
+export const EXIT = {
+  done: 0,
+  /** Of a command that compares: there are differences. */
+  differs: 1,
+  /** It could not be done, or was refused; standard error says why. */
+  failed: 2,
+} as const;
+
+/** A command ends early: `message` is shown as it is, without a stack trace. */
+export class CommandError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = EXIT.failed) {
+    super(message);
+    this.name = 'CommandError';
+    this.exitCode = exitCode;
+  }
+}
+
+/** Asks in the terminal; whether the answer is yes. */
+export async function agreed(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(question);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+/** The part of a command's help that shows how to use it; each example follows `laurel`. */
+export const examples = (...lines: string[]): string =>
+  `\nExamples:\n${lines.map((line) => `  laurel ${line}`).join('\n')}`;
+
+/** An option that is a number of things, from 1 on. */
+export function wholeNumber(text: string): number {
+  const number = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (number === 0) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
+  return number;
+}
+
+/** The number of a shard that somebody typed. */
+function parseShard(text: string): number {
+  const shard = Number(text);
+  if (!/^\d+$/.test(text) || shard >= SHARDS)
+    throw new InvalidArgumentError(`It must be a whole number from 0 to ${SHARDS - 1}.`);
+  return shard;
+}
+
+/** One more shard of those that somebody typed, each once. */
+const parseShards = (text: string, before: readonly number[] | undefined): number[] => [
+  ...new Set([...(before ?? []), parseShard(text)]),
+];
+
+/** `--shard <number>`, any number of times: a command is about these shards alone, without it about all. */
+export const shardOption = (what: string): Option =>
+  new Option('--shard <number>', `${what} this shard alone (0 to ${SHARDS - 1}); may be given several times`).argParser(
+    parseShards,
+  );
+
 /** Cells that hold nothing. */
 const NOTHING = '-';
 /** What a terminal might act on. */

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Api from '@opentelemetry/api';
-import { LogThrottle } from '../log/log-throttle.ts';
-import type { Log } from '../log/log.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../start-error.ts';
 import type { TraceSettings } from '../trace-settings.ts';
 import { version } from '../version.ts';
+import { type Log, LogThrottle } from './log.ts';
 import type { Traces } from './traces.ts';
 
 /** Spans that wait to be sent, at most: further ones are dropped. Of one request with its call, some 3 KB. */

@@ -1,4 +1,5 @@
-import { pino, type Logger } from 'pino';
+/** The log, and limits on how often a message is repeated. */
+import { type Logger, pino } from 'pino';
 import type { Env } from '../env.ts';
 import { errorText, loggedError } from './logged-error.ts';
 
@@ -77,4 +78,32 @@ export function logProcessErrors(name: string): void {
   // Node's own listener prints it.
   process.removeAllListeners('warning');
   process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of the process'));
+}
+
+/** How often a fault of Redis or Postgres that lasts is logged by each of those who meet it. */
+export const OUTAGE_MS = 30_000;
+
+/**
+ * Keeps a log readable while a fault lasts and every request meets it. A line of one kind is logged once in `everyMs`; the
+ * next one reports how many were left out since.
+ */
+export class LogThrottle {
+  private readonly everyMs: number;
+  private readonly logged = new Map<string | number, { atMs: number; suppressed: number }>();
+
+  constructor(everyMs: number) {
+    this.everyMs = everyMs;
+  }
+
+  /** Calls `write`, unless it is too soon. `kind`: what the line is about; `suppressed`: lines left out since the last one. */
+  log(kind: string | number, write: (suppressed: number) => void): void {
+    const nowMs = performance.now();
+    const last = this.logged.get(kind);
+    if (last !== undefined && nowMs - last.atMs < this.everyMs) {
+      last.suppressed += 1;
+      return;
+    }
+    this.logged.set(kind, { atMs: nowMs, suppressed: 0 });
+    write(last?.suppressed ?? 0);
+  }
 }

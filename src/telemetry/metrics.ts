@@ -1,10 +1,11 @@
-import type { Metric, Registry } from 'prom-client';
+/** The text format of metrics: series of one process, and the merged families of several. */
+import { type Metric, Registry } from 'prom-client';
 
 /** Labels of one series: few values each, never an ID of a user. */
-export type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string>>;
 
 /** One measured value as prom-client has it; `metricName` where it is not that of its metric. */
-export interface Sample {
+interface Sample {
   metricName?: string;
   labels: Labels;
   value: number;
@@ -90,4 +91,34 @@ export class Histogram {
     // All that a registry asks of a metric, whatever the declared type says.
     registry.registerMetric({ name, get } as unknown as Metric);
   }
+}
+
+/** What a registry holds, measured now. Values that are no numbers, of what nothing was seen yet, are left out. */
+export async function familiesOf(registry: Registry): Promise<Family[]> {
+  const metrics = (await registry.getMetricsAsJSON()) as unknown as Family[];
+  return metrics.map(({ name, help, type, values }) => {
+    const measured = values.filter(({ value }) => Number.isFinite(value));
+    return { name, help, type, values: measured };
+  });
+}
+
+/** The same with more labels on each value. */
+export const labelled = (families: readonly Family[], labels: Labels): Family[] =>
+  families.map((family) => ({
+    ...family,
+    values: family.values.map((value) => ({ ...value, labels: { ...labels, ...value.labels } })),
+  }));
+
+/** Those of several processes as one text in the Prometheus format: each metric once, with the values of all. */
+export async function metricsText(families: readonly Family[]): Promise<string> {
+  const byName = new Map<string, Family>();
+  for (const family of families) {
+    const values = [...(byName.get(family.name)?.values ?? []), ...family.values];
+    byName.set(family.name, { ...family, values });
+  }
+  const registry = new Registry();
+  // All that a registry asks of a metric, whatever the declared type says.
+  for (const whole of byName.values())
+    registry.registerMetric({ ...whole, get: async () => whole } as unknown as Metric);
+  return registry.metrics();
 }
