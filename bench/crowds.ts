@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { dayOf } from '../src/domain/periods.ts';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../src/postgres/catalog.ts';
 import { boardKey } from '../src/redis/keys.ts';
 
 const START = '2025-01-01';

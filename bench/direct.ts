@@ -5,9 +5,9 @@ import { systemClock } from '../src/clock.ts';
 import { eventCall, type ReadyEvent } from '../src/engine/events/event-call.ts';
 
 import { EventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
-import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
+import { KeyedIds } from '../src/engine/ids.ts';
 import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../src/postgres/catalog.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { beliefOf, type Belief } from '../src/redis/gate.ts';

@@ -13,7 +13,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../src/local/free-port.ts';
+import { freePort } from '../src/local/free-ports.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';

@@ -6,7 +6,7 @@
  *   npm run bench -- latency [rounds] [seconds] [users] [directory of the data]
  */
 import { loadavg, tmpdir } from 'node:os';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../src/postgres/catalog.ts';
 import type { LoadJob, Outcome, Pace } from './jobs.ts';
 import { median } from './rows.ts';
 import { KEYED, shapeOf } from './shape.ts';

@@ -3,7 +3,7 @@
  * file describes its arguments.
  */
 import { fork } from 'node:child_process';
-import { WORKER_NODE_OPTIONS } from '../src/processes/worker-node-options.ts';
+import { WORKER_NODE_OPTIONS } from '../src/processes/first-start.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   throughput: () => import('./throughput.ts'),

@@ -4,9 +4,9 @@ import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { DAY_MS, periodOf, type Frequency } from '../src/domain/periods.ts';
+import { DAY_MS, type Frequency, periodOf } from '../src/domain/periods.ts';
 import { dayIn, zoneOffset } from '../src/domain/zone.ts';
-import { binaryArray, BYTEA, TEXT } from '../src/postgres/persist/binary-array.ts';
+import { binaryArray, BYTEA, TEXT } from '../src/postgres/persist/binary-rows.ts';
 import { userKey } from '../src/redis/keys.ts';
 
 /** Where the users live whose day ends; the load's users live elsewhere. */

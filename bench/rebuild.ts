@@ -9,8 +9,8 @@
 import { packState } from '../src/packed/pack-state.ts';
 import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
-import { uuidText } from '../src/domain/uuid.ts';
-import { KeyedIds } from '../src/engine/ids/keyed-ids.ts';
+import { uuidText } from '../src/domain/schemas.ts';
+import { KeyedIds } from '../src/engine/ids.ts';
 import { rebuildServers } from '../src/engine/availability/accept.ts';
 import { verify } from '../src/engine/rebuild/verify.ts';
 import { demoCatalog, temporaryServers } from './temporary-servers.ts';

@@ -1,6 +1,6 @@
 import { handedKey, SHARD_NUMBERS, SHARDS } from '../src/redis/keys.ts';
 import { backlog } from '../src/redis/outbox.ts';
-import { loadCatalog } from '../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../src/postgres/catalog.ts';
 import { redisUse } from './cpu.ts';
 import type { Outcome } from './jobs.ts';
 import { machineOf, type Machine } from './machine.ts';

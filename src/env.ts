@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { KEY_PATTERN } from './domain/schemas.ts';
-import { APPLICATION_KEY_START, parseApiKey } from './domain/api-key.ts';
+import { APPLICATION_KEY_START, parseApiKey } from './domain/administration/author.ts';
 import { parseNetworks, type Network } from './domain/networks.ts';
 import { parseRedisUrls } from './redis-address.ts';
 import { StartError } from './start-error.ts';

@@ -1,16 +1,18 @@
 import { readEnv, type Env } from './env.ts';
-import { prepareDatabase } from './processes/first-start.ts';
+import {
+  keyOfFailedStart,
+  prepareDatabase,
+  StartSteps,
+  welcome,
+  WORKER_NODE_OPTIONS,
+} from './processes/first-start.ts';
 import { requireFreePorts } from './local/free-ports.ts';
 import { uws } from './http/uws.ts';
-import { acceptServers } from './engine/availability/accept-servers.ts';
+import { acceptServers, warnOfRedisSettings } from './engine/availability/accept-servers.ts';
 import { startServers } from './local/private-services.ts';
-import { warnOfRedisSettings } from './engine/availability/redis-settings.ts';
-import { createLog, lastWords, logProcessErrors } from './log/log.ts';
+import { createLog, lastWords, logProcessErrors } from './telemetry/log.ts';
 import { StartError } from './start-error.ts';
-import { StartSteps } from './processes/start-steps.ts';
 import { Supervisor } from './processes/supervisor.ts';
-import { WORKER_NODE_OPTIONS } from './processes/worker-node-options.ts';
-import { keyOfFailedStart, welcome } from './processes/welcome.ts';
 
 /** What one `npm start` runs: everything, or on machines that share the work, one of the two. */
 const ROLES = ['all', 'http', 'workers'] as const;

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { RedisOptions } from 'ioredis';
+import { readFileSync } from 'node:fs';
 import { StartError } from './start-error.ts';
 
 /** Where a Redis is, and how to get in: the connection options that a URL stands for. */
-export type RedisAddress = Pick<
+type RedisAddress = Pick<
   RedisOptions,
   | 'host'
   | 'port'
@@ -139,4 +139,11 @@ function hostOf(text: string, defaultPort: number): { host: string; port: number
   const [, host, port = String(defaultPort)] = HOST_FORM.exec(text) ?? [];
   if (host === undefined || Number(port) < 1 || Number(port) > 65_535) return null;
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+}
+
+/** Names and values of an answer of Redis or a Sentinel: a map by RESP3, a flat list by RESP2. */
+export function fieldsOf(answer: unknown): Map<string, string> {
+  if (!Array.isArray(answer)) return new Map(Object.entries(answer as Record<string, string>));
+  const flat = answer.flat().map(String);
+  return new Map(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]!] as const] : [])));
 }

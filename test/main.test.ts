@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../src/local/free-port.ts';
+import { freePort } from '../src/local/free-ports.ts';
 import { Start } from './processes/start.ts';
 import { DATA_FOLDER } from './stack/data-folder.ts';
 

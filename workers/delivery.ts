@@ -1,11 +1,10 @@
 import type { Logger } from 'pino';
 import { v7 as uuid } from 'uuid';
 import { Resources } from '../src/catalog/resources.ts';
-import { Deliveries, type DeliveriesOptions } from '../src/engine/webhooks/deliveries.ts';
-import { disableWebhook } from '../src/engine/webhooks/disable-webhook.ts';
+import { Deliveries, type DeliveriesOptions, disableWebhook } from '../src/engine/webhooks/deliveries.ts';
 import { Sender } from '../src/engine/webhooks/sender.ts';
 import type { Core } from '../src/processes/core.ts';
-import { DeliveryCounts } from '../src/redis/delivery-counts.ts';
+import { DeliveryCounts } from '../src/redis/work-counts.ts';
 
 export interface DeliveryOptions extends Partial<
   Pick<DeliveriesOptions, 'pendingLimit' | 'leaseMs' | 'firstPauseMs' | 'onStep'>

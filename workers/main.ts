@@ -1,19 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { endWithParent, tellReady } from '../src/processes/child-process.ts';
+import { endWithParent, gatheredMetrics, tellReady } from '../src/processes/child-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
-import { createLog, endWith, logProcessErrors } from '../src/log/log.ts';
+import { createLog, endWith, logProcessErrors } from '../src/telemetry/log.ts';
 import { isMigrated } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { HANDED_MS } from '../src/redis/handed-over.ts';
 import { StartError } from '../src/start-error.ts';
-import { openTraces } from '../src/traces/open-traces.ts';
-import { metricsText } from '../src/metrics/families.ts';
-import { gatheredMetrics } from '../src/processes/gathered-metrics.ts';
-import { openMetricsPort } from './metrics-port.ts';
+import { openTraces } from '../src/telemetry/open-traces.ts';
+import { metricsText } from '../src/telemetry/metrics.ts';
+import { openMetricsPort, WorkerMetrics } from './worker-metrics.ts';
 import { startWorkers } from './start.ts';
-import { WorkerMetrics } from './worker-metrics.ts';
 
 /** A worker process: it has no port, unless METRICS_PORT says so; SIGTERM or SIGINT ends it after what waits is stored. */
 async function main(): Promise<void> {

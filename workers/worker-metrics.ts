@@ -1,10 +1,14 @@
+/** Metrics of a worker, and the port that serves them. */
+import { createServer } from 'node:http';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { guardName } from '../src/engine/events/guarded-answer.ts';
+import { guardName } from '../src/engine/events/event-answer.ts';
 import type { Stored } from '../src/engine/persist/persister.ts';
 import type { KindState } from '../src/engine/schedule/schedule.ts';
-import { DURATION_BUCKETS, Histogram } from '../src/metrics/series.ts';
 import { collectProcessMetrics, registerClockSkew } from '../src/processes/process-metrics.ts';
 import { registerScriptCalls } from '../src/redis/script.ts';
+import { StartError } from '../src/start-error.ts';
+import type { Log } from '../src/telemetry/log.ts';
+import { DURATION_BUCKETS, Histogram } from '../src/telemetry/metrics.ts';
 
 /** What one worker process measures of itself. */
 export class WorkerMetrics {
@@ -73,4 +77,41 @@ export class WorkerMetrics {
       },
     });
   }
+}
+
+/** Of the text that is answered. */
+const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
+
+/**
+ * Answers GET `/metrics` with what `read` returns, and `/healthz`, on a port of a worker's own. Resolves with what closes it;
+ * throws a `StartError` where the port cannot be taken.
+ */
+export async function openMetricsPort(
+  { host, port }: { host: string; port: number },
+  read: () => Promise<string>,
+  log: Log,
+): Promise<() => Promise<void>> {
+  const server = createServer((request, response) => {
+    const path = request.url?.split('?')[0];
+    if (path === '/healthz') return void response.end('ok\n');
+    if (path !== '/metrics') return void response.writeHead(404).end();
+    read().then(
+      (text) => response.writeHead(200, TEXT).end(text),
+      (error: unknown) => {
+        log.warn({ err: error }, 'the metrics cannot be read');
+        response.writeHead(503).end();
+      },
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new StartError(`A worker cannot listen on ${host}, port ${port} (${error.code}); see METRICS_PORT.`)),
+    );
+    server.listen(port, host, resolve);
+  });
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
 }

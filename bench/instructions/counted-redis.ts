@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../src/local/free-port.ts';
-import { startGuarded } from '../../src/local/guarded-process.ts';
-import { serverEnvironment } from '../../src/local/server-environment.ts';
+import { freePort } from '../../src/local/free-ports.ts';
+import { serverEnvironment, startGuarded } from '../../src/local/guarded-process.ts';
 import { createRedis } from '../../src/redis/client.ts';
 import { readProfile, type Profile } from './profile.ts';
 

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { v7 } from 'uuid';
-import { copyRows } from '../../src/postgres/persist/copy-rows.ts';
-import { copyText } from '../../src/postgres/persist/copy-text.ts';
+import { copyRows, copyText } from '../../src/postgres/persist/binary-rows.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import type { Event } from './event.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 
 const DELIVERED_TIMEOUT_MS = 300_000;
 const LOOK_MS = 50;

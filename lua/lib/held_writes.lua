@@ -8,7 +8,7 @@ users, each of whom took 104 bytes.
 Level 0 counts the users of each total, level 1 those of each TOTALS.width totals in a row, and so on; block 0 of a level is
 not counted. So a total is counted on as many levels as it has digits to that base, and each level counts its users besides.
 Those from a total on are the sum of at most TOTALS.width counts a level. Most changes of a total touch two or three
-counts. A count of 0 is no field. `totalFields` (src/redis/points-totals.ts) knows the same fields.
+counts. A count of 0 is no field. `totalFields` (src/redis/lua-library.ts) knows the same fields.
 ]]
 
 -- Field of a block of a level. Making one takes 1,000 instructions, and a summary asks for hundreds, mostly the same: beyond so

@@ -1,6 +1,6 @@
 --- @include "streaks"
 
--- Puts a user's streaks as their replay with a late event left them (src/engine/corrections/late-event.ts, which made
+-- Puts a user's streaks as their replay with a late event left them (src/engine/corrections/late-events.ts, which made
 -- `late`): what the clock did since then is settled after it, as ever.
 -- `late`: streaks { STREAK, ... } by FREQUENCY (nil: they stay as they are), freezes, earned (the day from which the next interval counts; nil: none yet),
 -- settlements and beside of what is not stored yet (see settle_streaks), gained (freezes among `beside`).

@@ -9,7 +9,7 @@ local function day_at(state, at, left)
   return math.floor((at + offset * 1000) / 86400000)
 end
 
--- Whether a set of weekdays (see src/domain/days-off.ts) contains the weekday of a local day; 1970-01-01 was a Thursday.
+-- Whether a set of weekdays (see src/domain/periods.ts) contains the weekday of a local day; 1970-01-01 was a Thursday.
 local function is_on_weekday(set, day)
   return math.floor(set / 2 ^ ((day + 4) % 7)) % 2 == 1
 end
@@ -71,7 +71,7 @@ end
 
 -- Gives the freezes earned up to a local day: `amount` every `interval` days since the user was created or, for older users,
 -- since earning was configured. Users imported since then have an earnedDay. Never exceeds the maximum. Same rule as
--- `earnFreezes` of src/domain/settle-streaks.ts.
+-- `earnFreezes` of src/domain/streaks/settle.ts.
 -- `earn`: { interval in days, amount, maximum, since when (epoch ms) }. `left`: see `day_at`.
 -- Writes: the state's freezes and earnedDay. Returns: the number given, and a list of SETTLEMENT with the days, or nil.
 local function earn_freezes(state, earn, day, left)
@@ -133,7 +133,7 @@ local function earn(state, rule, day, left, settlements)
   return add_settlements(settlements, { earned = earned, beside = gains })
 end
 
--- Settles each local midnight after an unmet period, oldest first. `settleStreaks` of src/domain/settle-streaks.ts explains the
+-- Settles each local midnight after an unmet period, oldest first. `settleStreaks` of src/domain/streaks/settle.ts explains the
 -- rule. `at`: row, left, and `all`: the plan's rule with those before it.
 local function settle_gap(state, rule, frequency, settlements, at)
   local streak, row, left = streak_at[frequency], at.row, at.left

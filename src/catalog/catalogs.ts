@@ -1,8 +1,11 @@
+/** The catalogs that this process holds, kept up to date by announcements of changes. */
 import type { Pool } from 'pg';
 import { AppError } from '../errors.ts';
-import { catalogVersions } from '../postgres/catalog-versions.ts';
-import { loadCatalog } from '../postgres/load-catalog.ts';
-import type { ChangeListener } from './changes.ts';
+import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
+import { Listener } from '../postgres/listener.ts';
+import { readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
+import type { Signals } from '../redis/signals.ts';
+import { SharedRuns } from '../shared-runs.ts';
 import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
 
 interface Loading {
@@ -100,5 +103,161 @@ export class Catalogs implements ChangeListener {
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.anyCatalogChanged(), RETRY_MS);
     this.retry.unref();
+  }
+}
+
+interface ChangeListener {
+  /** A tenant's catalog has this version or a newer one. */
+  catalogChanged?(tenantNo: number, version: number): void;
+  /** Some catalogs may have changed; it is unknown which. */
+  anyCatalogChanged?(): void;
+  /** Keys, tenants or the organisation have changed, or may have. */
+  organisationChanged?(): void;
+  /**
+   * Something was written to Postgres since the last call, by anyone, including other users of the same server. Called when the counters are
+   * read, every few seconds at most, and never while nothing is written.
+   */
+  written?(): void;
+}
+
+/** Interval of the backstop, without and with notifications from Postgres. */
+const BACKSTOP_MS = { alone: 500, notified: 5_000 };
+/** Shortest time between two reports that something was written; less than the interval of the backstop. */
+const WRITTEN_MS = 4_000;
+/** Delay before subscribing to notifications again. Behind some proxies this never works. */
+const LISTEN_AGAIN_MS = 30_000;
+
+export interface ChangesOptions {
+  /** Its settings are used for a separate connection. */
+  pool: Pool;
+  /** The caller closes it. */
+  signals: Signals;
+  /** Defaults to `BACKSTOP_MS`. */
+  backstopMs?: { alone: number; notified: number };
+}
+
+/**
+ * Detects changes made by any process, immediately: by signals, and by Postgres's notification of the commit that counted the change, which
+ * also works while Redis is unreachable. When signals may have been lost, and at their backstop, it compares the two counters: every 5 s, or
+ * every 0.5 s if Postgres's notifications do not arrive. The same read shows whether anything at all was written to Postgres, so no other
+ * component has to poll it.
+ */
+export class Changes {
+  private readonly pool: Pool;
+  private readonly signals: Signals;
+  private readonly backstopMs: { alone: number; notified: number };
+  private readonly listener: Listener;
+  private readonly listeners = new Set<ChangeListener>();
+  private readonly looks = new SharedRuns(() => this.compare(), { everyMs: 0 });
+  private stopListening = (): void => undefined;
+  private seen: RevisionsSeen | null = null;
+  /** The snapshot of the last report that something was written, and when that was. */
+  private written = { snapshot: '', atMs: -Infinity };
+  private listenAgainMs = 0;
+  private closed = false;
+
+  constructor({ pool, signals, backstopMs = BACKSTOP_MS }: ChangesOptions) {
+    this.pool = pool;
+    this.signals = signals;
+    this.backstopMs = backstopMs;
+    this.listener = new Listener({
+      pool,
+      channel: REVISIONS_CHANNEL,
+      onNotification: () => void this.look(),
+      onLost: () => {
+        this.followSignals();
+        void this.look();
+      },
+    });
+  }
+
+  /** Reports every later change to the listener. Returns a function that stops this. */
+  listen(listener: ChangeListener): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  /**
+   * Resolves when the subscription exists and the counters have been read. If Redis is unreachable, it does not wait: it subscribes later
+   * and compares the counters then.
+   */
+  async start(): Promise<void> {
+    await this.compare();
+    this.followSignals();
+    await this.signals.start();
+    await this.look();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.listeners.clear();
+    this.listener.close();
+    this.stopListening();
+  }
+
+  /** Listens to signals, with the backstop that suits the connection to Postgres. */
+  private followSignals(): void {
+    if (this.closed) return;
+    const stopBefore = this.stopListening;
+    const { alone, notified } = this.backstopMs;
+    const everyMs = this.listener.connection === null ? alone : notified;
+    this.stopListening = this.signals.listen(
+      'changes',
+      (message) => (message === null ? void this.look() : this.notify(message)),
+      everyMs,
+    );
+    stopBefore();
+  }
+
+  private notify(message: string): void {
+    const separator = message.indexOf(':');
+    for (const listener of this.listeners) {
+      if (separator > 0)
+        listener.catalogChanged?.(Number(message.slice(0, separator)), Number(message.slice(separator + 1)));
+      else listener.organisationChanged?.();
+    }
+  }
+
+  /** Compares the counters. Never rejects: while Postgres is unreachable, requests report the outage themselves. */
+  private async look(): Promise<void> {
+    if (this.closed) return;
+    this.beNotified();
+    await this.looks.run().catch(() => undefined);
+  }
+
+  /** Subscribes to Postgres's notifications, if necessary, and then reads the changes counted before. */
+  private beNotified(): void {
+    if (this.listener.connection !== null || performance.now() < this.listenAgainMs) return;
+    this.listenAgainMs = performance.now() + LISTEN_AGAIN_MS;
+    this.listener.open().then(
+      () => {
+        this.followSignals();
+        void this.look();
+      },
+      () => undefined,
+    );
+  }
+
+  /** Reads the counters, over the connection for notifications if there is one. Drops that connection if it does not answer. */
+  private async compare(): Promise<void> {
+    const { connection } = this.listener;
+    const now = await readRevisions(connection ?? this.pool).catch((error: unknown) => {
+      if (connection !== null) this.listener.close();
+      throw error;
+    });
+    if (now === null || this.closed) return;
+    const { seen } = this;
+    this.seen = now;
+    if (seen === null) {
+      this.written.snapshot = now.snapshot;
+      return;
+    }
+    const isWritten = now.snapshot !== this.written.snapshot && performance.now() - this.written.atMs >= WRITTEN_MS;
+    if (isWritten) this.written = { snapshot: now.snapshot, atMs: performance.now() };
+    for (const listener of this.listeners) {
+      if (now.organisation !== seen.organisation) listener.organisationChanged?.();
+      if (now.catalogs !== seen.catalogs) listener.anyCatalogChanged?.();
+      if (isWritten) listener.written?.();
+    }
   }
 }

@@ -1,9 +1,12 @@
+/** A catalog with its lookups and plans, and with deleted resources for history. */
+import type { Pool } from 'pg';
 import type { Catalog } from '../domain/catalog.ts';
+import { deletedResources } from '../postgres/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
-import { writersIn } from './rules/referrers.ts';
-import { compilePersonalBoosts } from './compile/points.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
+import { compilePersonalBoosts } from './compile/points.ts';
 import type { CompiledPlan } from './plan.ts';
+import { writersIn } from './rules/references.ts';
 
 /** One version of a tenant's catalog with lookups and compiled plans. Never changes. */
 export class CompiledCatalog extends CatalogIndex {
@@ -51,3 +54,34 @@ export class CompiledCatalog extends CatalogIndex {
 }
 
 export const compileCatalog = (catalog: Catalog): CompiledCatalog => new CompiledCatalog(catalog);
+
+/**
+ * Adds deleted resources to a catalog, by number and in their last form, with the resources that they refer to. History uses them for names. A
+ * key that was reused refers to the existing resource. Queries Postgres only if a number belongs to a deleted resource.
+ */
+export async function withDeleted(
+  pool: Pool,
+  compiled: CompiledCatalog,
+  nos: Iterable<number>,
+): Promise<CompiledCatalog> {
+  const gone = [...new Set(nos)].filter((no) => !lives(compiled, no));
+  if (gone.length === 0) return compiled;
+  const { catalog } = compiled;
+  const deleted = await deletedResources(pool, catalog.tenantNo, gone);
+  return compileCatalog({
+    ...catalog,
+    metrics: [...deleted.metrics, ...catalog.metrics],
+    achievements: [...deleted.achievements, ...catalog.achievements],
+    pointsSystems: [...deleted.pointsSystems, ...catalog.pointsSystems],
+    triggers: [...deleted.triggers, ...catalog.triggers],
+    boosts: [...deleted.boosts, ...catalog.boosts],
+  });
+}
+
+/** Whether a number belongs to an existing resource. Numbers are unique within a tenant, across all kinds. */
+const lives = (compiled: CompiledCatalog, no: number): boolean =>
+  compiled.metricsByNo.has(no) ||
+  compiled.achievementsByNo.has(no) ||
+  compiled.pointsSystemsByNo.has(no) ||
+  compiled.triggersByNo.has(no) ||
+  compiled.boostsByNo.has(no);

@@ -1,5 +1,5 @@
 import type { Configuration } from '../domain/configuration.ts';
-import type { ConfigurationStore } from './configuration-store.ts';
+import type { ConfigurationStore } from './configuration/store.ts';
 
 /**
  * A study app. It has enough of everything that the answer to the first event contains a total, a streak, achievements, points with a boost, a

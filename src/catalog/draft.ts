@@ -1,16 +1,17 @@
+/** A draft: the catalog with changes that are not stored yet. */
+import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuid } from 'uuid';
 import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
-import { LISTS, type Kind } from '../domain/kinds.ts';
-import type { EventSettings } from '../domain/event-settings.ts';
-import { replaceStreaks } from '../domain/streaks-in-force.ts';
+import type { EventSettings } from '../domain/settings.ts';
+import { type Kind, LISTS } from '../domain/kinds.ts';
+import { replaceStreaks } from '../domain/streaks/streak-settings.ts';
 import { Slices } from '../slices.ts';
-import { scoresDiffer } from './scoring.ts';
 import {
   differences,
+  type Fields,
   KINDS,
   listOf,
   parentOf,
-  type Fields,
   type Resource,
   type ResourceOf,
 } from './resource-fields.ts';
@@ -205,3 +206,22 @@ export class CatalogDraft {
     return scoresDiffer(current as Leaderboard, fields as Leaderboard) ? { no: this.no++ } : {};
   }
 }
+
+/** Fields that determine a leaderboard's scores. Changing one makes the scores meaningless. */
+export const SCORING = [
+  'rankBy',
+  'metricId',
+  'pointsSystemId',
+  'start',
+  'startTime',
+  'endTime',
+  'breakdownAttributes',
+  'runUnit',
+  'runInterval',
+] as const satisfies (keyof Leaderboard)[];
+
+/** Whether the scores of two leaderboards cannot be compared. */
+const scoresDiffer = (
+  one: Pick<Leaderboard, (typeof SCORING)[number]>,
+  other: Pick<Leaderboard, (typeof SCORING)[number]>,
+): boolean => SCORING.some((name) => !isDeepStrictEqual(one[name], other[name]));

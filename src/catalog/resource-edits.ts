@@ -4,10 +4,9 @@ import { Slices } from '../slices.ts';
 import type { CatalogDraft } from './draft.ts';
 import { tooMuchWork } from './event-work.ts';
 import type { Fields, ResourceOf } from './resource-fields.ts';
-import { changeProblems } from './rules/changes.ts';
+import { changeProblems, problemsOf } from './rules/rules.ts';
 import { problem, type Problem } from './rules/problem.ts';
-import { referrersOf } from './rules/referrers.ts';
-import { problemsOf } from './rules/rules.ts';
+import { referrersOf } from './rules/references.ts';
 
 /** A resource after an edit, and the problems found. */
 export interface Checked<K extends Kind> {

@@ -10,7 +10,7 @@ import type {
   PointsTrigger,
   Webhook,
 } from '../domain/catalog.ts';
-import { LISTS, type Kind } from '../domain/kinds.ts';
+import { type Kind, LISTS } from '../domain/kinds.ts';
 
 /** The type of each kind of resource. */
 export interface ResourceOf {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './command.ts';
 
 /** Where a command finds the Admin API. */
 export interface AdminOptions {

@@ -16,7 +16,7 @@ import { FIELDS } from '../domain/fields/kinds.ts';
 import { isNeeded, schemasOf, storedFrom, withDefaults } from '../domain/fields/wire.ts';
 import { LISTS } from '../domain/kinds.ts';
 import type { AttributeCondition } from '../domain/schemas.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError } from './command.ts';
 import { plain, type Source } from './import/source.ts';
 import { fatalRefusal, SourceRefusal } from './import/source.ts';
 

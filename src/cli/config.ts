@@ -1,12 +1,10 @@
-import { counted, jsonText, print } from './output.ts';
+import { agreed, CommandError, counted, examples, EXIT, jsonText, print, wholeNumber } from './command.ts';
 import { type Command, Option } from 'commander';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { DemoChoice, DemoResource, ConfigurationChange } from '../domain/configuration.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { agreed, CommandError, EXIT } from './command-error.ts';
 import type { Pulled } from './config-source.ts';
 import { sourceOf, type Source, type SourceFlags } from './import/source.ts';
-import { wholeNumber, examples } from './options.ts';
 
 /** Adds `laurel config …`: the configuration of a running Laurel as a file. */
 export function addConfig(laurel: Command): void {

@@ -1,10 +1,8 @@
-import { examples } from './options.ts';
-import { counted, jsonText, print } from './output.ts';
+import { agreed, CommandError, counted, examples, EXIT, jsonText, print } from './command.ts';
 import type { Command } from 'commander';
-import type { DeletedResources } from '../domain/admin.ts';
-import type { DeadLetter } from '../domain/dead-letters.ts';
+import type { DeletedResources } from '../domain/administration/admin.ts';
+import type { DeadLetter } from '../domain/administration/dead-letters.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { agreed, CommandError, EXIT } from './command-error.ts';
 
 /** Adds `laurel dead-letters …`: entries of the outbox that could not be stored and were set aside. */
 export function addDeadLetters(laurel: Command): void {

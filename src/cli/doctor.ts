@@ -4,9 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
-import { EXIT } from './command-error.ts';
-import { examples } from './options.ts';
-import { counted, print } from './output.ts';
+import { counted, examples, EXIT, print } from './command.ts';
 
 /** One check: what was found, and what to change if that is not as it should be. */
 export interface Finding {
@@ -155,7 +153,7 @@ async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
   if (refused !== null) return [refused];
   const { connectRedis, redisReady } = await import('../redis/client.ts');
   const { redisState } = await import('../redis/server-info.ts');
-  const { ClockSkew } = await import('../redis/clock-skew.ts');
+  const { ClockSkew } = await import('../redis/server-info.ts');
   const { systemClock } = await import('../clock.ts');
   const redis = await connectRedis(redisUrl);
   redis.on('error', () => undefined);
@@ -182,7 +180,7 @@ const silentLog = async () => (await import('pino')).pino({ level: 'silent' });
 /** What a start would warn of. */
 async function redisSettings(redisUrl: string): Promise<Finding[]> {
   const { pino } = await import('pino');
-  const { warnOfRedisSettings } = await import('../engine/availability/redis-settings.ts');
+  const { warnOfRedisSettings } = await import('../engine/availability/accept-servers.ts');
   const warnings: string[] = [];
   const log = pino(
     { level: 'warn' },

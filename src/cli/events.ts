@@ -1,9 +1,7 @@
-import { examples } from './options.ts';
+import { examples, EXIT, print, tableText } from './command.ts';
 import type { Command } from 'commander';
-import type { EventReversal, ReversalIssue, ReversedEvents } from '../domain/reversal.ts';
+import type { EventReversal, ReversalIssue, ReversedEvents } from '../domain/administration/reversal.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { EXIT } from './command-error.ts';
-import { tableText, print } from './output.ts';
 
 /** Adds `laurel events …`. */
 export function addEvents(laurel: Command): void {

@@ -3,13 +3,11 @@ import { basename } from 'node:path';
 import type { ImportedOutcome } from '../domain/imported-user.ts';
 import type { Configuration } from '../domain/configuration.ts';
 import { AdminRefusal, askAdmin, askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError, EXIT } from './command-error.ts';
+import { CommandError, examples, EXIT, print, wholeNumber } from './command.ts';
 import { BoardGroups, readSource } from './import/read.ts';
 import { Report, type Reported } from './import/report.ts';
 import { sourceOf } from './import/source.ts';
 import { jsonLines } from './json-lines.ts';
-import { print } from './output.ts';
-import { wholeNumber, examples } from './options.ts';
 
 interface Options extends AdminOptions {
   from?: string;

@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { ShownJob } from '../domain/job.ts';
+import type { ShownJob } from '../domain/administration/job.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError } from './command-error.ts';
-import { progressBar, print } from './output.ts';
-import { tableText } from './output.ts';
-import { wholeNumber, examples } from './options.ts';
+import { CommandError, examples, print, progressBar, tableText, wholeNumber } from './command.ts';
 
 const HEAD = ['ID', 'KIND', 'ABOUT', 'STATUS', 'PROGRESS', 'REQUESTED', 'ERROR'];
 const LOOK_MS = 500;

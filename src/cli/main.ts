@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
-import { lastWords, reportUncaught } from '../log/log.ts';
-import { CommandError, EXIT } from './command-error.ts';
+import { lastWords, reportUncaught } from '../telemetry/log.ts';
+import { CommandError, EXIT } from './command.ts';
 import { addCompletion, createProgram } from './program.ts';
 
 async function main(): Promise<void> {

@@ -7,7 +7,7 @@ import { addDoctor } from './doctor.ts';
 import { addEvents } from './events.ts';
 import { addImport } from './import.ts';
 import { addJobs } from './jobs.ts';
-import { examples } from './options.ts';
+import { examples } from './command.ts';
 import { addRecompute } from './recompute.ts';
 import { addSend } from './send.ts';
 import { addShadow } from './shadow.ts';

@@ -1,12 +1,9 @@
-import { examples } from './options.ts';
+import { CommandError, counted, examples, print, progressBar, tableText } from './command.ts';
 import type { Command } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Recomputation, RecomputationDetails, RecomputedUser } from '../domain/recomputation.ts';
-import { RECOMPUTED_KINDS } from '../domain/recomputed-kinds.ts';
+import type { Recomputation, RecomputationDetails, RecomputedUser } from '../domain/administration/recomputation.ts';
+import { RECOMPUTED_KINDS } from '../domain/kinds.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError } from './command-error.ts';
-import { progressBar, counted, print } from './output.ts';
-import { tableText } from './output.ts';
 
 /** Adds `laurel recompute …`. */
 export function addRecompute(laurel: Command): void {

@@ -3,10 +3,8 @@ import { basename } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { BatchEventResults, BatchEventsResponse, BatchMetricEvent } from '../domain/event.ts';
 import { askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError, EXIT } from './command-error.ts';
+import { CommandError, counted, examples, EXIT, print, progressBar, tableText } from './command.ts';
 import { jsonLines, type Line } from './json-lines.ts';
-import { examples } from './options.ts';
-import { counted, print, progressBar, tableText } from './output.ts';
 
 interface Options extends AdminOptions {
   metric?: string;

@@ -2,20 +2,19 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { rebuildServers } from '../engine/availability/accept.ts';
 import { PostgresIsOlder, readGaps } from '../engine/availability/inspection.ts';
-import type { SetAside } from '../engine/persist/set-aside.ts';
-import type { Difference } from '../engine/rebuild/confirm.ts';
+import type { SetAside } from '../engine/persist/refused-entries.ts';
+import type { Difference } from '../engine/rebuild/suspects.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
-import { countLetters } from '../postgres/dead-letters/letters.ts';
+import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
 import { connectRedis, redisReady } from '../redis/client.ts';
 import { byServer, onServer } from '../redis/endpoints.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { StartError } from '../start-error.ts';
-import { CommandError, EXIT } from './command-error.ts';
-import { counted, print, progressBar } from './output.ts';
+import { CommandError, counted, EXIT, print, progressBar } from './command.ts';
 
 /**
  * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running Laurel

@@ -2,13 +2,11 @@ import { rename, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { CommandError, EXIT } from './command-error.ts';
+import { CommandError, examples, EXIT, jsonText, wholeNumber } from './command.ts';
 import { sourceAddress } from './import/source.ts';
 import type { Follower } from './shadow/follower.ts';
 import { createProxy } from './shadow/proxy.ts';
 import { Report } from './shadow/report.ts';
-import { jsonText } from './output.ts';
-import { examples, wholeNumber } from './options.ts';
 
 interface Options {
   from: string;

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import { TIMELINE_KINDS } from '../domain/timeline-kinds.ts';
-import type { Caused, TimelineEntry, TimelinePage } from '../domain/timeline.ts';
+import { TIMELINE_KINDS } from '../domain/kinds.ts';
+import type { Caused, TimelineEntry, TimelinePage } from '../domain/administration/timeline.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { print, tableText } from './output.ts';
-import { wholeNumber, examples } from './options.ts';
+import { examples, print, tableText, wholeNumber } from './command.ts';
 
 /** Adds `laurel users …`. */
 export function addUsers(laurel: Command): void {

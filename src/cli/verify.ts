@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { examples, shardOption } from './options.ts';
+import { examples, shardOption } from './command.ts';
 
 /** Adds `laurel verify`: exit code 0 without differences, 1 with some. */
 export function addVerify(laurel: Command): void {

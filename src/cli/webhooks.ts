@@ -1,16 +1,13 @@
 import type { Command } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
+  ShownWebhookDelivery,
   WebhookDeliveries,
   WebhookDelivery,
   WebhookResend,
-  ShownWebhookDelivery,
-} from '../domain/webhook-delivery.ts';
+} from '../domain/notifications/webhook.ts';
 import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
-import { CommandError, EXIT } from './command-error.ts';
-import { progressBar, print } from './output.ts';
-import { jsonText, tableText } from './output.ts';
-import { wholeNumber, examples } from './options.ts';
+import { CommandError, examples, EXIT, jsonText, print, progressBar, tableText, wholeNumber } from './command.ts';
 
 /** Adds `laurel webhooks …`: where notifications go, and what became of them. */
 export function addWebhooks(laurel: Command): void {

@@ -1,6 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { INSTEAD_OF_NULL, OLDER_VALUES } from './client-keywords.ts';
-import { Nullable } from './schemas.ts';
+import { INSTEAD_OF_NULL, Nullable, OLDER_VALUES } from './schemas.ts';
 
 export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() });
 

@@ -1,4 +1,4 @@
-import { dateOf, DAY_MS, isDate, dayOf } from './periods.ts';
+import { dateOf, DAY_MS, dayOf, isDate } from './periods.ts';
 import { dayIn, dayStartMs } from './zone.ts';
 
 /** A user's sign-up date, and how many years the clock has counted since. */

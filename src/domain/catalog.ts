@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { DEFAULT_EVENT_SETTINGS, type EventSettings } from './event-settings.ts';
+import { DEFAULT_EVENT_SETTINGS, type EventSettings } from './settings.ts';
 import type { ACHIEVEMENT } from './fields/achievement.ts';
 import type { ATTRIBUTE } from './fields/attribute.ts';
 import type { Stored } from './fields/field.ts';

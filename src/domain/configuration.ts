@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { MOST_RESOURCES, StreakSettings } from './catalog.ts';
-import { EventSettings } from './event-settings.ts';
+import { EventSettings } from './settings.ts';
 import { ACHIEVEMENT } from './fields/achievement.ts';
 import { ATTRIBUTE } from './fields/attribute.ts';
 import { documentFields, withoutBounds } from './fields/document.ts';

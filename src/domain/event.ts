@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
 import { SUM_BOUND } from './decimal.ts';
-import { GuardedEvent } from './guards.ts';
+import { GuardedEvent } from './administration/guards.ts';
 import { MetricEventLeaderboardResponse } from './leaderboard.ts';
 import { MetricEventPointsResponse } from './points.ts';
 import { byKey } from './schemas.ts';
-import { MetricEventStreak } from './streak.ts';
+import { MetricEventStreak } from './streaks/streak.ts';
 import { SentAttributes, UpsertedUser } from './user.ts';
 
 /** Largest absolute value of an event. */
@@ -18,7 +18,7 @@ export const RANGE_OF_SUMS =
   'event attributes, the sum of a streak period, the score on a leaderboard. One that brings a sum back nearer is taken. ' +
   'Points are not refused but cut off, at `maxPoints` or below that bound.';
 
-/** When an event happened. `src/engine/events/prepare-event.ts` checks it against the organisation's accepted window. */
+/** When an event happened. `src/engine/events/prepared-event.ts` checks it against the organisation's accepted window. */
 const OccurredAt = Type.String({ format: 'date-time' });
 
 export const MetricEvent = Type.Object({

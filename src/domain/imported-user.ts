@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { AttributeValue, KEY_PATTERN, LocalDate, byKey } from './schemas.ts';
-import { UpdateUserPreferencesRequest } from './preferences.ts';
+import { AttributeValue, byKey, KEY_PATTERN, LocalDate } from './schemas.ts';
+import { UpdateUserPreferencesRequest } from './notifications/preferences.ts';
 import { UpsertedUser } from './user.ts';
 
 /*

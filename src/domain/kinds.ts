@@ -1,3 +1,4 @@
+/** Kinds of resources, of recomputed values and of timeline entries. Without schemas, so that the CLI loads fast. */
 import type { Catalog } from './catalog.ts';
 
 /** Kinds of resources as the table names them, with the catalog list that holds each. */
@@ -14,3 +15,20 @@ export const LISTS = {
 } as const satisfies Record<string, keyof Catalog>;
 
 export type Kind = keyof typeof LISTS;
+
+/** What can be recomputed. Separate from its schema because the command line uses it and starts without TypeBox. */
+export const RECOMPUTED_KINDS = ['achievements', 'points', 'boards'] as const;
+
+/** Kinds of timeline entries. Separate from their schema because the command line uses them and starts without TypeBox. */
+export const TIMELINE_KINDS = [
+  'event',
+  'reversal',
+  'quarantine',
+  'recomputation',
+  'achievement',
+  'award',
+  'user_creation',
+  'streak',
+  'leaderboard',
+  'administration',
+] as const;

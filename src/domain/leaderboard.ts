@@ -1,7 +1,13 @@
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
-import { LocalDate, Nullable, TimeOfDay as Time } from './schemas.ts';
-import { INSTEAD_OF_NULL, NullableWholeNumber, WholeNumber } from './client-keywords.ts';
+import {
+  INSTEAD_OF_NULL,
+  LocalDate,
+  Nullable,
+  NullableWholeNumber,
+  TimeOfDay as Time,
+  WholeNumber,
+} from './schemas.ts';
 
 /** Means "no limit" to clients that require a number. Fits into a 32-bit integer. */
 const MOST_PARTICIPANTS = 2_147_483_647;

@@ -1,4 +1,4 @@
-import { DAY_MS, dateOf, dayOf } from './periods.ts';
+import { dateOf, DAY_MS, dayOf } from './periods.ts';
 
 /** The settings that determine a leaderboard's runs. */
 export interface RunRule {

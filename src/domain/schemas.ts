@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+/** Schemas that several resources share. */
+import { type Static, Type } from 'typebox';
 
 /** Schemas that many others use. */
 
@@ -69,3 +70,23 @@ export type WebhookFilter = Static<typeof WebhookFilter>;
 /** An object whose fields are keys of configured resources. */
 export const byKey = <T extends Type.TSchema>(schema: T) =>
   Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
+
+/** Schema keywords of our own: substitute values in answers to clients that cannot read the actual ones. */
+
+/** The contract has an integer here; the number is rounded down. */
+export const WHOLE = 'x-whole';
+
+/** Enum values that older contracts lack, each with its nearest equivalent. */
+export const OLDER_VALUES = 'x-older-values';
+
+/** Substitute for `null`, which clients of 1.0 reject. If it is `null` itself, the field is omitted. */
+export const INSTEAD_OF_NULL = 'x-instead-of-null';
+
+/** A decimal where the contract has an integer: a leaderboard value or threshold. */
+export const WholeNumber = () => Type.Number({ [WHOLE]: true });
+
+export const NullableWholeNumber = () => Nullable(WholeNumber());
+
+/** The usual text form of the 32 hex digits of a UUID. */
+export const uuidText = (hex: string): string =>
+  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+/** Settings of a tenant and of its events. */
+import { type Static, Type } from 'typebox';
 import { Nullable } from './schemas.ts';
 
 /** The organisation's settings in the contract's shape. Laurel's own settings are in `Organisation`. */
@@ -49,7 +50,7 @@ const Experimentation = Type.Object({
   userActivationWindow: Type.Integer({ minimum: 3, maximum: 30 }),
 });
 
-export const AGGREGATION_PERIODS = ['weekly', 'monthly'] as const;
+const AGGREGATION_PERIODS = ['weekly', 'monthly'] as const;
 
 export const Settings = Type.Object({
   branding: Branding,
@@ -81,3 +82,17 @@ export const Environment = Type.Object({
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
 });
 export type Environment = Static<typeof Environment>;
+
+/** A tenant's limits for late events and sign-up dates. */
+export const EventSettings = Type.Object({
+  lateEventDays: Type.Integer({ minimum: 0, maximum: 400 }),
+  clientsMaySendLate: Type.Boolean(),
+  signUpDateWritableBy: Type.Enum(['server', 'user']),
+});
+export type EventSettings = Static<typeof EventSettings>;
+
+export const DEFAULT_EVENT_SETTINGS: EventSettings = {
+  lateEventDays: 35,
+  clientsMaySendLate: false,
+  signUpDateWritableBy: 'server',
+};

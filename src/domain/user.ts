@@ -1,9 +1,9 @@
-import { Type, type Static } from 'typebox';
-import { INSTEAD_OF_NULL } from './client-keywords.ts';
-import { AttributeValue, LocalDate, Nullable, TextUpTo } from './schemas.ts';
+/** Users: wire form, and their attributes as filters and groups. */
+import { type Static, Type } from 'typebox';
+import { AttributeValue, INSTEAD_OF_NULL, LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
 /** A map of strings. Unlike a record with a key pattern, it accepts keys with line breaks. */
-export const StringMap = Type.Unsafe<Record<string, string>>({
+const StringMap = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
 });
@@ -77,3 +77,37 @@ export const ChangedUser = Type.Object({
   pendingLeaderboards: Type.Optional(Type.Array(Type.String())),
 });
 export type ChangedUser = Static<typeof ChangedUser>;
+
+/** Most pairs if the parameter is repeated. */
+const MAX_PAIRS = 100;
+
+/**
+ * The `userAttributes` query parameter. If it occurs once, it holds comma-separated `key:value` pairs. If it is repeated (or
+ * named `userAttributes[]`), each occurrence is one pair, and values may contain commas.
+ */
+export const AttributeFilter = Type.Unsafe<string | string[]>({
+  type: ['string', 'array'],
+  items: { type: 'string' },
+  maxItems: MAX_PAIRS,
+  examples: ['plan:pro', ['city:Washington, DC']],
+});
+export type AttributeFilter = Static<typeof AttributeFilter>;
+
+/**
+ * The name of a leaderboard group: the values of the breakdown attributes, each prefixed with its length in bytes, e.g.
+ * `2:de,3:web`; `''` without a breakdown. `lua/lib/board_scores.lua` writes the same format.
+ */
+export const groupName = (values: string[]): string =>
+  values.map((value) => `${Buffer.byteLength(value)}:${value}`).join(',');
+
+export function groupValues(group: string): string[] {
+  const bytes = Buffer.from(group);
+  const values: string[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const colon = bytes.indexOf(':', at);
+    const end = colon + 1 + Number(bytes.toString('utf8', at, colon));
+    values.push(bytes.toString('utf8', colon + 1, end));
+    at = end + 1;
+  }
+  return values;
+}

@@ -1,4 +1,4 @@
-import type { AttributeFilter } from '../domain/attribute-filter.ts';
+import type { AttributeFilter } from '../domain/user.ts';
 import type { Attribute } from '../domain/catalog.ts';
 import { didYouMean } from '../domain/nearest.ts';
 import { AppError } from '../errors.ts';

@@ -1,31 +1,30 @@
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
+import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { PlanAchievement } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
-import type { Author } from '../domain/author.ts';
+import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import type { ScriptReply } from '../packed/record.ts';
 import { kindField } from '../packed/record-fields.ts';
+import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { unpack, type PackedPause } from '../packed/state.ts';
+import { type PackedPause, unpack } from '../packed/state.ts';
+import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
-import { ConnectionKiller } from '../redis/connection.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../redis/keys.ts';
-import { isConnectionLost } from '../redis/outage.ts';
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
 import { NotReplicated, type ReplicaAcknowledgement } from '../redis/replica-acknowledgement.ts';
-import { scriptNamed, type JoinedCalls, type Script, type Words } from '../redis/script.ts';
-import { problemOf } from '../traces/around.ts';
-import { scriptSpan } from '../traces/script-span.ts';
-import type { Traces } from '../traces/traces.ts';
+import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis/script.ts';
+import { problemOf, scriptSpan } from '../telemetry/spans.ts';
+import type { Traces } from '../telemetry/traces.ts';
 import type { ReversalPlan } from './corrections/reversal-plan.ts';
-import { eventId } from './ids/event-id.ts';
+import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
-import { withZone, type SentUser } from './users/sent-user.ts';
+import { type SentUser, withZone } from './users/sent-user.ts';
 
 /** A request as the engine knows it: its author, and its span if it is sampled. */
 export interface Asked {
@@ -89,7 +88,7 @@ interface UsersScripts {
   };
 }
 
-export interface ScriptsOptions {
+interface ScriptsOptions {
   redis: Redis;
   clock: Clock;
   /** Called when entries were written to the outbox of a shard. */
@@ -137,7 +136,7 @@ interface UserCall<S extends keyof UserScripts> {
 }
 
 /** What a call about one user came to. */
-export interface UserReply {
+interface UserReply {
   reply: ScriptReply;
   /** The user's packed state; empty where there is none, or a script does not say. */
   state: Buffer;
@@ -409,3 +408,6 @@ async function reopened(redis: Redis, shard: number, deadlineMs: number): Promis
   }
   return null;
 }
+
+/** What a correction that was computed elsewhere rests on: SHA-1 of the user's packed state in hex, as `redis.sha1hex` has it. */
+export const stateDigest = (packed: Buffer): string => createHash('sha1').update(packed).digest('hex');

@@ -1,5 +1,5 @@
 import { withCauses } from '../network-errors.ts';
-import { isPostgresOutage } from '../postgres/outage.ts';
+import { isPostgresOutage } from '../postgres/transaction.ts';
 import { isRedisOutage } from '../redis/outage.ts';
 
 /**

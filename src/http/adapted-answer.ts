@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { INSTEAD_OF_NULL, OLDER_VALUES, WHOLE } from '../domain/client-keywords.ts';
+import { INSTEAD_OF_NULL, OLDER_VALUES, WHOLE } from '../domain/schemas.ts';
 import type { Strictness } from './strict-client.ts';
 
 /** A JSON schema. */

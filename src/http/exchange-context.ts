@@ -1,9 +1,8 @@
 import type { Network } from '../domain/networks.ts';
-import type { LogThrottle } from '../log/log-throttle.ts';
-import type { Log } from '../log/log.ts';
+import type { Log, LogThrottle } from '../telemetry/log.ts';
 import type { Caller, Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
-import type { Traces } from '../traces/traces.ts';
+import type { Traces } from '../telemetry/traces.ts';
 import type { FailedKeys } from './failed-keys.ts';
 import type { KeyRefusal } from './key-refusal.ts';
 import type { FileLimit, RateLimit } from './rate-limit.ts';

@@ -1,5 +1,5 @@
 import type { TObject } from 'typebox';
-import { MISPLACED } from '../domain/live.ts';
+import { MISPLACED } from '../domain/notifications/live.ts';
 import { AppError } from '../errors.ts';
 
 type Kind = 'integer' | 'number' | 'boolean' | 'string';

@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client';
 import { Overload } from '../engine/refusals.ts';
 import { isUnavailable } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
-import { DURATION_BUCKETS, Histogram, type Series } from '../metrics/series.ts';
+import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
 export class OperationTimes {

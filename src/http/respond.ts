@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import type { LogThrottle } from '../log/log-throttle.ts';
+import type { Log, LogThrottle } from '../telemetry/log.ts';
 import { AppError } from '../errors.ts';
-import type { Log } from '../log/log.ts';
 import { isUnavailable } from '../engine/unavailable.ts';
 import { remoteAddress } from './remote-address.ts';
 import { requestIdOf } from './request-id.ts';

@@ -1,4 +1,4 @@
-import type { Author } from '../domain/author.ts';
+import type { Author } from '../domain/administration/author.ts';
 import { AppError } from '../errors.ts';
 import { NOBODY, type Caller, type Operation } from '../operations/operation.ts';
 import { clientAddress, networkOf } from './client-address.ts';

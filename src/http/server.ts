@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { LogThrottle } from '../log/log-throttle.ts';
+import { type Log, LogThrottle } from '../telemetry/log.ts';
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
@@ -11,7 +11,6 @@ import { healthHandler, metricsHandler, readyHandler } from './health.ts';
 import { addPage } from './page-handlers.ts';
 import type { Page } from './pages.ts';
 import { InFlight } from './in-flight.ts';
-import type { Log } from '../log/log.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live/web-socket.ts';
 import { otherPortHint, type OtherPort } from './other-port.ts';
 import { Paths, type Handler } from './paths.ts';

@@ -1,8 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Caller } from '../operations/operation.ts';
-import type { KeyRecord } from '../postgres/find-key.ts';
-import { keyHash } from '../postgres/new-key.ts';
-import { csrfTokenOf } from '../postgres/sessions/csrf-token.ts';
+import { keyHash, type KeyRecord } from '../postgres/access/keys.ts';
+import { csrfTokenOf } from '../postgres/access/sessions.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
 import type { PresentedSession } from './session-cookie.ts';

@@ -1,4 +1,4 @@
-import type { OrganisationSettings } from '../domain/admin.ts';
+import type { OrganisationSettings } from '../domain/administration/admin.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** Which values of an answer a client cannot read. */

@@ -1,9 +1,7 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
-import { makeAjv } from '../operations/ajv.ts';
-import { validationMessage } from '../operations/validation-message.ts';
-import { unknownFieldsText } from '../operations/unknown-fields.ts';
+import { makeAjv, unknownFieldsText, validationMessage } from '../operations/validation.ts';
 import { queryReader } from './query.ts';
 
 /** Throws an `AppError` if the value is invalid. */

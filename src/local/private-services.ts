@@ -4,11 +4,9 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
-import { lockDataDir } from './data-dir-lock.ts';
-import { requireRedisProgram } from './install-redis.ts';
-import { endLeftoverServer, noteServer } from './leftover-server.ts';
-import { startPostgres, type LocalServer } from './postgres-server.ts';
-import { startRedis } from './redis-server.ts';
+import { endLeftoverServer, lockDataDir, noteServer } from './data-dir-lock.ts';
+import { requireRedisProgram, startRedis } from './redis-server.ts';
+import { type LocalServer, startPostgres } from './postgres-server.ts';
 
 export interface Servers {
   redisUrl: string;

@@ -1,9 +1,7 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
-import type { AdminIssue, DeletedResources } from '../domain/admin.ts';
-import { makeAjv } from './ajv.ts';
+import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
+import { makeAjv, unknownFieldsText, validationMessage } from './validation.ts';
 import { shortened } from '../errors.ts';
-import { validationMessage } from './validation-message.ts';
-import { unknownFieldsText } from './unknown-fields.ts';
 
 const ajv = makeAjv();
 

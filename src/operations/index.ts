@@ -1,8 +1,8 @@
 import { attributes } from './admin/attributes.ts';
 import { adminMetricsBatchEvents, metrics } from './admin/metrics.ts';
-import { achievements, adminAchievementsPreview } from './admin/achievements.ts';
+import { achievements, adminAchievementsPreview, adminBackdatingsList } from './admin/achievements.ts';
 import { boosts, levels, systems, triggers } from './admin/points.ts';
-import { leaderboards } from './admin/leaderboards.ts';
+import { adminLeaderboardFillingsList, leaderboards } from './admin/leaderboards.ts';
 import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
@@ -22,16 +22,18 @@ import {
   adminAdminApiKeysList,
   adminAdminApiKeysRotate,
   adminAdminApiKeysUpdate,
-} from './admin/admin-api-keys.ts';
-import {
   adminApplicationApiKeysCreate,
   adminApplicationApiKeysDelete,
   adminApplicationApiKeysList,
-} from './admin/application-api-keys.ts';
+} from './admin/api-keys.ts';
 import { adminAuditLogList } from './admin/audit-log.ts';
-import { adminBackdatingsList } from './admin/backdatings.ts';
-import { adminLeaderboardFillingsList } from './admin/leaderboard-fillings.ts';
-import { adminClockDelete, adminClockGet, adminClockPut } from './admin/clock.ts';
+import {
+  adminClockDelete,
+  adminClockGet,
+  adminClockPut,
+  openapiGet as adminOpenapiGet,
+  adminSystemGet,
+} from './admin/system.ts';
 import { adminConfigurationDiff, adminConfigurationGet, adminConfigurationPut } from './admin/configuration.ts';
 import { adminJobsCancel, adminJobsGet, adminJobsList, adminJobsRetry } from './admin/jobs.ts';
 import {
@@ -48,17 +50,21 @@ import {
   adminEventsSettingsGet,
   adminEventsSettingsUpdate,
 } from './admin/events.ts';
-import { adminEnvironmentsList } from './admin/environments.ts';
+import {
+  adminEnvironmentsList,
+  adminOrganisationGet,
+  adminOrganisationUpdate,
+  adminSettingsGet,
+  adminSettingsUpdate,
+} from './admin/organisation.ts';
 import { adminImportsCreate } from './admin/imports.ts';
 import { adminSessionCreate, adminSessionDelete, adminSessionGet } from './admin/session.ts';
-import { adminSettingsGet, adminSettingsUpdate } from './admin/settings.ts';
 import {
   adminDeadLettersDelete,
   adminDeadLettersGet,
   adminDeadLettersList,
   adminDeadLettersRetry,
 } from './admin/dead-letters.ts';
-import { adminOrganisationGet, adminOrganisationUpdate } from './admin/organisation.ts';
 import {
   adminStreaksFreezesCreate,
   adminStreaksPausesCreate,
@@ -68,7 +74,6 @@ import {
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
 } from './admin/streaks.ts';
-import { adminSystemGet } from './admin/system.ts';
 import {
   adminTenantsCreate,
   adminTenantsDelete,
@@ -94,7 +99,6 @@ import {
   adminQuarantineReleaseOne,
 } from './admin/quarantine.ts';
 import { adminLiveGet, adminLiveTicketsCreate, adminLiveWs } from './admin/live.ts';
-import { openapiGet as adminOpenapiGet } from './admin/openapi.ts';
 import { achievementsAll, achievementsComplete } from './application/achievements.ts';
 import { leaderboardsAll, leaderboardsGet } from './application/leaderboards.ts';
 import { liveGet, liveTicketsCreate, liveWs } from './application/live.ts';

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { LiveQuery } from '../domain/live.ts';
+import { LiveQuery } from '../domain/notifications/live.ts';
 import { AppError } from '../errors.ts';
 import type { Answer, Call } from './operation.ts';
 import type { Services } from './services.ts';

@@ -1,6 +1,6 @@
-import { NOTIFICATION_EXAMPLES } from '../domain/notification-examples.ts';
-import { NOTIFICATION_PAYLOADS } from '../domain/notification-payloads.ts';
-import { WEBHOOK_EVENTS } from '../domain/webhook.ts';
+import { NOTIFICATION_EXAMPLES } from '../domain/notifications/examples.ts';
+import { NOTIFICATION_PAYLOADS } from '../domain/notifications/payloads.ts';
+import { WEBHOOK_EVENTS } from '../domain/notifications/webhook.ts';
 import { describedSchema } from './descriptions/described.ts';
 import { plainSchema } from './descriptions/plain-schema.ts';
 import { WEBHOOK_TEXTS } from './descriptions/webhook-texts.ts';

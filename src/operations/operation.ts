@@ -1,7 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import type { Static, TObject, TSchema } from 'typebox';
-import type { KeyScope } from '../domain/api-key.ts';
-import type { Author } from '../domain/author.ts';
+import type { Author, KeyScope } from '../domain/administration/author.ts';
 import type { LiveGrant } from '../engine/live/grants.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import type { Services } from './services.ts';

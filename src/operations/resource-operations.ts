@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AdminIssue, DeletedResources, Paging } from '../domain/admin.ts';
+import { AdminIssue, DeletedResources, Paging } from '../domain/administration/admin.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import { Type, type TObject, type TSchema } from 'typebox';
 import type { Fields, ResourceOf } from '../catalog/resource-fields.ts';
-import { Ids } from '../domain/admin.ts';
+import { Ids } from '../domain/administration/admin.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import {

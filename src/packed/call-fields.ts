@@ -110,7 +110,7 @@ export const SENT = {
    * sign-up date.
    */
   serverOnly: 'so',
-  /** Set if the event has an `occurredAt`: `Occurred` in `src/engine/corrections/late-event.ts`. */
+  /** Set if the event has an `occurredAt`: `Occurred` in `src/engine/corrections/late-events.ts`. */
   occurred: 'oc',
 } as const;
 

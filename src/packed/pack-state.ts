@@ -1,5 +1,5 @@
 import { Packr } from 'msgpackr';
-import { numbered, type Numbered } from './numbered.ts';
+import { numbered, type Numbered } from './unpack-state.ts';
 import type { PackedState, PackedStreak } from './state.ts';
 import { STATE_SIZE, STREAK, USER } from './user-fields.ts';
 

@@ -1,5 +1,5 @@
 import type { Decimal } from '../domain/decimal.ts';
-import type { OwnDaysOff } from '../domain/days-off.ts';
+import type { OwnDaysOff } from '../domain/periods.ts';
 import type { SignUp } from '../domain/anniversary.ts';
 import type { PackedImportedAward, PackedImportedDay, RecordedSettlement } from './record.ts';
 import type { SentStreakRule } from './packed-arrays.ts';

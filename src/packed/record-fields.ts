@@ -89,7 +89,7 @@ export const RECORD = {
   due: 'y',
   /** SETTLEMENTs. */
   settlements: 'w',
-  /** SETTLEMENTs of no frequency, which replays of streaks need (`src/domain/replay-streaks.ts`). */
+  /** SETTLEMENTs of no frequency, which replays of streaks need (`src/domain/streaks/replay.ts`). */
   beside: 'sb',
   /** When a late event happened (epoch ms), and the local day to which it belongs (epoch day). */
   occurredMs: 'oc',

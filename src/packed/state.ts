@@ -1,11 +1,8 @@
-import type { Decimal } from '../domain/decimal.ts';
-import { decimalText } from '../domain/decimal.ts';
 import type { SignUp } from '../domain/anniversary.ts';
-import type { OwnDaysOff } from '../domain/days-off.ts';
-import { numbered, type Numbered } from './numbered.ts';
-import { stateValues } from './unpack-state.ts';
-import { recordOf } from './event-record.ts';
-import { unpackr } from './unpackr.ts';
+import { type Decimal, decimalText } from '../domain/decimal.ts';
+import type { OwnDaysOff } from '../domain/periods.ts';
+import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
+import { numbered, type Numbered, stateValues, unpackr } from './unpack-state.ts';
 import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
 /**
@@ -78,7 +75,7 @@ export interface StreakState {
   sums: Record<number, string>;
 }
 
-export interface Pause {
+interface Pause {
   /** First and last local day (epoch days). */
   from: number;
   to: number;
@@ -86,7 +83,7 @@ export interface Pause {
   id: string;
 }
 
-export interface StreakRule {
+interface StreakRule {
   enabled: boolean | null;
   /** Whether every metric must reach its threshold, or only one. */
   all: boolean | null;
@@ -94,7 +91,7 @@ export interface StreakRule {
   metrics: { no: number; threshold: string }[];
 }
 
-export interface BoardScore {
+interface BoardScore {
   runDay: number;
   group: string;
   score: string;
@@ -275,7 +272,7 @@ const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
 });
 
 /** A score in a run of a board. */
-export interface UnpackedScore extends Decimal {
+interface UnpackedScore extends Decimal {
   boardNo: number;
   runDay: number;
   group: string;
@@ -347,4 +344,32 @@ export function decodeState(packed: Buffer): UserState {
     importedBy: state[USER.importedBy] ?? null,
     importedMs: state[USER.importedMs] ?? null,
   };
+}
+
+/**
+ * Converts an event's record, which is packed as a list (EVENT_RECORD), to a map by RECORD. Returns other values unchanged: other records and
+ * refusals are packed as maps.
+ */
+export function recordOf(value: unknown): unknown {
+  if (!Array.isArray(value) || value[EVENT_RECORD.kind] !== KIND.event || value.length <= EVENT_RECORD.boards)
+    return value;
+  const list = value as unknown[];
+  const record: Record<string, unknown> = {
+    [kindField]: KIND.event,
+    [RECORD.id]: list[EVENT_RECORD.id],
+    [RECORD.userId]: list[EVENT_RECORD.userId],
+    [RECORD.atMs]: list[EVENT_RECORD.atMs],
+    [RECORD.day]: list[EVENT_RECORD.day],
+    [RECORD.metric]: list[EVENT_RECORD.metric],
+    [RECORD.value]: [list[EVENT_RECORD.whole], list[EVENT_RECORD.micros]],
+    [RECORD.total]: [list[EVENT_RECORD.totalWhole], list[EVENT_RECORD.totalMicros]],
+    [RECORD.streak]: list[EVENT_RECORD.streak],
+    [RECORD.boards]: list[EVENT_RECORD.boards],
+  };
+  // Fields that an event lacks are `false`.
+  if (list[EVENT_RECORD.points]) record[RECORD.points] = list[EVENT_RECORD.points];
+  if (list[EVENT_RECORD.version]) record[RECORD.version] = list[EVENT_RECORD.version];
+  if (list[EVENT_RECORD.attributes]) record[RECORD.attributes] = list[EVENT_RECORD.attributes];
+  if (list[EVENT_RECORD.idempotencyKey]) record[RECORD.idempotencyKey] = list[EVENT_RECORD.idempotencyKey];
+  return list[EVENT_RECORD.more] === undefined ? record : Object.assign(record, list[EVENT_RECORD.more]);
 }

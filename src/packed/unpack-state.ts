@@ -1,5 +1,9 @@
-import { unpackr } from './unpackr.ts';
+/** Unpacks users' states. */
+import { Unpackr } from 'msgpackr';
 import { STREAK, USER } from './user-fields.ts';
+
+/** Decodes what scripts pack. */
+export const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
 /**
  * Unpacks a user's state into values by the positions of USER; the streaks are a list of STREAK. Throws a `TypeError` if the
@@ -33,3 +37,15 @@ export function isPackedState(packed: Buffer): boolean {
 const STREAKS = 3;
 /** A state has at least the positions up to this one, each of at least one byte. */
 const lastOfStreaks = USER.streaks + STREAKS * STREAK.size - STREAK.size + STREAK.currentPeriod;
+
+/** A Lua table with integer keys. It is packed as a map, or as an array if the keys happen to be 1..n. */
+export type Numbered<T> = T[] | Record<number, T>;
+
+export function* numbered<T>(table: Numbered<T> | undefined): Generator<[number, T]> {
+  if (table === undefined) return;
+  if (Array.isArray(table)) {
+    for (const [index, value] of table.entries()) yield [index + 1, value];
+    return;
+  }
+  for (const key of Object.keys(table)) yield [Number(key), table[Number(key)] as T];
+}

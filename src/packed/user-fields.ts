@@ -126,7 +126,7 @@ export const PAUSE = { firstDay: 0, lastDay: 1, id: 2 } as const;
 /** A user's own streak rule: 0, 1 or -1 (same as for everyone), and a list of THRESHOLDs (empty: same as for everyone). */
 export const STREAK_RULE = { enabled: 0, all: 1, metrics: 2 } as const;
 
-/** A user's own days off: sets of weekdays (`src/domain/days-off.ts`) from `fromDay` on and before it; -1: same as for everyone. */
+/** A user's own days off: sets of weekdays (`src/domain/periods.ts`) from `fromDay` on and before it; -1: same as for everyone. */
 export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
 
 /**

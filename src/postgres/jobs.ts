@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { JobKind, JobStatus } from '../domain/job.ts';
+import type { JobKind, JobStatus } from '../domain/administration/job.ts';
 
 /** A long operation and its state. */
 export interface Job<Parameters = object, Result = object> {

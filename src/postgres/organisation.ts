@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { OrganisationSettings } from '../domain/admin.ts';
+import type { OrganisationSettings } from '../domain/administration/admin.ts';
 import type { Branding, Settings } from '../domain/settings.ts';
 import { countRevision } from './revisions.ts';
 

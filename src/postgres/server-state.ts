@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { PostgresState } from '../domain/system.ts';
+import type { PostgresState } from '../domain/administration/system.ts';
 
 const READ = `
   SELECT current_setting('server_version') AS version,

@@ -1,18 +1,187 @@
-import type { PoolClient } from 'pg';
-import { systemClock, type Clock } from '../clock.ts';
-import type { Author } from '../domain/author.ts';
-import { writeAudit, type AuditEntry } from './audit/write-audit.ts';
-import { HeldTenants, type HeldTenantsOptions } from './held-tenants.ts';
-import { isUniqueViolation } from './is-unique-violation.ts';
-import { updateOrganisation, type OrganisationRow } from './organisation.ts';
-import type { Announce } from './revisions.ts';
-import { archiveTenants, getTenant, insertTenant, listTenants, updateTenant, type TenantRow } from './tenant-rows.ts';
-import { transaction } from './transaction.ts';
+/** Tenants: their rows, and the list of them that each process holds. */
+import type { Pool, PoolClient } from 'pg';
+import { v7 as uuid } from 'uuid';
+import { type Clock, systemClock } from '../clock.ts';
+import type { Author } from '../domain/administration/author.ts';
+import { AppError } from '../errors.ts';
+import { SharedRuns } from '../shared-runs.ts';
+import { type AuditEntry, writeAudit } from './access/audit.ts';
+import { type OrganisationRow, readOrganisation, updateOrganisation } from './organisation.ts';
+import { type Announce, COUNT_REVISION, readRevisions } from './revisions.ts';
+import { isUniqueViolation, transaction } from './transaction.ts';
+
+/** Delay before a failed read is retried. */
+const RETRY_MS = 500;
+
+/** `confirm`: shortest time between queries, however many calls wait, */
+const CONFIRM_EVERY_MS = 20;
+/** time limit of a query, */
+const CONFIRM_WITHIN_MS = 2_000;
+/** and pause after Postgres did not answer. */
+const CONFIRM_PAUSE_MS = 5_000;
+
+interface HeldTenantsOptions {
+  pool: Pool;
+  /** Called when changed data could not be read. The read is retried. */
+  onFailed?: ((error: unknown) => void) | undefined;
+}
+
+/** The organisation's settings and active tenants, in memory as of the last `refresh`. */
+class HeldTenants {
+  protected readonly pool: Pool;
+  private known = new Map<number, KnownTenant>();
+  private knownByCustomerId = new Map<string, KnownTenant>();
+  private settings: OrganisationRow = {
+    name: '',
+    multiTenancy: false,
+    controlShare: 0,
+    boardValues: 'byClient',
+    rateLimit: null,
+    branding: {},
+    userActivationWindow: 7,
+    aggregationPeriod: 'weekly',
+  };
+  /** The counter of changes shortly before this data was read. */
+  private revision: number | null = null;
+  /** Number of announced changes now, and when this data was read. */
+  private announced = 0;
+  private announcedAtRead = 0;
+  private refreshing: Promise<void> | null = null;
+  private again = false;
+  private readonly looks = new SharedRuns(() => this.look(), { everyMs: CONFIRM_EVERY_MS });
+  private pausedUntilMs = -Infinity;
+  private readonly onFailed: (error: unknown) => void;
+  private retry: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor({ pool, onFailed = () => undefined }: HeldTenantsOptions) {
+    this.pool = pool;
+    this.onFailed = onFailed;
+  }
+
+  /** Handles the announcement of a change: reads everything again until that succeeds. Never rejects. */
+  readonly organisationChanged = async (): Promise<void> => {
+    this.announced += 1;
+    await this.readAnnounced();
+  };
+
+  /** Stops retries. */
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.retry);
+  }
+
+  /**
+   * Reads everything again. Keeps the old data on failure. Concurrent calls share the work; each sees what was committed before it.
+   */
+  refresh(): Promise<void> {
+    if (this.refreshing !== null) {
+      this.again = true;
+      return this.refreshing;
+    }
+    this.refreshing = this.readUntilCurrent();
+    return this.refreshing;
+  }
+
+  /**
+   * Resolves when everything committed before the call is in memory. Reads one row, at most every 20 ms, and the rest only if something
+   * changed. If Postgres does not answer within 2 s, the call and those of the next 5 s trust the data in memory and resolve, unless
+   * an announced change could not be read yet (503).
+   */
+  async confirm(): Promise<void> {
+    const isConfirmed = await this.looks.run();
+    if (!isConfirmed && this.announced !== this.announcedAtRead)
+      throw new AppError('unavailable', 'Tenants or settings have changed and cannot be read yet; try again.');
+  }
+
+  multiTenancy(): boolean {
+    return this.settings.multiTenancy;
+  }
+
+  organisation(): OrganisationRow {
+    return this.settings;
+  }
+
+  /** The organisation's own tenant. Valid after the first `refresh`. */
+  default(): KnownTenant {
+    const own = this.known.get(0);
+    if (own === undefined) throw new Error('The tenants are not read yet.');
+    return own;
+  }
+
+  /** An active tenant by the client's own ID. */
+  byCustomerId(customerId: string): KnownTenant | undefined {
+    return this.knownByCustomerId.get(customerId);
+  }
+
+  /** An active tenant or the organisation's own, by number. */
+  byNo(no: number): KnownTenant | undefined {
+    return this.known.get(no);
+  }
+
+  /** Numbers of the active tenants and of the organisation's own. */
+  numbers(): number[] {
+    return [...this.known.keys()];
+  }
+
+  private async readAnnounced(): Promise<void> {
+    clearTimeout(this.retry);
+    try {
+      await this.refresh();
+    } catch (error) {
+      if (this.closed) return;
+      this.onFailed(error);
+      clearTimeout(this.retry);
+      this.retry = setTimeout(() => void this.readAnnounced(), RETRY_MS).unref();
+    }
+  }
+
+  /** Reads changes. Returns whether Postgres answered in time. Never rejects. */
+  private async look(): Promise<boolean> {
+    if (performance.now() < this.pausedUntilMs) return false;
+    const isDone = await succeedsWithin(this.readIfChanged(), CONFIRM_WITHIN_MS);
+    if (!isDone) this.pausedUntilMs = performance.now() + CONFIRM_PAUSE_MS;
+    return isDone;
+  }
+
+  private async readIfChanged(): Promise<void> {
+    const revisions = await readRevisions(this.pool);
+    if (revisions?.organisation !== this.revision) await this.refresh();
+    // The answer may be late, but Postgres answers again.
+    this.pausedUntilMs = -Infinity;
+  }
+
+  private async readUntilCurrent(): Promise<void> {
+    try {
+      do {
+        this.again = false;
+        await this.read();
+      } while (this.again);
+    } finally {
+      // In the same turn as the last check of `again`, so that no later call gets an older answer.
+      this.refreshing = null;
+    }
+  }
+
+  private async read(): Promise<void> {
+    const { announced } = this;
+    // Read first, so that the next check repeats the read for anything committed after it.
+    const revisions = await readRevisions(this.pool);
+    const [settings, tenants] = await Promise.all([readOrganisation(this.pool), readKnownTenants(this.pool)]);
+    this.revision = revisions?.organisation ?? null;
+    this.announcedAtRead = announced;
+    this.settings = settings;
+    this.known = new Map(tenants.map((tenant) => [tenant.no, tenant]));
+    this.knownByCustomerId = new Map(
+      tenants.flatMap((tenant) => (tenant.customerId === null ? [] : [[tenant.customerId, tenant]])),
+    );
+  }
+}
 
 /** Why an item of a bulk call was refused. */
 export type TenantRefusal = 'taken' | 'unknown';
 
-export interface TenantsOptions extends HeldTenantsOptions {
+interface TenantsOptions extends HeldTenantsOptions {
   announce: Announce;
   clock?: Clock;
 }
@@ -127,5 +296,102 @@ export class Tenants extends HeldTenants {
   private async changed(): Promise<void> {
     // The change is stored. If this process cannot read it now, it does so later, like the others.
     await Promise.all([this.organisationChanged(), this.announce('*')]);
+  }
+}
+
+/** A tenant in the Admin API. */
+export interface TenantRow {
+  no: number;
+  id: string;
+  customerId: string;
+  name: string;
+  status: 'active' | 'archived';
+  created: Date;
+  updated: Date;
+}
+
+/** The data about a tenant that processes keep in memory. Number 0 is the organisation's own tenant, without a customer ID. */
+interface KnownTenant {
+  no: number;
+  id: string;
+  customerId: string | null;
+}
+
+const COLUMNS = 'no, id, customer_id AS "customerId", name, status, created, updated';
+const LISTED = `status = 'active' AND no > 0`;
+/** Every change increments the revision, so that processes that miss the announcement detect it. */
+const COUNTED = `WITH counted AS (${COUNT_REVISION})`;
+
+/** All active tenants, including the organisation's own. */
+async function readKnownTenants(pool: Pool): Promise<KnownTenant[]> {
+  const { rows } = await pool.query<KnownTenant>(
+    `SELECT no, id, customer_id AS "customerId" FROM tenants WHERE status = 'active'`,
+  );
+  return rows;
+}
+
+/** Active tenants, oldest first. */
+async function listTenants(pool: Pool, { limit, skip }: { limit: number; skip: number }): Promise<TenantRow[]> {
+  const text = `SELECT ${COLUMNS} FROM tenants WHERE ${LISTED} ORDER BY no LIMIT $1 OFFSET $2`;
+  return (await pool.query<TenantRow>(text, [limit, skip])).rows;
+}
+
+/** The active tenant with this ID (a UUID), or null. */
+async function getTenant(pool: Pool, id: string): Promise<TenantRow | null> {
+  const { rows } = await pool.query<TenantRow>(`SELECT ${COLUMNS} FROM tenants WHERE id = $1 AND ${LISTED}`, [id]);
+  return rows[0] ?? null;
+}
+
+/** Adds a tenant; `null` if an active one has the customer ID. */
+async function insertTenant(
+  client: PoolClient,
+  { customerId, name, now }: { customerId: string; name: string; now: Date },
+): Promise<TenantRow | null> {
+  const { rows } = await client.query<TenantRow>(
+    `${COUNTED} INSERT INTO tenants (id, customer_id, name, created, updated) VALUES ($1, $2, $3, $4, $4)
+     ON CONFLICT (customer_id) WHERE status = 'active' DO NOTHING RETURNING ${COLUMNS}`,
+    [uuid(), customerId, name, now],
+  );
+  return rows[0] ?? null;
+}
+
+/** Updates an active tenant; `null` if there is none. A unique violation means that another one has the customer ID. */
+async function updateTenant(
+  client: PoolClient,
+  { id, customerId, name, now }: { id: string; customerId?: string; name?: string; now: Date },
+): Promise<TenantRow | null> {
+  const { rows } = await client.query<TenantRow>(
+    `${COUNTED} UPDATE tenants SET customer_id = coalesce($2, customer_id), name = coalesce($3, name), updated = $4
+      WHERE id = $1 AND ${LISTED} RETURNING ${COLUMNS}`,
+    [id, customerId ?? null, name ?? null, now],
+  );
+  return rows[0] ?? null;
+}
+
+/** Archives and returns those of the tenants that are active. */
+async function archiveTenants(
+  client: PoolClient,
+  { ids, now }: { ids: readonly string[]; now: Date },
+): Promise<{ id: string; customerId: string }[]> {
+  const { rows } = await client.query<{ id: string; customerId: string }>(
+    `${COUNTED} UPDATE tenants SET status = 'archived', updated = $2
+      WHERE id = ANY($1::uuid[]) AND ${LISTED} RETURNING id, customer_id AS "customerId"`,
+    [ids, now],
+  );
+  return rows;
+}
+
+/** Whether a promise resolves in time. False if it rejects; never rejects itself. */
+async function succeedsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -1,3 +1,4 @@
+/** The test clock, who follows it, and whether it is enabled. */
 import type { Pool, PoolClient } from 'pg';
 
 export interface StoredClock {
@@ -50,4 +51,42 @@ export async function noteWork(
       : 'UPDATE test_clock SET problem = $2 WHERE version = $1 AND done_version < $1',
     problem === null ? [version] : [version, problem],
   );
+}
+
+/** A process without a heartbeat for this long counts as gone. */
+const LIVE = `seen > clock_timestamp() - interval '5 s'`;
+
+/** Records a heartbeat of a process that follows the test clock, and its version of the clock. */
+export async function noteFollower(
+  pool: Pool,
+  { id, worker, version }: { id: string; worker: boolean; version: number },
+): Promise<void> {
+  await pool.query(
+    `INSERT INTO test_clock_followers (id, worker, version, seen) VALUES ($1, $2, $3, clock_timestamp())
+     ON CONFLICT (id) DO UPDATE SET version = $3, seen = clock_timestamp()`,
+    [id, worker, version],
+  );
+}
+
+export async function dropFollower(pool: Pool, id: string): Promise<void> {
+  await pool.query(`DELETE FROM test_clock_followers WHERE id = $1 OR seen < clock_timestamp() - interval '1 h'`, [id]);
+}
+
+/** Number of live processes that do not have this version of the clock yet, and number of live workers. */
+export async function countFollowers(pool: Pool, version: number): Promise<{ behind: number; workers: number }> {
+  const { rows } = await pool.query<{ behind: number; workers: number }>(
+    `SELECT count(*) FILTER (WHERE version < $1) AS behind, count(*) FILTER (WHERE worker) AS workers
+       FROM test_clock_followers WHERE ${LIVE}`,
+    [version],
+  );
+  return rows[0]!;
+}
+
+/** Whether an activated achievement still waits for backdating, or a leaderboard for being filled from history. */
+export async function switchedOnWaits(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ waits: boolean }>(
+    `SELECT EXISTS (SELECT FROM jobs WHERE kind IN ('backdating', 'leaderboard_filling') AND status IN ('waiting', 'running'))
+         AS waits`,
+  );
+  return rows[0]!.waits;
 }

@@ -1,5 +1,7 @@
+/** Transactions, locks, and errors of the connection. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import { isUnanswered } from './outage.ts';
+import { codeOf, isNetworkError } from '../network-errors.ts';
 
 /**
  * Runs `work` in one transaction: commits if it resolves, rolls back if it rejects. If even the rollback fails, closes the connection instead of
@@ -33,3 +35,81 @@ export const inSnapshot = <T>(pool: Pool, work: (client: PoolClient) => Promise<
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     return work(client);
   });
+
+/**
+ * Runs `work` unless another process holds the same lock; then returns `null` and does nothing. The lock belongs to one connection. If that breaks,
+ * `lost` is aborted, and another process may start while the work is still ending.
+ */
+export async function exclusively<T>(
+  pool: Pool,
+  lock: number,
+  work: (lost: AbortSignal) => Promise<T>,
+): Promise<T | null> {
+  const client = await pool.connect();
+  const lost = new AbortController();
+  let broken: Error | undefined;
+  const onError = (error: Error): void => {
+    broken = error;
+    lost.abort(error);
+  };
+  client.on('error', onError);
+  try {
+    const { rows } = await client
+      .query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [lock])
+      .catch((error: Error) => {
+        // The lock may still have been granted if only the answer was late. Closing the connection releases it.
+        broken = error;
+        throw error;
+      });
+    if (rows[0]?.held !== true) return null;
+    try {
+      return await work(lost.signal);
+    } finally {
+      // Closing the connection also releases the lock.
+      await client.query('SELECT pg_advisory_unlock($1)', [lock]).catch((error: Error) => void (broken = error));
+    }
+  } finally {
+    client.off('error', onError);
+    client.release(broken);
+  }
+}
+
+/** Interval of trying to get the lock. */
+const ASK_MS = 200;
+
+/** Like `exclusively`, but waits for other processes, however long that takes. Rejects if `ending` aborts first. */
+export async function inTurn<T>(
+  pool: Pool,
+  lock: number,
+  { work, ending }: { work: (lost: AbortSignal) => Promise<T>; ending?: AbortSignal | undefined },
+): Promise<T> {
+  for (;;) {
+    const done = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));
+    if (done !== null) return done.answer;
+    await sleep(ASK_MS, undefined, { ...(ending && { signal: ending }) });
+  }
+}
+
+/**
+ * SQLSTATEs: connection exceptions (class 08); shutdown, crash or startup of the server (57P); read-only transaction, as on a standby after a
+ * failover; disk full; out of memory; too many connections; statement timeout.
+ */
+const SQLSTATE = /^(08...|57P0[1-5]|25006|53100|53200|53300|57014)$/;
+
+/** The client's message if a statement timed out. */
+const UNANSWERED = 'Query read timeout';
+
+/** The client's messages about connections. These errors have no code. */
+const CONNECTION =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Connection ended|Client was closed)/;
+
+/** Whether an error means that Postgres is unreachable or cannot serve now. Does not check the error's causes. */
+export const isPostgresOutage = (error: Error): boolean =>
+  isNetworkError(error) || SQLSTATE.test(codeOf(error) ?? '') || CONNECTION.test(error.message) || isUnanswered(error);
+
+/** Whether a statement timed out. It may still be running, and later statements on its connection wait for it. */
+export const isUnanswered = (error: unknown): error is Error => error instanceof Error && error.message === UNANSWERED;
+
+/** Whether a statement failed because it violates a unique index. */
+export const isUniqueViolation = (error: unknown): boolean =>
+  error instanceof Error && (error as { code?: unknown }).code === '23505';

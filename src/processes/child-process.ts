@@ -1,3 +1,8 @@
+/** Child processes: messages to the supervisor, and the metrics that it gathers. */
+import type { ChildProcess } from 'node:child_process';
+import type { Registry } from 'prom-client';
+import { familiesOf, type Family, labelled } from '../telemetry/metrics.ts';
+
 /**
  * For a process that the supervisor starts: it ends with its parent, even one that was killed. Without a
  * parent (a process of its own, in a container) this does nothing.
@@ -13,4 +18,102 @@ export const READY = 'ready';
 /** Tells the parent, if there is one, that this process does its work from now on. */
 export function tellReady(): void {
   process.send?.(READY);
+}
+
+/**
+ * How the processes of a supervisor answer for one another. A child that is asked for metrics asks its parent (`ask`), the
+ * parent asks every child (`collect`), each sends its own (`collected`), and the parent sends them all (`gathered`).
+ */
+type Message =
+  | { metrics: 'ask'; id: number }
+  | { metrics: 'collect'; id: number }
+  | { metrics: 'collected'; id: number; families: Family[] }
+  | { metrics: 'gathered'; id: number; families: Family[] };
+
+/** A process that does not answer within this time is left out; its parent gets a little longer; ms. */
+const PATIENCE_MS = { child: 1_000, parent: 1_500 };
+
+const isMessage = (value: unknown): value is Message =>
+  typeof value === 'object' && value !== null && 'metrics' in value && 'id' in value;
+
+/** The parent's children as they are now: name and process. */
+type Children = () => readonly (readonly [name: string, process: ChildProcess])[];
+
+/**
+ * The parent's side. To be called once for each child that is started, with its messages: answers a child that asks with the
+ * metrics of all, each value labelled with the name of its process, and with the parent's own.
+ */
+export function gatherFor(children: Children, own: () => Promise<Family[]>): (child: ChildProcess) => void {
+  let asked = 0;
+  const collect = (child: ChildProcess): Promise<Family[]> =>
+    new Promise((resolve) => {
+      asked += 1;
+      const id = asked;
+      const done = (families: Family[]): void => {
+        clearTimeout(timer);
+        child.off('message', onMessage);
+        resolve(families);
+      };
+      const onMessage = (message: unknown): void => {
+        if (isMessage(message) && message.metrics === 'collected' && message.id === id) done(message.families);
+      };
+      const timer = setTimeout(() => done([]), PATIENCE_MS.child);
+      child.on('message', onMessage);
+      send(child, { metrics: 'collect', id });
+    });
+  return (child) => {
+    child.on('message', (message) => {
+      if (!isMessage(message) || message.metrics !== 'ask') return;
+      const all = children().map(async ([name, one]) => labelled(await collect(one), { process: name }));
+      void Promise.all([own(), ...all]).then((lists) =>
+        send(child, { metrics: 'gathered', id: message.id, families: lists.flat() }),
+      );
+    });
+  };
+}
+
+/** What one process answers for itself alone. */
+export const ownMetrics =
+  (registry: Registry, name: string): (() => Promise<Family[]>) =>
+  async () =>
+    labelled(await familiesOf(registry), { process: name });
+
+/**
+ * A child's side: has it answer its parent with what the registry holds. The returned function resolves with the metrics of
+ * all processes of the parent; without one, or where it does not answer, with those of this process under `name`.
+ */
+export function gatheredMetrics(registry: Registry, name: string): () => Promise<Family[]> {
+  const own = ownMetrics(registry, name);
+  if (process.send === undefined) return own;
+  const waiting = new Map<number, (families: Family[]) => void>();
+  process.on('message', (message) => {
+    if (!isMessage(message)) return;
+    if (message.metrics === 'gathered') waiting.get(message.id)?.(message.families);
+    if (message.metrics !== 'collect') return;
+    void familiesOf(registry)
+      .catch(() => [])
+      .then((families) => send(process, { metrics: 'collected', id: message.id, families }));
+  });
+  let asked = 0;
+  return async () => {
+    asked += 1;
+    const id = asked;
+    let timer: NodeJS.Timeout | undefined;
+    const gathered = await new Promise<Family[] | null>((resolve) => {
+      timer = setTimeout(() => resolve(null), PATIENCE_MS.parent);
+      waiting.set(id, resolve);
+      send(process, { metrics: 'ask', id });
+    });
+    clearTimeout(timer);
+    waiting.delete(id);
+    return gathered ?? own();
+  };
+}
+
+/** A process that is ending hears nothing more, and need not. */
+function send(
+  to: { send?: ChildProcess['send'] | NodeJS.Process['send']; connected: boolean },
+  message: Message,
+): void {
+  if (to.connected) to.send?.(message, undefined, undefined, () => undefined);
 }

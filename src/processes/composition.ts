@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import type { Log } from '../log/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { Services } from '../operations/services.ts';
-import type { ClockSkew } from '../redis/clock-skew.ts';
+import type { ClockSkew } from '../redis/server-info.ts';
 import { shardOf } from '../redis/keys.ts';
 import { orClose } from './core.ts';
 import { createLive, createServices } from './features.ts';

@@ -1,20 +1,19 @@
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
-import { Catalogs } from '../catalog/catalogs.ts';
-import { Changes } from '../catalog/changes.ts';
+import { Catalogs, Changes } from '../catalog/catalogs.ts';
 import type { Clock } from '../clock.ts';
 import { RedisGuards } from '../engine/availability/redis-guards.ts';
-import { TestClock } from '../engine/clock/test-clock.ts';
+import { TestClock } from '../engine/schedule/test-clock.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
-import type { Log } from '../log/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import { createPool, type PoolOptions } from '../postgres/pool.ts';
 import { OwnVersion } from '../postgres/running-versions.ts';
 import { connectRedis, createPatientRedis, someReady } from '../redis/client.ts';
-import { ClockSkew } from '../redis/clock-skew.ts';
-import { logOutages } from '../redis/log-outages.ts';
+import { ClockSkew } from '../redis/server-info.ts';
+import { logOutages } from '../redis/outage.ts';
 import { Signals } from '../redis/signals.ts';
 import { WakeUp } from '../redis/wake-up.ts';
-import type { Traces } from '../traces/traces.ts';
+import type { Traces } from '../telemetry/traces.ts';
 
 /** The settings that frontends and workers share, named as in `Env`. */
 export interface CoreSettings {

@@ -1,22 +1,21 @@
 import type { Pool } from 'pg';
 import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../env.ts';
 import { BacklogWatch } from '../engine/events/backlog-watch.ts';
-import { KeyedIds } from '../engine/ids/keyed-ids.ts';
+import { KeyedIds } from '../engine/ids.ts';
 import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
-import type { LiveLimits } from '../engine/live/connection-limits.ts';
-import { CaughtUp } from '../engine/persisted/caught-up.ts';
-import { untilPersisted } from '../engine/persisted/until-persisted.ts';
+import type { LiveLimits } from '../engine/live/live.ts';
+import { CaughtUp, CaughtUpUsers } from '../engine/persist/caught-up-reads.ts';
+import { untilPersisted } from '../engine/persist/cursor-wait.ts';
 import { Scripts } from '../engine/scripts.ts';
-import { CaughtUpUsers } from '../engine/users/caught-up-users.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
-import type { Log } from '../log/log.ts';
-import { ApplicationKeys } from '../postgres/application-keys.ts';
-import { AuditTrail, type RecordAudit } from '../postgres/audit/audit-trail.ts';
+import type { Log } from '../telemetry/log.ts';
+import { ApplicationKeys } from '../postgres/access/application-keys.ts';
+import { AuditTrail, type RecordAudit } from '../postgres/access/audit.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
-import { watchRedisServers } from './redis-server-metrics.ts';
+import { watchRedisServers } from './process-metrics.ts';
 
 type FrontendEnv = Pick<Env, 'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment'>;
 

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { RequestMetrics } from '../http/request-metrics.ts';
-import { Histogram } from '../metrics/series.ts';
+import { Histogram } from '../telemetry/metrics.ts';
 import { registerScriptCalls } from '../redis/script.ts';
 import { collectProcessMetrics, registerClockSkew } from './process-metrics.ts';
 

@@ -1,12 +1,11 @@
-import { endWithParent, tellReady } from './child-process.ts';
+import { endWithParent, gatheredMetrics, tellReady } from './child-process.ts';
 import { systemClock } from '../clock.ts';
 import { openLaurel } from './composition.ts';
 import { readEnv } from '../env.ts';
-import { createLog, endWith, logProcessErrors } from '../log/log.ts';
-import { gatheredMetrics } from './gathered-metrics.ts';
+import { createLog, endWith, logProcessErrors } from '../telemetry/log.ts';
 import { serve } from './serve.ts';
 import { StartError } from '../start-error.ts';
-import { openTraces } from '../traces/open-traces.ts';
+import { openTraces } from '../telemetry/open-traces.ts';
 
 /** How long requests in flight get to finish; the supervisor waits a little longer. */
 const DRAIN_MS = 10_000;

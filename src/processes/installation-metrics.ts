@@ -3,19 +3,16 @@ import type { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
 import { DAY_MS } from '../domain/periods.ts';
-import { familiesOf } from '../metrics/families.ts';
-import type { Family } from '../metrics/series.ts';
-import { countLetters } from '../postgres/dead-letters/letters.ts';
-import { partitionsState } from '../postgres/partitions/outside-partitions.ts';
-import { waitingMessages } from '../postgres/webhooks/waiting.ts';
+import { familiesOf, type Family } from '../telemetry/metrics.ts';
+import { countLetters } from '../postgres/corrections/dead-letters.ts';
+import { partitionsState } from '../postgres/partitions/event-partitions.ts';
+import { waitingMessages } from '../postgres/webhooks/leases.ts';
 import { waitingBatches } from '../redis/batches.ts';
-import { deliveryCounts } from '../redis/delivery-counts.ts';
-import { endpointsOf } from '../redis/endpoints.ts';
-import { failedWork } from '../redis/failed-work.ts';
+import { deliveryCounts, failedWork } from '../redis/work-counts.ts';
+import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
-import { shardsInUse } from '../redis/shards-in-use.ts';
-import { orNothing } from './or-nothing.ts';
-import { serverLabel } from './redis-server-metrics.ts';
+import { orNothing } from './system-state.ts';
+import { serverLabel } from './process-metrics.ts';
 
 /**
  * What is the same whichever process is asked: how far Postgres is behind (which is how old history reads may be), what

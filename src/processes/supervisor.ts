@@ -1,10 +1,9 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { Log } from '../log/log.ts';
 import { StartError } from '../start-error.ts';
-import { READY } from './child-process.ts';
-import { gatherFor } from './gathered-metrics.ts';
-import { supervisedFamilies, type SupervisedState } from './supervised-families.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Family } from '../telemetry/metrics.ts';
+import { gatherFor, READY } from './child-process.ts';
 
 export interface ChildCommand {
   /** As the log shows it, e.g. `frontend 1`. */
@@ -143,3 +142,27 @@ const stateOf = ({ command, process: running, restarts }: Child): SupervisedStat
 });
 
 const describe = (code: number | null, signal: NodeJS.Signals | null): string => signal ?? `exit code ${code}`;
+
+/** A child of a supervisor. */
+interface SupervisedState {
+  name: string;
+  isUp: boolean;
+  /** How often it was started again. */
+  restarts: number;
+}
+
+/** What a supervisor knows of its children. */
+const supervisedFamilies = (children: readonly SupervisedState[]): Family[] => [
+  {
+    name: 'laurel_process_up',
+    help: 'Whether a process of this supervisor runs: 1 or 0.',
+    type: 'gauge',
+    values: children.map(({ name, isUp }) => ({ labels: { process: name }, value: Number(isUp) })),
+  },
+  {
+    name: 'laurel_process_restarts_total',
+    help: 'How often a process ended by itself and was started again.',
+    type: 'counter',
+    values: children.map(({ name, restarts }) => ({ labels: { process: name }, value: restarts })),
+  },
+];

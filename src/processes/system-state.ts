@@ -1,13 +1,13 @@
+/** The state of the installation, as `GET /v1/system` shows it. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { SystemState } from '../domain/system.ts';
+import type { RedisServer, SystemState } from '../domain/administration/system.ts';
 import { postgresState } from '../postgres/server-state.ts';
+import { tenantsByShard } from '../postgres/shards.ts';
+import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-info.ts';
-import { shardsInUse } from '../redis/shards-in-use.ts';
 import { version } from '../version.ts';
-import { orNothing } from './or-nothing.ts';
-import { redisServers } from './redis-servers.ts';
 
 /**
  * What the installation runs on; null what a server that does not answer would say. `isOpen`: whether this process serves a shard.
@@ -38,4 +38,44 @@ export function systemState(options: {
       redisServers: servers,
     };
   };
+}
+
+/** Each Redis that holds shards, with what is on it. `isOpen`: whether this process serves a shard. Rejects if Postgres does not answer. */
+async function redisServers({
+  redis,
+  pool,
+  isOpen,
+}: {
+  redis: Redis;
+  pool: Pool;
+  isOpen: (shard: number) => boolean;
+}): Promise<RedisServer[]> {
+  const tenants = await tenantsByShard(pool);
+  return Promise.all(
+    endpointsOf(redis).map(async ({ name, redis: server, shards }) => ({
+      name,
+      state: await orNothing(() => redisState(server)),
+      shards: shards.length,
+      shutShards: shards.filter((shard) => !isOpen(shard)).length,
+      tenants: shards.reduce((sum, shard) => sum + (tenants.get(shard) ?? 0), 0),
+    })),
+  );
+}
+
+/** Redis or Postgres that does not answer within this time is reported as down; ms. */
+const PATIENCE_MS = 2_000;
+
+/** What is measured; null where it cannot be now. */
+export async function orNothing<T>(measure: () => Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([measure(), late]);
+  } catch {
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -3,9 +3,8 @@ import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
 import { comparePositions, OUTBOX_START, waitingMs } from './outbox.ts';
-import { connectionOf } from './endpoints.ts';
+import { connectionOf, shardsInUse } from './endpoints.ts';
 import { Script } from './script.ts';
-import { shardsInUse } from './shards-in-use.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 

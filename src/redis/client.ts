@@ -1,23 +1,80 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+/** Clients of Redis: options, pipelining, and patience while it is unreachable. */
 import { Redis, type RedisOptions } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOptions, parseRedisUrls } from '../redis-address.ts';
 import { StartError } from '../start-error.ts';
-import { askOnce, ClusterRedis } from './cluster.ts';
 import {
+  type Address,
   askLayout,
+  askOnce,
+  type ClusterLayout,
+  ClusterRedis,
   isClusterNode,
   masterOf,
   nameOf,
   slotOfShard,
-  type Address,
-  type ClusterLayout,
-} from './cluster-layout.ts';
-import { corkWrites } from './cork.ts';
+} from './cluster.ts';
 import { endpointsOf, nameRedis, noteCluster } from './endpoints.ts';
 import { gateOf } from './gate.ts';
 import { isShardKey, SHARD_NUMBERS, shardOfKey } from './keys.ts';
 import { isElsewhere, isKeyByKey, isOtherSlot } from './outage.ts';
-import { PatientRedis } from './patient-redis.ts';
+
+/** The client's internal step for a connection that closes for good. It omits this step while it waits to reconnect. */
+interface Closing {
+  setStatus(status: 'end'): void;
+  flushQueue(error: Error): void;
+}
+
+/** A connection and its duplicates. */
+interface Family {
+  readonly members: Set<PatientRedis>;
+  isOver: boolean;
+}
+
+const CLOSED = 'Connection is closed.';
+
+/**
+ * A connection that can be ended while it waits to reconnect. A plain client never emits `end` in that case, so whoever waits
+ * for it, such as a BullMQ worker that closes, would wait forever. The same holds for duplicates, which BullMQ makes.
+ */
+export class PatientRedis extends Redis {
+  /** Undefined while the base constructor connects. */
+  private family: Family | undefined = { members: new Set([this]), isOver: false };
+
+  /**
+   * Ends this connection and all its duplicates; none reconnects. Otherwise, a BullMQ worker that closes while all Sentinels are
+   * down would keep reconnecting and never close.
+   */
+  endFamily(): void {
+    const family = this.family!;
+    family.isOver = true;
+    for (const member of family.members) member.disconnect();
+  }
+
+  override connect(...given: Parameters<Redis['connect']>): ReturnType<Redis['connect']> {
+    return this.family?.isOver === true ? Promise.reject(new Error(CLOSED)) : super.connect(...given);
+  }
+
+  override disconnect(reconnect = false): void {
+    const isIdle = this.status === 'reconnecting' && !reconnect;
+    super.disconnect(reconnect);
+    if (!isIdle) return;
+    const closing = this as unknown as Closing;
+    closing.setStatus('end');
+    closing.flushQueue(new Error(CLOSED));
+  }
+
+  override duplicate(override: Parameters<Redis['duplicate']>[0] = {}): Redis {
+    const copy = new PatientRedis(Object.assign({}, this.options, override) as Omit<RedisOptions, 'replyMapping'>);
+    copy.join(this.family!);
+    return copy;
+  }
+
+  private join(family: Family): void {
+    this.family = family;
+    family.members.add(this);
+  }
+}
 
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
@@ -301,5 +358,30 @@ export async function redisReady(redis: Redis, timeoutMs = 10_000): Promise<void
       resolve();
     };
     redis.once('ready', ready);
+  });
+}
+
+/**
+ * Sends the commands of one turn of the event loop with one system call instead of one each. With 32 concurrent leaderboard reads,
+ * this saves a sixth of the frontend's CPU. Commands wait only until the end of the turn. A broken connection loses the same
+ * commands as without it.
+ */
+export function corkWrites(redis: Redis): void {
+  redis.on('connect', () => {
+    const { stream } = redis;
+    const write = stream.write.bind(stream);
+    let waiting = false;
+    const flush = (): void => {
+      waiting = false;
+      stream.uncork();
+    };
+    stream.write = ((...given: Parameters<typeof write>) => {
+      if (!waiting) {
+        waiting = true;
+        stream.cork();
+        setImmediate(flush);
+      }
+      return write(...given);
+    }) as typeof stream.write;
   });
 }

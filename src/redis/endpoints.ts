@@ -1,3 +1,4 @@
+/** Endpoints: the server of each shard, and the shards in use. */
 import type { Redis } from 'ioredis';
 import { ClusterRedis, type Endpoint, type OnPlaced, type OnServer } from './cluster.ts';
 import { isShardKey, SHARD_NUMBERS, shardOfKey } from './keys.ts';
@@ -77,4 +78,18 @@ export async function scanServers(
   const place = next === '0' ? at + 1 : at;
   if (place >= endpoints.length) return ['0', keys];
   return [place === 0 ? next : `${next}/${place}`, keys];
+}
+
+const known = new WeakMap<Redis, readonly number[]>();
+
+/**
+ * The shards that hold tenants, as far as this process knows; all shards if unknown. For repeated work, which may miss a tenant that
+ * was just created on another shard. Not for work that must be complete.
+ */
+export const shardsInUse = (redis: Redis): readonly number[] => known.get(redis) ?? SHARD_NUMBERS;
+
+/** Sets the shards in use; `null` if unknown. */
+export function noteShardsInUse(redis: Redis, shards: readonly number[] | null): void {
+  if (shards === null) known.delete(redis);
+  else known.set(redis, shards);
 }

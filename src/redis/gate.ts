@@ -1,15 +1,16 @@
 import type { Redis } from 'ioredis';
 import {
+  type Accepted,
   isAsAccepted,
   lastAccepted,
   nextState,
   NOT_INSPECTED,
-  type Accepted,
+  redisProcessIdOf,
+  runIdOf,
   type ShardEvent,
   type ShardState,
   type Sight,
 } from '../domain/shard-state.ts';
-import { redisProcessIdOf, runIdOf } from '../domain/storage-epoch.ts';
 import { connectionOf } from './endpoints.ts';
 import { markKey, neverKey, SHARD_NUMBERS } from './keys.ts';
 import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';

@@ -1,15 +1,26 @@
+/** Live streams in Redis: resumable messages and grants. */
 import type { Redis } from 'ioredis';
+import { createHash } from 'node:crypto';
+import type { Notification } from '../domain/notifications/notification.ts';
 import { ANNOUNCED, LISTENED } from '../packed/call-fields.ts';
-import type { Notification } from '../domain/notification.ts';
-import { announcedKey, listenedKey, listeningUsersKey, markKey, outboxKey, recentKey, shardOf } from './keys.ts';
-import { byServer, connectionOf } from './endpoints.ts';
-import { comparePositions, OUTBOX_START, RECENT_BYTES, RECENT_MS, type RawEntry } from './outbox.ts';
+import { byServer, connectionOf, shardsInUse } from './endpoints.ts';
+import {
+  announcedKey,
+  listenedKey,
+  listeningUsersKey,
+  liveGrantKey,
+  liveGrantsKey,
+  markKey,
+  outboxKey,
+  recentKey,
+  shardOf,
+} from './keys.ts';
+import { comparePositions, OUTBOX_START, type RawEntry, RECENT_BYTES, RECENT_MS } from './outbox.ts';
 import { Script } from './script.ts';
 import { channelOf, publishSignal } from './signals.ts';
-import { shardsInUse } from './shards-in-use.ts';
 
 /** How long a tenant counts as having listeners after a frontend's last report: longer than a reconnect takes. */
-export const LISTENED_MS = 120_000;
+const LISTENED_MS = 120_000;
 
 /** A reader's position in a shard: in the outbox, including entries that left it, and in the announced notifications. */
 export interface LivePosition {
@@ -224,3 +235,72 @@ async function announceTo(redis: Redis, shard: number, notifications: readonly N
 }
 
 const later = (a: string, b: string): string => (b !== '' && comparePositions(b, a) > 0 ? b : a);
+
+/** A ticket opens one stream. A session lets the stream's client reconnect. */
+type GrantKind = Parameters<typeof liveGrantKey>[0];
+
+/** Redis holds only digests of secrets, so that reading Redis does not allow opening streams. */
+const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+const keyOf = (kind: GrantKind, secret: string): string => liveGrantKey(kind, digestOf(secret));
+
+interface NewGrant {
+  secret: string;
+  /** The permissions that the secret grants. */
+  grant: unknown;
+  /** Readable part of the API key that created it. */
+  prefix: string;
+  /** Most grants that this key may hold. */
+  most: number;
+  ttlMs: number;
+}
+
+/**
+ * Stores a grant. Revokes the key's oldest grants beyond `most`. If the process dies between the two calls, those expire instead.
+ */
+export async function storeGrant(
+  redis: Redis,
+  kind: GrantKind,
+  { secret, grant, prefix, most, ttlMs }: NewGrant,
+): Promise<void> {
+  const digest = digestOf(secret);
+  const ofKey = liveGrantsKey(kind, prefix);
+  const replies = await redis
+    .multi()
+    .set(liveGrantKey(kind, digest), JSON.stringify(grant), 'PX', ttlMs)
+    .lpush(ofKey, digest)
+    .lrange(ofKey, most, -1)
+    .ltrim(ofKey, 0, most - 1)
+    .pexpire(ofKey, ttlMs)
+    .exec();
+  const superfluous = (replies?.[2]?.[1] ?? []) as string[];
+  if (superfluous.length > 0) await redis.del(superfluous.map((oldest) => liveGrantKey(kind, oldest)));
+}
+
+/** Consumes a secret and returns its grant, or `null`. Of two concurrent calls, only one gets it. */
+export async function takeGrant(redis: Redis, kind: GrantKind, secret: string): Promise<unknown> {
+  const text = await redis.getdel(keyOf(kind, secret));
+  return text === null ? null : JSON.parse(text);
+}
+
+/** A secret's grant, or `null`. */
+export async function readGrant(redis: Redis, kind: GrantKind, secret: string): Promise<unknown> {
+  const text = await redis.get(keyOf(kind, secret));
+  return text === null ? null : JSON.parse(text);
+}
+
+/** Extends the validity of secrets that are still valid. */
+export async function keepGrants(
+  redis: Redis,
+  kind: GrantKind,
+  secrets: readonly string[],
+  ttlMs: number,
+): Promise<void> {
+  const pipeline = redis.pipeline();
+  for (const secret of secrets) pipeline.pexpire(keyOf(kind, secret), ttlMs);
+  await pipeline.exec();
+}
+
+/** Revokes secrets. */
+export async function dropGrants(redis: Redis, kind: GrantKind, secrets: readonly string[]): Promise<void> {
+  if (secrets.length > 0) await redis.del(secrets.map((secret) => keyOf(kind, secret)));
+}

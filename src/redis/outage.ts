@@ -1,4 +1,8 @@
+/** Outages of Redis: errors, log messages, and connections that are killed and opened again. */
+import type { Redis } from 'ioredis';
+import { type Log, LogThrottle, OUTAGE_MS } from '../telemetry/log.ts';
 import { codeOf, isNetworkError } from '../network-errors.ts';
+import { isOfCluster, onServer } from './endpoints.ts';
 
 /** First word of error replies from a Redis that cannot serve now. */
 const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|NOREPLICAS|UNBLOCKED)\b/;
@@ -54,3 +58,67 @@ const LOST_CODES = new Set(['ECONNRESET', 'EPIPE']);
 export const isConnectionLost = (error: unknown): boolean =>
   error instanceof Error &&
   (error.name === 'MaxRetriesPerRequestError' || LOST.test(error.message) || LOST_CODES.has(codeOf(error) ?? ''));
+
+/**
+ * Logs problems with a connection's servers at a limited rate. The returned function does the same for another connection for what
+ * belongs to no shard.
+ */
+export function logOutages(redis: Redis, log: Log): (more: Redis) => void {
+  const throttle = new LogThrottle(OUTAGE_MS);
+  const watch = (name: string, connection: Redis): void =>
+    void connection.on('error', (error) =>
+      throttle.log(name, () => log.warn({ err: error, ...(name !== '' && { redis: name }) }, 'Redis does not answer')),
+    );
+  const isCluster = isOfCluster(redis);
+  onServer(redis, (server) => watch(isCluster ? server.name : '', server.redis));
+  if (isCluster) watch('', redis);
+  return (more) => watch('', more);
+}
+
+/**
+ * Prevents Redis from executing a command that was sent over a broken connection. A hanging Redis may still have the command in
+ * its buffers and execute it after the retry on a new connection. So the old connection is killed in Redis before anything is sent
+ * again.
+ */
+export class ConnectionKiller {
+  private static readonly killers = new WeakMap<Redis, ConnectionKiller>();
+  private readonly redis: Redis;
+  private id: number | null = null;
+
+  /** The killer of a client. The first call starts requesting the connection's ID. */
+  static of(redis: Redis): ConnectionKiller {
+    let killer = ConnectionKiller.killers.get(redis);
+    if (killer === undefined) ConnectionKiller.killers.set(redis, (killer = new ConnectionKiller(redis)));
+    return killer;
+  }
+
+  private constructor(redis: Redis) {
+    this.redis = redis;
+    redis.on('ready', () => void this.ask());
+    redis.on('close', () => (this.id = null));
+    if (redis.status === 'ready') void this.ask();
+  }
+
+  /** Redis's ID of the current connection; `null` if not known yet. */
+  get connectionId(): number | null {
+    return this.id;
+  }
+
+  /** Resolves when Redis will execute nothing more from a connection. Throws errors of Redis and of the new connection. */
+  async killConnection(id: number): Promise<void> {
+    await this.redis.client('KILL', 'ID', id);
+  }
+
+  private async ask(): Promise<void> {
+    const id = await this.redis.client('ID').catch(() => null);
+    if (this.redis.status === 'ready') this.id = id;
+  }
+}
+
+/**
+ * Reconnects to where the name or the Sentinels now lead. Does nothing while the client connects: interrupting it while it asks the
+ * Sentinels would end it for good.
+ */
+export function connectAgain(redis: Redis): void {
+  if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);
+}

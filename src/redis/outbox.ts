@@ -1,9 +1,20 @@
+/** The outbox: its entries, the entries kept after trimming, and the order of storing. */
 import type { Redis } from 'ioredis';
-import { handedKey, handedUpToKey, listenedKey, outboxKey, recentKey } from './keys.ts';
-import { byCommand, byServer } from './endpoints.ts';
+import { Packr } from 'msgpackr';
 import { OUTBOX } from '../packed/call-fields.ts';
+import { unpack, unpackEach } from '../packed/state.ts';
+import { byCommand, byServer, shardsInUse } from './endpoints.ts';
+import {
+  awaitedKey,
+  handedKey,
+  handedUpToKey,
+  keptEntriesKey,
+  listenedKey,
+  outboxKey,
+  recentKey,
+  sweepKey,
+} from './keys.ts';
 import { Script } from './script.ts';
-import { shardsInUse } from './shards-in-use.ts';
 
 /** How long live streams can replay entries that left the outbox, and the most bytes kept per shard. */
 export const RECENT_MS = 300_000;
@@ -189,4 +200,118 @@ export function comparePositions(a: string, b: string): number {
   const [aMs = '', aSequence = ''] = a.split('-');
   const [bMs = '', bSequence = ''] = b.split('-');
   return Number(aMs) - Number(bMs) || Number(BigInt(aSequence) - BigInt(bSequence));
+}
+
+const packr = new Packr({ useRecords: false });
+
+/** Packs an entry's fields into one byte string, even if they are malformed. */
+export const packFields = (fields: readonly Buffer[]): Buffer => packr.pack(fields);
+
+export const unpackFields = (packed: Buffer): Buffer[] => unpack(packed) as Buffer[];
+
+/** A decoded record of an entry, and its bytes. */
+export interface ReadRecord {
+  value: unknown;
+  bytes: Buffer;
+}
+
+/** The readable parts of an entry that may be damaged. */
+export interface ReadEntry {
+  /** `null` if missing or invalid. */
+  tenantNo: number | null;
+  /** The records before the first one that is not valid msgpack. */
+  records: ReadRecord[];
+  /** In order. A state without bytes means that the entry ends early. */
+  states: { userId: string; packed: Buffer }[];
+  /** Whether unreadable data remains. */
+  hasRest: boolean;
+}
+
+/** Reads what it can, by the names of the fields. Never throws. */
+export function readEntry(fields: RawEntry[1]): ReadEntry {
+  const entry: ReadEntry = { tenantNo: null, records: [], states: [], hasRest: fields.length % 2 !== 0 };
+  let userId: string | null = null;
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const name = fields[at]!.toString('latin1');
+    const value = fields[at + 1]!;
+    if (name === OUTBOX.tenant) entry.tenantNo = tenantNoOf(value);
+    else if (name === OUTBOX.records) entry.hasRest = !readRecords(value, entry.records) || entry.hasRest;
+    else if (name === OUTBOX.user) userId = value.toString('utf8');
+    else if (name === OUTBOX.state && userId !== null) {
+      entry.states.push({ userId, packed: value });
+      userId = null;
+    } else entry.hasRest = true;
+  }
+  if (userId !== null) entry.states.push({ userId, packed: Buffer.alloc(0) });
+  return entry;
+}
+
+/** Tenant numbers are 32-bit integers. */
+const MOST_TENANTS = 2 ** 31 - 1;
+
+function tenantNoOf(value: Buffer): number | null {
+  const text = value.toString('latin1');
+  const number = Number(text);
+  return /^\d+$/.test(text) && number <= MOST_TENANTS ? number : null;
+}
+
+/** Returns whether all records could be read. */
+function readRecords(packed: Buffer, records: ReadRecord[]): boolean {
+  try {
+    unpackEach(packed, (value, bytes) => void records.push({ value, bytes }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/*
+Set-aside entries that Postgres refuses even as bytes. Each has a row in Postgres (`dead_letters.in_redis`). An entry
+without a row, left by a crash before the COMMIT, has no meaning.
+ */
+
+/** Stores an entry's fields (`packFields`) under its position. Idempotent. */
+export async function keepEntry(redis: Redis, shard: number, position: string, fields: Buffer): Promise<void> {
+  await redis.hset(keptEntriesKey(shard), position, fields);
+}
+
+/** The fields of an entry, or `null`. */
+export const keptEntry = (redis: Redis, shard: number, position: string): Promise<Buffer | null> =>
+  redis.hgetBuffer(keptEntriesKey(shard), position);
+
+/** Deletes an entry. Idempotent. */
+export async function forgetEntry(redis: Redis, shard: number, position: string): Promise<void> {
+  await redis.hdel(keptEntriesKey(shard), position);
+}
+
+/*
+A sweep writes as much to the outbox in a minute as events do in an hour. Nobody waits for Postgres to store it, and storing it
+immediately would take CPU from events. So persisters wait until the sweep ends, unless a caller waits for them. Both keys are
+hints that expire; a lost one only costs time.
+ */
+
+/** A sweep that does not renew its key within this time has ended or died. */
+const SWEEP_MS = 3_000;
+/** After one caller waited, others probably will. */
+const AWAITED_MS = 10_000;
+
+/** Records that a sweep is in progress on a shard. */
+export async function noteSweep(redis: Redis, shard: number): Promise<void> {
+  await redis.set(sweepKey(shard), '1', 'PX', SWEEP_MS);
+}
+
+/** Records that the sweep ended. */
+export async function noteSweepEnd(redis: Redis, shard: number): Promise<void> {
+  await redis.del(sweepKey(shard));
+}
+
+/** Records that a caller waits for Postgres to store the shard's outbox. */
+export async function noteAwaited(redis: Redis, shard: number): Promise<void> {
+  await redis.set(awaitedKey(shard), '1', 'PX', AWAITED_MS);
+}
+
+/** Whether storing a shard's outbox should wait. */
+export async function isStoredLater(redis: Redis, shard: number): Promise<boolean> {
+  const [sweep, awaited] = await redis.mget(sweepKey(shard), awaitedKey(shard));
+  return sweep !== null && awaited === null;
 }

@@ -1,12 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { isOfCluster } from './endpoints.ts';
-import { InSyncReplicas, offsetOf, type Attached } from './in-sync-replicas.ts';
-import { fieldsOf } from '../redis-fields.ts';
-import { runIdOf } from '../domain/storage-epoch.ts';
-import { RoundConnection } from './round-connection.ts';
-import { cannotHaveTakenOver } from './sentinels.ts';
-import { WaitingWrites, type Place } from './waiting-writes.ts';
+import {
+  type Attached,
+  cannotHaveTakenOver,
+  InSyncReplicas,
+  offsetOf,
+  type Place,
+  RoundConnection,
+  WaitingWrites,
+} from './replicas.ts';
+import { fieldsOf } from '../redis-address.ts';
+import { runIdOf } from '../domain/shard-state.ts';
 
 /** No replica is known to hold the write. Answered with 503. The write was either done on the master or not attempted. */
 export class NotReplicated extends Error {

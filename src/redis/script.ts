@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
-import { DURATION_BUCKETS, Histogram, type Series } from '../metrics/series.ts';
+import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
 import { connectionOf, isOfCluster } from './endpoints.ts';
 import { gateOf, RedisNotReady, type Belief } from './gate.ts';
 import { shardOfKey } from './keys.ts';

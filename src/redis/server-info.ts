@@ -1,5 +1,10 @@
+/** Facts that a Redis server reports: version, role, memory and clock. */
 import type { Redis } from 'ioredis';
-import type { RedisState } from '../domain/system.ts';
+import type { Clock } from '../clock.ts';
+import type { RedisState } from '../domain/administration/system.ts';
+import { AppError } from '../errors.ts';
+import type { Log } from '../telemetry/log.ts';
+import { endpointsOf } from './endpoints.ts';
 
 /** The Redis is a replica: it accepts no writes, and its data may be older than its master's. */
 export class RedisIsReplica extends Error {
@@ -47,4 +52,111 @@ function fieldOf(info: string, name: string): string {
   const from = at + before.length;
   const end = info.indexOf('\r', from);
   return info.slice(from, end < 0 ? undefined : end);
+}
+
+/** Skew beyond `warned` is logged. Beyond `refused`, the process does nothing that depends on its clock. */
+const LIMIT_MS = { warned: 1_000, refused: 60_000 };
+/** Interval of comparisons, usually and while this clock is refused. */
+const COMPARE_MS = { usually: 60_000, refused: 1_000 };
+/** Samples per comparison. The quickest answer is the most precise. */
+const SAMPLES = 3;
+
+type State = 'right' | 'warned' | 'refused';
+
+/**
+ * Compares this process's clock with those of its Redis servers at start and every minute. The frontend that accepts an event sets
+ * its time, so a clock one day ahead would extend streaks and close leaderboards. With several servers the nearest clock counts, so
+ * that one wrong server does not matter. Without an answer, the last result stays. A clock set by hand (`Clock.isReal`) is not
+ * compared.
+ */
+export class ClockSkew {
+  private readonly options: { redis: Redis; clock: Clock; log: Log };
+  private skew = 0;
+  private state: State = 'right';
+  private timer: NodeJS.Timeout | null = null;
+  private closed = false;
+
+  constructor(options: { redis: Redis; clock: Clock; log: Log }) {
+    this.options = options;
+  }
+
+  /** How far this clock is ahead of Redis in ms; negative if behind. Less than half the round trip counts as 0. */
+  get ms(): number {
+    return this.skew;
+  }
+
+  /** Whether work that depends on this clock is refused. */
+  get isRefused(): boolean {
+    return this.state === 'refused';
+  }
+
+  /** Throws an error with status 503 while `isRefused`. */
+  refuse(): void {
+    if (!this.isRefused) return;
+    throw new AppError('unavailable', `No events are taken: ${this.sentence}.`);
+  }
+
+  /** Compares now and then regularly until `close`. Never rejects. */
+  async start(): Promise<void> {
+    if (this.options.clock.isReal !== true || this.closed) return;
+    await this.compare();
+    if (this.closed) return;
+    this.timer = setTimeout(() => void this.start(), this.isRefused ? COMPARE_MS.refused : COMPARE_MS.usually).unref();
+  }
+
+  close(): void {
+    this.closed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+
+  /** Never rejects. */
+  async compare(): Promise<void> {
+    const measured = await Promise.all(endpointsOf(this.options.redis).map(({ redis }) => this.measure(redis)));
+    const known = measured.filter((skew) => skew !== null);
+    if (known.length === 0) return;
+    this.skew = known.reduce((a, b) => (Math.abs(b) < Math.abs(a) ? b : a));
+    this.turn(stateOf(this.skew));
+  }
+
+  /** How far this clock is ahead of a server's; `null` if the server does not answer. */
+  private async measure(redis: Redis): Promise<number | null> {
+    let best: { skew: number; roundTripMs: number } | null = null;
+    try {
+      for (let sample = 0; sample < SAMPLES; sample += 1) {
+        const sentMs = performance.now();
+        const [seconds, micros] = await redis.time();
+        const roundTripMs = performance.now() - sentMs;
+        if (best !== null && best.roundTripMs <= roundTripMs) continue;
+        // Redis read its clock at some moment between request and reply.
+        const skew = this.options.clock.now() - roundTripMs / 2 - (Number(seconds) * 1_000 + Number(micros) / 1_000);
+        best = { skew: Math.sign(skew) * Math.max(0, Math.abs(skew) - roundTripMs / 2), roundTripMs };
+      }
+    } catch {
+      // Unreachable; other components report that.
+    }
+    return best === null ? null : Math.round(best.skew);
+  }
+
+  /** Logs each change once. */
+  private turn(state: State): void {
+    if (state === this.state) return;
+    this.state = state;
+    const { log } = this.options;
+    const fields = { skewSeconds: this.skew / 1_000 };
+    if (state === 'right') log.info(fields, 'the clock of this process agrees with Redis again');
+    else if (state === 'warned') log.warn(fields, `${this.sentence}: check the time synchronisation of both`);
+    else
+      log.error(fields, `${this.sentence}: this process takes no events and does no scheduled work until it is right`);
+  }
+
+  private get sentence(): string {
+    const seconds = Math.abs(this.skew / 1_000).toFixed(1);
+    return `the clock of this process is ${seconds} s ${this.skew > 0 ? 'ahead of' : 'behind'} that of Redis`;
+  }
+}
+
+function stateOf(skewMs: number): State {
+  const apart = Math.abs(skewMs);
+  if (apart > LIMIT_MS.refused) return 'refused';
+  return apart > LIMIT_MS.warned ? 'warned' : 'right';
 }

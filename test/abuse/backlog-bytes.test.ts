@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startWorkers } from '../../workers/start.ts';
 import { systemClock } from '../../src/clock.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 
 // Few entries that are large fill Redis as well as many that are small.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BULK_BODY_BYTES } from '../../src/operations/bulk.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { BODY_BYTES } from '../../src/operations/operation.ts';
-import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 
 let laurel: TestLaurel;

@@ -4,11 +4,11 @@ import { CONFIGURATION, largestRequests, USER, type CostlyRequest } from './cost
 import { storeManyValues } from './costliest/many-values.ts';
 import { watchedFrontend, type WatchedFrontend } from './costliest/watched-frontend.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { AdminKeys } from '../../src/postgres/admin-keys.ts';
+import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { startWorkers } from '../../workers/start.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { systemClock } from '../../src/clock.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 import { sized } from './length.ts';

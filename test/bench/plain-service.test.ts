@@ -8,7 +8,7 @@ import { DEMO } from '../../src/catalog/demo.ts';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { EventResponse } from '../../src/domain/event.ts';
 import { createPool } from '../../src/postgres/pool.ts';
-import { loadCatalog } from '../../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../../src/postgres/catalog.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 
 interface PlainAnswer {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Catalogs } from '../../src/catalog/catalogs.ts';
-import { ConfigurationStore } from '../../src/catalog/configuration-store.ts';
+import { ConfigurationStore } from '../../src/catalog/configuration/store.ts';
 import { DEMO, loadDemo } from '../../src/catalog/demo.ts';
 import { Resources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
 import { DEFAULT_STREAK_SETTINGS, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { loadCatalog } from '../../src/postgres/load-catalog.ts';
+import { loadCatalog } from '../../src/postgres/catalog.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const WHO = { who: 'adm_test' };

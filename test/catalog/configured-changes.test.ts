@@ -4,7 +4,7 @@ import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
 import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredLeaderboard } from '../../src/domain/configuration.ts';
-import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
+import { dateOf, DAY_MS, dayOf } from '../../src/domain/periods.ts';
 
 // The rules of change hold for a document as they do for the operations.
 const EMPTY = emptyCatalog(0);

@@ -12,8 +12,8 @@ import type {
   ConfiguredLeaderboard,
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
-import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
-import { EventQueues, type Part } from '../../src/engine/events/event-queues.ts';
+import { dateOf, DAY_MS, dayOf } from '../../src/domain/periods.ts';
+import { EventQueues, type Part } from '../../src/engine/events/event-batcher.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { randomConfiguration } from './random-configuration.ts';
 

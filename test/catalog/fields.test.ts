@@ -9,7 +9,7 @@ import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { FORMS, type FormKind } from '../../src/domain/fields/form.ts';
 import { FIELDS } from '../../src/domain/fields/kinds.ts';
-import { makeAjv } from '../../src/operations/ajv.ts';
+import { makeAjv } from '../../src/operations/validation.ts';
 import { adminOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';
 

@@ -5,7 +5,7 @@ import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
 import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { DAY_MS, dateOf, dayOf } from '../../src/domain/periods.ts';
+import { dateOf, DAY_MS, dayOf } from '../../src/domain/periods.ts';
 import { randomConfiguration } from './random-configuration.ts';
 
 const EMPTY = emptyCatalog(0);

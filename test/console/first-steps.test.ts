@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeSignInToken } from '../../src/postgres/sessions/sign-in-tokens.ts';
+import { makeSignInToken } from '../../src/postgres/access/sessions.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, violations, watchedPage, type Watched } from './browser.ts';

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readEnv } from '../../src/env.ts';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { findRedisProgram } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { parseRedisUrls } from '../../src/redis-address.ts';

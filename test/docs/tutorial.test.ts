@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { transformWithOxc } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 

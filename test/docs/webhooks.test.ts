@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
 // The code on the page for receivers runs, and knows a delivery of Laurel's from a forged one.

@@ -4,7 +4,7 @@ import {
   endAnnouncedMs,
   startAnnouncedAfter,
   startAnnouncedMs,
-} from '../../src/domain/announcements.ts';
+} from '../../src/domain/notifications/notification.ts';
 import { dateOf, dayOf } from '../../src/domain/periods.ts';
 import type { RunRule } from '../../src/domain/runs.ts';
 

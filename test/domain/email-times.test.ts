@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { achievementDueMs, recapDays, RECAP_TIMES, REMINDER_TIMES } from '../../src/domain/email-times.ts';
-import { momentAfter, momentToday, wallTimeMs } from '../../src/domain/local-times.ts';
+import {
+  achievementDueMs,
+  RECAP_TIMES,
+  recapDays,
+  REMINDER_TIMES,
+} from '../../src/domain/notifications/email-times.ts';
+import { momentAfter, momentToday, wallTimeMs } from '../../src/domain/zone.ts';
 import { dateOf, dayOf } from '../../src/domain/periods.ts';
 
 const iso = (ms: number): string => new Date(ms).toISOString().slice(0, 16);

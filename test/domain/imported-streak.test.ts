@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { earnedDayOf, settlementsOfHistory } from '../../src/domain/imported-streak.ts';
-import { DAY_MS, dateOf, dayOf, periodOf } from '../../src/domain/periods.ts';
+import { earnedDayOf, settlementsOfHistory } from '../../src/domain/streaks/imported-streak.ts';
+import { dateOf, DAY_MS, dayOf, periodOf } from '../../src/domain/periods.ts';
 
 const calendar = { frequency: 'weekly', weekStart: 'monday' } as const;
 const weekOf = (date: string): number => periodOf(dayOf(date), calendar.frequency, calendar.weekStart);

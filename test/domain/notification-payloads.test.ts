@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { NOTIFICATION_EXAMPLES } from '../../src/domain/notification-examples.ts';
-import { NOTIFICATION_PAYLOADS } from '../../src/domain/notification-payloads.ts';
-import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
-import { makeAjv } from '../../src/operations/ajv.ts';
+import { NOTIFICATION_EXAMPLES } from '../../src/domain/notifications/examples.ts';
+import { NOTIFICATION_PAYLOADS } from '../../src/domain/notifications/payloads.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
+import { makeAjv } from '../../src/operations/validation.ts';
 import { checkPayload, payloadFields } from '../contract/contract.ts';
 
 interface Shape {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { isOnWeekday, weekdaySet } from '../../src/domain/days-off.ts';
-import { dayOf, periodOf, type Frequency } from '../../src/domain/periods.ts';
-import { FREQUENCIES, settleStreaks, type StreakSettlementRule } from '../../src/domain/settle-streaks.ts';
+import { dayOf, type Frequency, isOnWeekday, periodOf, weekdaySet } from '../../src/domain/periods.ts';
+import { FREQUENCIES, settleStreaks, type StreakSettlementRule } from '../../src/domain/streaks/settle.ts';
 
 type Pause = [from: string, to: string];
 interface Left {

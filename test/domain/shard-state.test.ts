@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
-  lastAccepted,
-  nextState,
-  NOT_INSPECTED,
   type Accepted,
   type Closed,
   type ClosedReason,
   type Inspecting,
+  lastAccepted,
+  nextState,
+  NOT_INSPECTED,
   type ShardEffect,
   type ShardEvent,
   type ShardState,

@@ -6,7 +6,7 @@ import {
   redisProcessIdOf,
   runIdOf,
   storageEpochOf,
-} from '../../src/domain/storage-epoch.ts';
+} from '../../src/domain/shard-state.ts';
 
 const PROCESS = 'aa.bb';
 

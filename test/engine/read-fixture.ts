@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../src/catalog/compiled-catalog.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
-import type { PastRuns } from '../../src/engine/leaderboards/past-runs.ts';
+import type { PastRuns } from '../../src/engine/leaderboards/runs.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { PointsReads } from '../../src/engine/points/points-reads.ts';
 import { UserPoints } from '../../src/engine/points/user-points.ts';
 import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
-import { makeAjv } from '../../src/operations/ajv.ts';
+import { makeAjv } from '../../src/operations/validation.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import type { TestDatabase } from '../postgres/database.ts';
 import { CatalogBuilder } from './catalog-builder.ts';

@@ -1,7 +1,13 @@
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
-import { INSTEAD_OF_NULL, NullableWholeNumber, OLDER_VALUES, WholeNumber } from '../../src/domain/client-keywords.ts';
-import { byKey, Nullable } from '../../src/domain/schemas.ts';
+import {
+  byKey,
+  INSTEAD_OF_NULL,
+  Nullable,
+  NullableWholeNumber,
+  OLDER_VALUES,
+  WholeNumber,
+} from '../../src/domain/schemas.ts';
 import { adaptedWriter } from '../../src/http/adapted-answer.ts';
 import { strictnessOf } from '../../src/http/strict-client.ts';
 

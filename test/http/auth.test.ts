@@ -1,13 +1,12 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { publishSignal, Signals } from '../../src/redis/signals.ts';
-import { Changes } from '../../src/catalog/changes.ts';
+import { Changes } from '../../src/catalog/catalogs.ts';
 import { createAuthenticator } from '../../src/http/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
-import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/admin-keys.ts';
-import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
-import { keyLookup, type KeyRecord } from '../../src/postgres/find-key.ts';
-import { keyHash } from '../../src/postgres/new-key.ts';
+import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
+import { ApplicationKeys } from '../../src/postgres/access/application-keys.ts';
+import { keyHash, keyLookup, type KeyRecord } from '../../src/postgres/access/keys.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 const stored = (prefix: string, rest: Partial<KeyRecord> = {}): KeyRecord => ({

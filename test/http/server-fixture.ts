@@ -4,8 +4,7 @@ import { createServer, type Server, type ServerOptions } from '../../src/http/se
 import { createTenantResolver } from '../../src/http/tenancy.ts';
 import { operation, type Operation, type Tenant } from '../../src/operations/operation.ts';
 import type { Services } from '../../src/operations/services.ts';
-import type { KeyRecord } from '../../src/postgres/find-key.ts';
-import { keyHash } from '../../src/postgres/new-key.ts';
+import { keyHash, type KeyRecord } from '../../src/postgres/access/keys.ts';
 import { TestClient } from './client.ts';
 
 export const ADMIN_KEY = 'adm_one.secret-secret-secret';

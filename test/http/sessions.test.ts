@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createSessionAuthenticator } from '../../src/http/session-auth.ts';
-import { findSessions } from '../../src/postgres/sessions/session-rows.ts';
-import { makeSignInToken } from '../../src/postgres/sessions/sign-in-tokens.ts';
-import { Sessions } from '../../src/postgres/sessions/sessions.ts';
+import { findSessions, makeSignInToken, Sessions } from '../../src/postgres/access/sessions.ts';
 import { systemClock } from '../../src/clock.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import type { SeenResponse, SentRequest, TestClient } from './client.ts';

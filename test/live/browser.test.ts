@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { digestOf, MessageIds } from '../../src/engine/live/message-id.ts';
-import { KeyedIds } from '../../src/engine/ids/keyed-ids.ts';
+import { KeyedIds } from '../../src/engine/ids.ts';
 import { announceLive } from '../../src/redis/live-streams.ts';
 import { listenedKey, markKey, recentKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';

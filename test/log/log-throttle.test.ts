@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { LogThrottle } from '../../src/log/log-throttle.ts';
+import { LogThrottle } from '../../src/telemetry/log.ts';
 
 test('a line of one kind is logged once in a while, and then reports how many were left out', () => {
   vi.useFakeTimers({ toFake: ['performance'] });

@@ -5,8 +5,8 @@ import pg from 'pg';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
-import { errorText, loggedError } from '../../src/log/logged-error.ts';
-import { createLog, lastWords } from '../../src/log/log.ts';
+import { errorText, loggedError } from '../../src/telemetry/logged-error.ts';
+import { createLog, lastWords } from '../../src/telemetry/log.ts';
 import { StartError } from '../../src/start-error.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 

@@ -13,7 +13,7 @@ interface Line {
 
 /** What a process that logs its errors writes while it runs this, and how it ends. */
 function run(code: string): Promise<{ lines: Line[]; stderr: string; exitCode: number }> {
-  const log = JSON.stringify(join(PACKAGE_ROOT, 'dist/src/log/log.js'));
+  const log = JSON.stringify(join(PACKAGE_ROOT, 'dist/src/telemetry/log.js'));
   const script = `import { endWith, logProcessErrors } from ${log}; logProcessErrors('frontend'); ${code}`;
   return new Promise((resolve) => {
     const child = execFile('node', ['--input-type=module', '-e', script], (_, stdout, stderr) => {

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/lua-library.ts';
-import { lineAt, luaTokens } from '../../src/redis/lua-library.ts';
+import { inlineNames, lineAt, luaTokens } from '../../src/redis/lua-library.ts';
 
 // What is packed is touched by the names that src/packed declares. Inlining refuses other names; this test refuses every
 // other way to a field, position or code.

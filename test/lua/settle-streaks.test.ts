@@ -1,22 +1,28 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isOnWeekday, ownDaysOff, type OwnDaysOff } from '../../src/domain/days-off.ts';
-import { localDay, periodOf, periodStart } from '../../src/domain/periods.ts';
 import {
-  FREQUENCIES,
-  settleStreaks,
+  type Frequency,
+  isOnWeekday,
+  localDay,
+  ownDaysOff,
+  type OwnDaysOff,
+  periodOf,
+  periodStart,
+} from '../../src/domain/periods.ts';
+import {
   type EarlierSettlementRule,
+  FREQUENCIES,
   type Settlement,
+  settleStreaks,
   type StreaksAsLeft,
   type StreakSettlementRule,
-} from '../../src/domain/settle-streaks.ts';
-import type { Frequency } from '../../src/domain/periods.ts';
+} from '../../src/domain/streaks/settle.ts';
 import { packState } from '../../src/packed/pack-state.ts';
 import type { PackedState, PackedStreak } from '../../src/packed/state.ts';
 import { STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { SETTLEMENT_KINDS } from '../../src/postgres/persist/insert-streak-changes.ts';
+import { SETTLEMENT_KINDS } from '../../src/postgres/persist/streaks.ts';
 import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { processesIn, Running, within } from './command.ts';
 import type { Machine } from './machine.ts';
 

@@ -1,7 +1,6 @@
 import { Gauge, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { familiesOf, labelled, metricsText } from '../../src/metrics/families.ts';
-import { Histogram } from '../../src/metrics/series.ts';
+import { familiesOf, Histogram, labelled, metricsText } from '../../src/telemetry/metrics.ts';
 
 const measured = (observed: Record<string, number[]>): Registry => {
   const registry = new Registry();

@@ -1,5 +1,5 @@
-import { BatchIntake } from '../../src/engine/batches/batch-intake.ts';
-import { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
+import { BatchIntake } from '../../src/engine/events/batch-intake.ts';
+import { BatchProcessor } from '../../src/engine/events/batch-processor.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel, SentEvent } from './laurel-model.ts';
 import type { Said } from './seen.ts';

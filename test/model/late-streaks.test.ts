@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toMicros } from '../../src/domain/micros.ts';
-import { FREQUENCIES } from '../../src/domain/settle-streaks.ts';
-import type { StreakEvent } from '../../src/domain/streak-facts.ts';
+import { toMicros } from '../../src/domain/decimal.ts';
+import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
+import type { StreakEvent } from '../../src/domain/streaks/replay.ts';
 import { dayIn } from '../../src/domain/zone.ts';
 import { addDays, wall } from './calendar.ts';
 import { LaurelModel } from './laurel-model.ts';

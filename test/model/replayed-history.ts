@@ -1,13 +1,23 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { dateOf, periodOf } from '../../src/domain/periods.ts';
-import { toMicros } from '../../src/domain/micros.ts';
-import { replayStreaks } from '../../src/domain/replay-streaks.ts';
-import { FREQUENCIES } from '../../src/domain/settle-streaks.ts';
-import type { RecordedGain, RecordedSettlement, StreakEvent, StreakFacts } from '../../src/domain/streak-facts.ts';
-import { NO_STREAK, StreakMachine, type MeetingRule, type StreakStep } from '../../src/domain/streak-machine.ts';
+import { toMicros } from '../../src/domain/decimal.ts';
+import {
+  type RecordedGain,
+  type RecordedSettlement,
+  replayStreaks,
+  type StreakEvent,
+  type StreakFacts,
+} from '../../src/domain/streaks/replay.ts';
+import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
+import {
+  type MeetingRule,
+  NO_STREAK,
+  StreakMachine,
+  type StreakStep,
+} from '../../src/domain/streaks/streak-machine.ts';
 import { dayIn } from '../../src/domain/zone.ts';
-import { streakHistory } from '../../src/engine/streaks/streak-history.ts';
-import { daysOffOf, settlementRule } from '../../src/engine/responses/streak-response.ts';
+import { streakHistory } from '../../src/engine/streaks/streak-reads.ts';
+import { daysOffOf, settlementRule } from '../../src/engine/responses.ts';
 
 /** What administrators did, at a time. */
 export type Call = { atMs: number; n: number } & (

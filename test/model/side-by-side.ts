@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
-import { replaceStreaks } from '../../src/domain/streaks-in-force.ts';
+import { replaceStreaks } from '../../src/domain/streaks/streak-settings.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { Batches } from './batch-side-by-side.ts';
 import { addDays, midnight, sundayFrom, wall } from './calendar.ts';

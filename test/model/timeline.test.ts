@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TimelineEntry, TimelineQuery } from '../../src/domain/timeline.ts';
+import type { TimelineEntry, TimelineQuery } from '../../src/domain/administration/timeline.ts';
 import { Timeline } from '../../src/engine/timeline/timeline.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { contractEvents, contractOperation, contractOperations } from '../contract/contract.ts';
 
 const surfaces = { application: applicationOperations, admin: adminOperations };

@@ -1,4 +1,4 @@
-import type { AdminIssue } from '../../src/domain/admin.ts';
+import type { AdminIssue } from '../../src/domain/administration/admin.ts';
 
 type Verdict = Pick<AdminIssue, 'severity' | 'message' | 'level' | 'reason'>;
 

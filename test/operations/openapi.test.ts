@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
-import { WEBHOOK_EVENTS } from '../../src/domain/webhook.ts';
-import { makeAjv } from '../../src/operations/ajv.ts';
+import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
+import { makeAjv } from '../../src/operations/validation.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';
 import { operation, type Operation } from '../../src/operations/operation.ts';

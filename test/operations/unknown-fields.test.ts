@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { Configuration } from '../../src/domain/configuration.ts';
 import { bulkItems } from '../../src/operations/bulk.ts';
-import { unknownFieldsText } from '../../src/operations/unknown-fields.ts';
+import { unknownFieldsText } from '../../src/operations/validation.ts';
 import { says } from './issue.ts';
 
 describe('unknown fields', () => {

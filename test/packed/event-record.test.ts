@@ -1,12 +1,10 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { recordOf } from '../../src/packed/event-record.ts';
+import { recordOf, unpack } from '../../src/packed/state.ts';
 import { pack } from '../../src/packed/pack-state.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from '../../src/packed/record-fields.ts';
-import { unpack } from '../../src/packed/state.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/lua-library.ts';
-import { readScript } from '../../src/redis/lua-library.ts';
+import { inlineNames, readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();

@@ -3,12 +3,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { RECORD } from '../../src/packed/record-fields.ts';
 import { pack, packState } from '../../src/packed/pack-state.ts';
-import { decodeState, unpack, unpackAll, type UserState, unpackState } from '../../src/packed/state.ts';
+import { decodeState, unpack, unpackAll, unpackState, type UserState } from '../../src/packed/state.ts';
 import { namedState } from '../../src/packed/unpack-state.ts';
 import { STATE_SIZE, STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/lua-library.ts';
-import { readScript } from '../../src/redis/lua-library.ts';
+import { inlineNames, readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
 
 const redis = await connectedRedis();

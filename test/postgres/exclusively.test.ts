@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import type { Pool } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { exclusively } from '../../src/postgres/exclusively.ts';
+import { exclusively } from '../../src/postgres/transaction.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/admin-keys.ts';
-import { ApplicationKeys } from '../../src/postgres/application-keys.ts';
-import { keyLookup } from '../../src/postgres/find-key.ts';
+import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
+import { ApplicationKeys } from '../../src/postgres/access/application-keys.ts';
+import { keyLookup } from '../../src/postgres/access/keys.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 
 const ADA = { userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null } as const;

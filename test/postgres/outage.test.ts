@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isPostgresOutage, isUnanswered } from '../../src/postgres/outage.ts';
+import { isPostgresOutage, isUnanswered } from '../../src/postgres/transaction.ts';
 import { deadPort, muteServer, reasonOf } from '../failures.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/pool.ts';
-import type { TenantRow } from '../../src/postgres/tenant-rows.ts';
-import { Tenants } from '../../src/postgres/tenants.ts';
+import { type TenantRow, Tenants } from '../../src/postgres/tenants.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { createLog } from '../../src/log/log.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { FORM_LOCK } from '../../src/postgres/running-versions.ts';
 import { openLaurel } from '../../src/processes/composition.ts';
 import { startWorkers } from '../../workers/start.ts';

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readEnv } from '../../src/env.ts';
-import { prepareDatabase } from '../../src/processes/first-start.ts';
+import { prepareDatabase, welcome } from '../../src/processes/first-start.ts';
 import { isConsoleBuilt } from '../../src/processes/pages.ts';
-import { welcome } from '../../src/processes/welcome.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
 let database: TestDatabase;

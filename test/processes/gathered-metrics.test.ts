@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { Supervisor } from '../../src/processes/supervisor.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 
 const supervisors: Supervisor[] = [];
 afterEach(async () => {

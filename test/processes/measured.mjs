@@ -1,8 +1,8 @@
 // A child for gathered-metrics.test.ts: answers every request with the metrics that are gathered. BEHAVIOUR: what it does.
 import { createServer } from 'node:http';
 import { Counter, Registry } from 'prom-client';
-import { metricsText } from '../../dist/src/metrics/families.js';
-import { gatheredMetrics } from '../../dist/src/processes/gathered-metrics.js';
+import { metricsText } from '../../dist/src/telemetry/metrics.js';
+import { gatheredMetrics } from '../../dist/src/processes/child-process.js';
 
 const { BEHAVIOUR, PORT } = process.env;
 const registry = new Registry();

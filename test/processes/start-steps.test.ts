@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { StartSteps } from '../../src/processes/start-steps.ts';
+import { StartSteps } from '../../src/processes/first-start.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

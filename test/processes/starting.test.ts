@@ -2,7 +2,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { FORM_LOCK } from '../../src/postgres/running-versions.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { WORKER_NODE_OPTIONS } from '../../src/processes/worker-node-options.ts';
-import { Supervisor, type ChildCommand } from '../../src/processes/supervisor.ts';
+import { WORKER_NODE_OPTIONS } from '../../src/processes/first-start.ts';
+import { type ChildCommand, Supervisor } from '../../src/processes/supervisor.ts';
 
 let folder: string;
 

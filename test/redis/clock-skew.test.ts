@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import type { Clock } from '../../src/clock.ts';
-import { ClockSkew } from '../../src/redis/clock-skew.ts';
+import { ClockSkew } from '../../src/redis/server-info.ts';
 import { startWorkers } from '../../workers/start.ts';
 import { startLaurel } from '../laurel.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { masterOf, parseShards, slotOfShard, slotOfTag } from '../../src/redis/cluster-layout.ts';
+import { masterOf, parseShards, slotOfShard, slotOfTag } from '../../src/redis/cluster.ts';
 
 const asked = { host: '10.0.0.9', port: 7000 };
 

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { connectAgain } from '../../src/redis/connection.ts';
+import { connectAgain } from '../../src/redis/outage.ts';
 
 test('a connection that asks the Sentinels where to go goes on asking', async () => {
   let asked = 0;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Notification } from '../../src/domain/notification.ts';
+import type { Notification } from '../../src/domain/notifications/notification.ts';
 import {
   announcedKey,
   handedUpToKey,
@@ -11,13 +11,13 @@ import {
 import {
   announceLive,
   gapAfter,
+  type Listened,
   listenedTenants,
   listenLive,
+  type LivePosition,
   MOST_LISTENING_USERS,
   parseAnnounced,
   readLive,
-  type Listened,
-  type LivePosition,
 } from '../../src/redis/live-streams.ts';
 import { OUTBOX_START, RECENT_BYTES, trimOutbox } from '../../src/redis/outbox.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { addressOptions } from '../../src/redis-address.ts';
 import { startOwnServer } from '../engine/rebuild/own-server.ts';
 import { securedSettings, type OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { createPatientRedis } from '../../src/redis/client.ts';
 
 test.each([false, true])(

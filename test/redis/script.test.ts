@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { boardKeyPrefix, pointsKey } from '../../src/redis/keys.ts';
-import { TOTALS } from '../../src/redis/points-totals.ts';
+import { TOTALS } from '../../src/redis/lua-library.ts';
 import { forgetOtherScripts, Script } from '../../src/redis/script.ts';
 import { withEngineOn } from '../engine/events/engine.ts';
 import { testStack } from '../stack/stack.ts';

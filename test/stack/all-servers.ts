@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { endpointsOf, type Endpoint } from '../../src/redis/endpoints.ts';
+import { type Endpoint, endpointsOf } from '../../src/redis/endpoints.ts';
 
 /** The keys of all servers that match a glob. */
 export const keysOf = async (redis: Redis, pattern: string): Promise<string[]> =>

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { inlineNames } from '../../src/redis/lua-library.ts';
-import { readScript } from '../../src/redis/lua-library.ts';
+import { inlineNames, readScript } from '../../src/redis/lua-library.ts';
 
 const PACKED_STATE = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'users.lua'));
 

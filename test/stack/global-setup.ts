@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { requireRedisProgram } from '../../src/local/install-redis.ts';
+import { requireRedisProgram } from '../../src/local/redis-server.ts';
 import { sharedPostgres } from './shared-postgres.ts';
 
 declare module 'vitest' {

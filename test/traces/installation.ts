@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { vi } from 'vitest';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/local/free-ports.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';

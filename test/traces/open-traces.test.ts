@@ -1,9 +1,9 @@
 import { get } from 'node:http';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import type { Log } from '../../src/log/log.ts';
-import { around } from '../../src/traces/around.ts';
-import { openTraces } from '../../src/traces/open-traces.ts';
-import type { Traces } from '../../src/traces/traces.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+import { around } from '../../src/telemetry/spans.ts';
+import { openTraces } from '../../src/telemetry/open-traces.ts';
+import type { Traces } from '../../src/telemetry/traces.ts';
 import type { Answer } from '../engine/webhooks/receiver.ts';
 import { ADMIN_KEY, startServer } from '../http/server-fixture.ts';
 import { operation } from '../../src/operations/operation.ts';

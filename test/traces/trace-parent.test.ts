@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseTraceParent, traceParent } from '../../src/traces/trace-parent.ts';
+import { parseTraceParent, traceParent } from '../../src/telemetry/trace-parent.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';

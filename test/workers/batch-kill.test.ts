@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BatchMoment } from '../../src/engine/batches/batch-processor.ts';
+import type { BatchMoment } from '../../src/engine/events/batch-processor.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { DyingWorkers } from './dying-workers.ts';

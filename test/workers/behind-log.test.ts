@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BehindLog } from '../../workers/behind-log.ts';
+import { BehindLog } from '../../workers/watch.ts';
 
 test('one line when a shard falls behind, and one when it has caught up', () => {
   const lines: string[] = [];

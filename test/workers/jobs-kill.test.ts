@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import type { JobKind, ShownJob } from '../../src/domain/job.ts';
+import type { JobKind, ShownJob } from '../../src/domain/administration/job.ts';
 import { verify } from '../../src/engine/rebuild/verify.ts';
 import { addJob } from '../../src/postgres/jobs.ts';
 import { outboxKey } from '../../src/redis/keys.ts';

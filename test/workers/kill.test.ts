@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
 import { Resources } from '../../src/catalog/resources.ts';
 import { systemClock } from '../../src/clock.ts';
-import { messageId } from '../../src/engine/notifications/message-id.ts';
+import { messageId } from '../../src/engine/notifications/listeners.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import type { HappenedRecord } from '../../src/packed/record.ts';
 import { backlog } from '../../src/redis/outbox.ts';

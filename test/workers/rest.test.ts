@@ -8,7 +8,7 @@ import { RedisGuards } from '../../src/engine/availability/redis-guards.ts';
 import { Schedule } from '../../src/engine/schedule/schedule.ts';
 import { createPatientRedis, createRedis, redisReady } from '../../src/redis/client.ts';
 import { batchesKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
-import { noteShardsInUse } from '../../src/redis/shards-in-use.ts';
+import { noteShardsInUse } from '../../src/redis/endpoints.ts';
 import { Signals } from '../../src/redis/signals.ts';
 import { batchWorker } from '../../workers/jobs/batch.ts';
 import { scheduleWorker } from '../../workers/jobs/schedule.ts';

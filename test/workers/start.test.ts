@@ -3,9 +3,8 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
-import { backlog } from '../../src/redis/outbox.ts';
+import { backlog, persistLagMs } from '../../src/redis/outbox.ts';
 import { startWorkers, type Workers } from '../../workers/start.ts';
-import { persistLagMs } from '../../src/redis/outbox.ts';
 import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 

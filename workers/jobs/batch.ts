@@ -1,13 +1,13 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
-import type { BatchProcessor } from '../../src/engine/batches/batch-processor.ts';
+import { LogThrottle, OUTAGE_MS } from '../../src/telemetry/log.ts';
+import type { BatchProcessor } from '../../src/engine/events/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
 import { isElsewhere } from '../../src/redis/outage.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
-import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
-import { watchShards, type Watched } from '../watch.ts';
+import { WAKE_UP_OPTIONS } from './wake-up-options.ts';
+import { type Watched, watchShards } from '../watch.ts';
 
 interface BatchWorkerOptions extends Watched {
   /** From `createPatientRedis`. The caller closes it, like the others. */

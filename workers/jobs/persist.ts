@@ -1,11 +1,10 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { LogThrottle, OUTAGE_MS } from '../../src/log/log-throttle.ts';
-import type { Persister } from '../../src/engine/persist/persister.ts';
-import { StuckShard } from '../../src/engine/persist/stuck-shard.ts';
+import { LogThrottle, OUTAGE_MS } from '../../src/telemetry/log.ts';
+import { type Persister, StuckShard } from '../../src/engine/persist/persister.ts';
 import { PERSIST_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
-import { WAKE_UP_OPTIONS } from '../wake-up-options.ts';
+import { WAKE_UP_OPTIONS } from './wake-up-options.ts';
 
 interface PersistWorkerOptions {
   /** From `createPatientRedis`; it stays the caller's to close. */

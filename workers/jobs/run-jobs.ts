@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { JobRunner } from '../../src/engine/jobs/job-runner.ts';
-import { LogThrottle } from '../../src/log/log-throttle.ts';
+import type { JobRunner } from '../../src/engine/schedule/job-runner.ts';
+import { LogThrottle } from '../../src/telemetry/log.ts';
 import { rounds, type Rounds } from '../../src/rounds.ts';
 
 /** Slices that one process works on at the same time: a long slice of one job does not hold up the others. */

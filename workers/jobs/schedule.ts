@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { LogThrottle } from '../../src/log/log-throttle.ts';
+import { LogThrottle } from '../../src/telemetry/log.ts';
 import type { PassOutcome } from '../../src/engine/schedule/schedule.ts';
 import { rounds, type Rounds } from '../../src/rounds.ts';
 

@@ -1,5 +1,5 @@
 // oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
-import { signatureHeaderProblem } from '../../../src/domain/webhook-header.ts';
+import { signatureHeaderProblem } from '../../../src/domain/notifications/webhook.ts';
 import { Shell } from '../ui/parts.tsx';
 
 const USUAL = 'X-Laurel-Signature';

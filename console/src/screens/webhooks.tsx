@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
-import { signatureHeaderProblem } from '../../../src/domain/webhook-header.ts';
+import { signatureHeaderProblem } from '../../../src/domain/notifications/webhook.ts';
 import { all } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';

@@ -3,8 +3,8 @@ import { runOf } from '../../domain/runs.ts';
 import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { Plan, PlanBoard } from '../plan.ts';
-import type { NotificationType } from '../../domain/notification.ts';
-import { isWanted } from '../wanted.ts';
+import type { NotificationType } from '../../domain/notifications/notification.ts';
+import { isWanted } from '../rules/webhook.ts';
 import { present } from './parts.ts';
 
 const secondOfDay = (time: string): number =>

@@ -1,6 +1,6 @@
 import type { Metric } from '../../domain/catalog.ts';
 import { toDecimal } from '../../domain/decimal.ts';
-import { GUARD_NAMES } from '../../domain/guards.ts';
+import { GUARD_NAMES } from '../../domain/administration/guards.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import { GUARD, GUARD_ACTION } from '../../packed/guard-fields.ts';
 import type { CatalogIndex } from '../catalog-index.ts';

@@ -1,4 +1,4 @@
-import type { Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import type { Catalog, Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import { dayOf } from '../../domain/periods.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanBoost, PlanSystem, PlanTrigger } from '../plan.ts';
@@ -76,3 +76,7 @@ export function compileSystem(
     boosts,
   });
 }
+
+/** Maximum of each points system, by number; those without a maximum are absent. */
+export const pointsLimits = ({ pointsSystems }: Pick<Catalog, 'pointsSystems'>): Record<number, number> =>
+  Object.fromEntries(pointsSystems.flatMap(({ no, maxPoints }) => (maxPoints === null ? [] : [[no, maxPoints]])));

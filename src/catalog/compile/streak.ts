@@ -1,6 +1,5 @@
 import type { StreaksInForce } from '../../domain/catalog.ts';
-import { weekdaySet } from '../../domain/days-off.ts';
-import { periodStart } from '../../domain/periods.ts';
+import { periodStart, weekdaySet } from '../../domain/periods.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanSettling, PlanStreak } from '../plan.ts';

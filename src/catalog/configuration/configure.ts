@@ -16,26 +16,28 @@ import {
   type ResourceOf,
   resourcesIn,
 } from '../resource-fields.ts';
-import { changeProblems } from '../rules/changes.ts';
-import { webhooksFor } from '../rules/referrers.ts';
-import { problemsOf } from '../rules/rules.ts';
-import { streakProblems } from '../rules/streaks.ts';
-import { documentPath, type DocumentProblem, ownerAt, References } from './references.ts';
-import { exportConfiguration } from './export.ts';
-import { fieldsOf, streakFields } from './fields.ts';
+import { changeProblems, problemsOf } from '../rules/rules.ts';
+import { webhooksFor } from '../rules/references.ts';
+import { streakProblems } from '../rules/resource-rules.ts';
 import {
   ACHIEVEMENT_RULES,
   achievementName,
   attributeName,
   BY_KEY,
+  documentPath,
+  type DocumentProblem,
   nameOf,
   nameOfAttribute,
+  ownerAt,
   pair,
   type PairingRule,
   type Placed,
+  References,
   same,
   targetOf,
 } from './pairing.ts';
+import { exportConfiguration } from './export.ts';
+import { fieldsOf, streakFields } from './fields.ts';
 
 /**
  * Fills in everything that a document omits from the document of the current configuration: whole lists, parts of points systems, metrics of

@@ -18,7 +18,7 @@ import { FIELDS } from '../../domain/fields/kinds.ts';
 import { storedName } from '../../domain/fields/wire.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { DocumentKind } from '../resource-fields.ts';
-import { unkeyedNamesIn } from '../rules/lookups.ts';
+import { unkeyedNamesIn } from '../rules/references.ts';
 
 /** Groups parts by the ID of their points system. */
 function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> {

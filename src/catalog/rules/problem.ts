@@ -4,7 +4,7 @@ import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { applies, type Field, type Fields, type When } from '../../domain/fields/field.ts';
 import { storedName } from '../../domain/fields/wire.ts';
 import { HTTP_URL_PATTERN } from '../../domain/settings.ts';
-import { attributesIn, idsIn } from './lookups.ts';
+import { attributesIn, idsIn } from './references.ts';
 
 /** A problem of a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
 export interface Problem {

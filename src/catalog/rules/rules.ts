@@ -1,16 +1,25 @@
+/** Rules of resources that need other resources, and of changes. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { MAX_VALUE } from '../../domain/event.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
-import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../domain/guards.ts';
+import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../domain/administration/guards.ts';
 import type { Kind } from '../../domain/kinds.ts';
+import { boardStatus } from '../../domain/runs.ts';
+import { SCORING } from '../draft.ts';
 import { limitProblems } from '../event-work.ts';
-import type { ResourceOf } from '../resource-fields.ts';
-import { achievementProblems } from './achievement.ts';
-import { leaderboardProblems } from './leaderboard.ts';
-import { attributeKeysIn, keysIn } from './lookups.ts';
-import { boostProblems, levelProblems, systemProblems, triggerProblems } from './points.ts';
+import type { Fields, ResourceOf } from '../resource-fields.ts';
 import { declaredProblems, ownKey, problem, type Problem } from './problem.ts';
+import { attributeKeysIn, keysIn } from './references.ts';
+import {
+  achievementProblems,
+  boostProblems,
+  leaderboardProblems,
+  levelProblems,
+  systemProblems,
+  triggerProblems,
+} from './resource-rules.ts';
 import { type RuleSettings, webhookProblems } from './webhook.ts';
 
 /** Longest interval between events that a guard may require: 400 days, in seconds. */
@@ -72,4 +81,55 @@ export const problemsOf = <K extends Kind>(
   ...declaredProblems(FIELDS[kind], resource, catalog),
   ...RULES[kind](resource, catalog, settings),
   ...limitProblems(kind, resource, { catalog, nowMs }),
+];
+
+interface Edit<K extends Kind> {
+  before: ResourceOf[K];
+  after: ResourceOf[K];
+  /** The fields in the request. */
+  sent: Partial<Fields<K>>;
+  /** Today, epoch day. */
+  utcDay: number;
+}
+
+function* achievementChanges({ before, after }: Edit<'achievement'>): Generator<Problem> {
+  if (before.key !== null && after.key !== before.key) yield problem('key', `cannot be changed: it is '${before.key}'`);
+  if (before.trigger !== after.trigger && before.status !== 'inactive' && after.status !== 'inactive') {
+    yield problem('trigger', `can be changed only while the achievement is inactive: set status 'inactive' first`);
+  }
+}
+
+function* triggerChanges({ before, after }: Edit<'points_trigger'>): Generator<Problem> {
+  if (before.type !== after.type && before.status === 'active' && after.status === 'active') {
+    yield problem('type', `can be changed only while the trigger is inactive: set status 'inactive' first`);
+  }
+}
+
+function* boardChanges({ before, after, sent, utcDay }: Edit<'leaderboard'>): Generator<Problem> {
+  const was = boardStatus(before, utcDay);
+  if (was === 'finished') {
+    // The clock may have finished it, regardless of the stored status.
+    if (sent.status !== undefined && sent.status !== 'finished')
+      yield problem('status', `cannot become '${sent.status}': the leaderboard is finished; create another one`);
+    if (after.end !== before.end) yield problem('end', 'cannot be changed: the leaderboard is finished');
+  }
+  if (was === null || after.status === 'inactive') return;
+  for (const field of SCORING) {
+    if (isDeepStrictEqual(before[field], after[field])) continue;
+    const how = was === 'finished' ? 'it is finished' : `set status 'inactive' first`;
+    yield problem(field, `can be changed only while the leaderboard is inactive: ${how}`);
+  }
+}
+
+type Rules = { [K in Kind]?: (edit: Edit<K>) => Iterable<Problem> };
+
+const CHANGE_RULES: Rules = {
+  achievement: achievementChanges,
+  points_trigger: triggerChanges,
+  leaderboard: boardChanges,
+};
+
+/** Problems of a change itself, regardless of the resulting resource. */
+export const changeProblems = <K extends Kind>(kind: K, edit: Edit<K>): Problem[] => [
+  ...((CHANGE_RULES as { [X in K]?: Rules[X] })[kind]?.(edit) ?? []),
 ];

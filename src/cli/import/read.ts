@@ -1,5 +1,5 @@
 import type { ImportedUser } from '../../domain/imported-user.ts';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from '../command.ts';
 import { addLines, cutUnfinished, jsonLines, textLines } from '../json-lines.ts';
 import type { Report } from './report.ts';
 import { type Source, fatalRefusal, SourceRefusal } from './source.ts';

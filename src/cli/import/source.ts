@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shortened } from '../../errors.ts';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from '../command.ts';
 
 /** The source refuses a request, or does not answer it as often as it is tried. */
 export class SourceRefusal extends Error {

@@ -1,5 +1,5 @@
 import { shortened } from '../../errors.ts';
-import { tableText } from '../output.ts';
+import { tableText } from '../command.ts';
 import type { Difference } from './compare.ts';
 import type { Exchange } from './exchange.ts';
 

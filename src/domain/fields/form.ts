@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
-import { LISTS, type Kind } from '../kinds.ts';
+import { type Kind, LISTS } from '../kinds.ts';
 import { Badge, Description, TIME_OF_DAY_PATTERN, WebhookFilter } from '../schemas.ts';
-import { MetricGuards } from '../guards.ts';
+import { MetricGuards } from '../administration/guards.ts';
 import type { Field, Fields, When } from './field.ts';
 import { ADMIN_KEY, APPLICATION_KEY, TENANT } from './organisation.ts';
 import { FIELDS } from './kinds.ts';

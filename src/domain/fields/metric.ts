@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { MetricGuards } from '../guards.ts';
+import { MetricGuards } from '../administration/guards.ts';
 import { Units } from '../schemas.ts';
 import { DESCRIPTION, field, KEY, NAME } from './field.ts';
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { KEY_SCOPES } from '../api-key.ts';
+import { KEY_SCOPES } from '../administration/author.ts';
 import { CustomerId, RequestsPerSecond } from '../schemas.ts';
 import { UserId } from '../user.ts';
 import { field } from './field.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { ResourceUrl, WebhookFilter } from '../schemas.ts';
-import { WEBHOOK_EVENTS } from '../webhook.ts';
+import { WEBHOOK_EVENTS } from '../notifications/webhook.ts';
 import { field, NAME } from './field.ts';
 
 export const WEBHOOK = {

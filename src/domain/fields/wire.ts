@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { Nullable, type AttributeCondition, type Badge } from '../schemas.ts';
+import { type AttributeCondition, type Badge, Nullable } from '../schemas.ts';
 import { applies, TODAY, type Field, type Fields } from './field.ts';
 
 // Requests and answers of the Admin API, from the declarations of fields.

@@ -12,7 +12,7 @@ import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { pointsJson } from '../events/event-answer.ts';
 import { sentUser } from '../users/sent-user.ts';
-import { userAchievementResponse } from '../responses/achievement-response.ts';
+import { userAchievementResponse } from '../responses.ts';
 
 /** Completes achievements of the type `api` by call. */
 export class AchievementCompletion {

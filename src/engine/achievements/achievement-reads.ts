@@ -1,4 +1,4 @@
-import type { AttributeFilter } from '../../domain/attribute-filter.ts';
+import type { AttributeFilter } from '../../domain/user.ts';
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { AchievementWithStatsResponse, UserAchievementWithStatsResponse } from '../../domain/achievement.ts';
@@ -6,7 +6,7 @@ import type { Achievement } from '../../domain/catalog.ts';
 import { countersKey } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { achievementResponse, showsTo, userAchievementResponse } from '../responses/achievement-response.ts';
+import { achievementResponse, showsTo, userAchievementResponse } from '../responses.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 
 interface Stats {

@@ -1,12 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { Accepted } from '../../domain/shard-state.ts';
-import { epochNumberOf, redisProcessIdOf, storageEpochOf } from '../../domain/storage-epoch.ts';
-import { exclusively, inTurn } from '../../postgres/exclusively.ts';
-import { lockCursors, setStorageEpochs } from '../../postgres/rebuild/storage-epochs.ts';
+import { type Accepted, epochNumberOf, redisProcessIdOf, storageEpochOf } from '../../domain/shard-state.ts';
+import { exclusively, inTurn, transaction } from '../../postgres/transaction.ts';
+import { lockCursors, setStorageEpochs } from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
-import { transaction } from '../../postgres/transaction.ts';
-import { slotOfTag } from '../../redis/cluster-layout.ts';
+import { slotOfTag } from '../../redis/cluster.ts';
 import { byServer, isOfCluster } from '../../redis/endpoints.ts';
 import { forgetHandedOver } from '../../redis/handed-over.ts';
 import { SHARD_NUMBERS } from '../../redis/keys.ts';

@@ -1,8 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
-import type { Accepted } from '../../domain/shard-state.ts';
-import { epochNumberOf, redisProcessIdOf } from '../../domain/storage-epoch.ts';
-import { readCursors, type StoredCursor } from '../../postgres/rebuild/storage-epochs.ts';
+import { type Accepted, epochNumberOf, redisProcessIdOf } from '../../domain/shard-state.ts';
+import { readCursors, type StoredCursor } from '../../postgres/shards.ts';
 import { readHandedOver, type HandedOver } from '../../redis/handed-over.ts';
 import { isOfCluster } from '../../redis/endpoints.ts';
 import { RedisNotReady } from '../../redis/gate.ts';

@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { numberRanges } from '../../number-ranges.ts';
-import { usedShards } from '../../postgres/shards/used-shards.ts';
-import { connectionOf, onPlaced, onServer } from '../../redis/endpoints.ts';
+import { usedShards } from '../../postgres/shards.ts';
+import { connectionOf, noteShardsInUse, onPlaced, onServer, shardsInUse } from '../../redis/endpoints.ts';
 import { gateOf, type Gate } from '../../redis/gate.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
-import { noteShardsInUse, shardsInUse } from '../../redis/shards-in-use.ts';
 import { SharedRuns } from '../../shared-runs.ts';
 import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 

@@ -1,22 +1,107 @@
+/** Events sent later than they happened, which change the streak since then. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
+import { decimalText, toMicros } from '../../domain/decimal.ts';
 import { localDay } from '../../domain/periods.ts';
+import { replayStreaks } from '../../domain/streaks/replay.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
+import type { Log } from '../../telemetry/log.ts';
 import { SENT } from '../../packed/call-fields.ts';
-import type { ScriptReply } from '../../packed/record.ts';
 import { kindField } from '../../packed/record-fields.ts';
+import type { ScriptReply } from '../../packed/record.ts';
 import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
-import { storedState } from '../../postgres/users/stored-state.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
 import { userKey } from '../../redis/keys.ts';
 import type { ReadyEvent } from '../events/event-call.ts';
-import type { Log } from '../../log/log.ts';
-import { untilPersisted } from '../persisted/until-persisted.ts';
-import { occurredLate, occurredUnrepaired, type Occurred } from './late-event.ts';
-import { LateTurns } from './late-turns.ts';
-import { factsOfNewUser, readStreakFacts } from './streak-facts.ts';
+import { untilPersisted } from '../persist/cursor-wait.ts';
+import { Overload } from '../refusals.ts';
+import { stateDigest } from '../scripts.ts';
+import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
+import { factsOfNewUser, readStreakFacts, type UserFacts } from './streak-facts.ts';
+
+/** Late events of one tenant that a process works on at once: each takes some queries. */
+const MOST_AT_ONCE = 4;
+/** Those of one tenant that a process has, working or waiting; more are refused, so that nobody's fill it. */
+const MOST_HERE = 256;
+/** Of these, those of one user: whoever sends many at once leaves room for the others. */
+const MOST_OF_USER = 64;
+/** A late event that waited longer for its turn is refused: while nothing is stored each takes until it gives up. */
+const MOST_WAIT_MS = 20_000;
+
+interface TenantTurns {
+  here: number;
+  working: number;
+  waiting: (() => void)[];
+}
+
+interface UserTurns {
+  here: number;
+  /** Settles when the last one that came is done. */
+  last: Promise<void>;
+}
+
+/** Has late events wait for one another: those of one user go one after another, those of a tenant a few at a time. */
+export class LateTurns {
+  private readonly tenants = new Map<number, TenantTurns>();
+  private readonly users = new Map<string, UserTurns>();
+  private readonly mostWaitMs: number;
+
+  constructor(mostWaitMs = MOST_WAIT_MS) {
+    this.mostWaitMs = mostWaitMs;
+  }
+
+  /** Does the work when it is its turn. 503 if too many of the tenant's, or of the user's, are here, or its turn comes too late. */
+  async run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
+    const tenant = this.tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
+    if (tenant.here >= MOST_HERE) throw new Overload('Too many late events wait; try again in a moment.');
+    const name = `${tenantNo}:${userId}`;
+    const user = this.users.get(name) ?? { here: 0, last: Promise.resolve() };
+    if (user.here >= MOST_OF_USER) throw new Overload('Too many late events of the user wait; try again in a moment.');
+    this.tenants.set(tenantNo, tenant);
+    this.users.set(name, user);
+    tenant.here += 1;
+    user.here += 1;
+    const before = user.last;
+    const untilMs = performance.now() + this.mostWaitMs;
+    let end = (): void => undefined;
+    user.last = new Promise<void>((resolve) => (end = resolve));
+    try {
+      await before;
+      await enter(tenant);
+      try {
+        if (performance.now() > untilMs)
+          throw new Overload('Late events take too long to be stored; try again in a moment.');
+        return await work();
+      } finally {
+        leave(tenant);
+      }
+    } finally {
+      end();
+      user.here -= 1;
+      if (user.here === 0) this.users.delete(name);
+      tenant.here -= 1;
+      if (tenant.here === 0) this.tenants.delete(tenantNo);
+    }
+  }
+}
+
+async function enter(tenant: TenantTurns): Promise<void> {
+  if (tenant.working >= MOST_AT_ONCE) await new Promise<void>((resolve) => tenant.waiting.push(resolve));
+  else tenant.working += 1;
+}
+
+/** Hands the turn on to the next who waits. */
+function leave(tenant: TenantTurns): void {
+  const next = tenant.waiting.shift();
+  if (next === undefined) tenant.working -= 1;
+  else next();
+}
 
 interface LateEventsOptions {
   redis: Redis;
@@ -127,3 +212,92 @@ export function withAllowed(event: ReadyEvent, reply: ScriptReply | null | undef
 }
 
 const sentZone = ({ sent }: ReadyEvent): string | null => sent?.[SENT.zone] || null;
+
+/** When an event happened, as the script takes it beside the user fields (`SENT.occurred`). */
+interface Occurred {
+  /** Epoch ms. */
+  at: number;
+  /** Second of the user's local day. */
+  second: number;
+  /** Of a late one: its local day (epoch day), and what its replay came to. */
+  day?: number;
+  superseded?: string[];
+  repairs?: number[][];
+  late?: Late;
+}
+
+/** A late event's replay, without its streaks where they stay as they are, see `lua/lib/replay.lua`. Settlements are packed as SETTLEMENT, streaks as STREAK. */
+interface Late extends Omit<Replayed, 'streaks'> {
+  streaks?: Replayed['streaks'];
+  /** SHA-1 of the user's state that it was made of; '' for a user who is new. Left out: whoever the user is by now. */
+  digest?: string;
+  /** The value that it was made of. */
+  whole?: number;
+  micros?: number;
+  /** Lengths that the streak that counts was extended to: with the event, and without it. */
+  reached: readonly number[];
+  before: readonly number[];
+  most?: number[];
+  /** Whether the streak that counts is longer by the event. */
+  extended: boolean;
+  /** Board number → first day (epoch day) of the run that the event counts in. */
+  runs: Record<number, number>;
+}
+
+interface LateDay {
+  /** When it happened, epoch ms, and the second of the local day. */
+  atMs: number;
+  second: number;
+  /** The local day that it belongs to (epoch day). */
+  day: number;
+  nowMs: number;
+}
+
+/** Replays a user's streaks with a late event in its place. */
+function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, when: LateDay): Occurred {
+  const { atMs, second, day, nowMs } = when;
+  const metricNo = ready.plan.plan.metric;
+  const { allowed = ready.value } = ready;
+  const value = toMicros(decimalText(allowed));
+  const replay = replayStreaks(facts, { add: [{ id: ready.id, atMs, day, metricNo, value }] });
+  const { frequency } = facts.rule;
+  return {
+    at: atMs,
+    second,
+    day,
+    ...repairsOf(replay),
+    late: {
+      digest: packed === null ? '' : stateDigest(packed),
+      ...replayed(replay),
+      reached: replay.reached.is,
+      before: replay.reached.was,
+      most: FREQUENCIES.map((each) => replay.most[each]),
+      extended: replay.streaks[frequency].length > facts.now.streaks[frequency].length,
+      ...allowed,
+      runs: openRuns(ready.compiled, metricNo, { day, nowMs }),
+    },
+  };
+}
+
+/** A late event whose streaks stay as they are: all else is as for any. */
+function occurredUnrepaired(ready: ReadyEvent, { atMs, second, day, nowMs }: LateDay): Occurred {
+  const runs = openRuns(ready.compiled, ready.plan.plan.metric, { day, nowMs });
+  const nothing = { freezes: 0, settlements: [], beside: [], gained: 0, reached: [], before: [] };
+  return { at: atMs, second, day, late: { ...nothing, extended: false, runs } };
+}
+
+/** The runs of a metric's boards that contain a day and are not final. */
+function openRuns(
+  { catalog, metricsByNo }: CompiledCatalog,
+  metricNo: number,
+  { day, nowMs }: { day: number; nowMs: number },
+): Record<number, number> {
+  const metricId = metricsByNo.get(metricNo)?.id;
+  const runs: Record<number, number> = {};
+  for (const board of catalog.leaderboards) {
+    if (board.rankBy !== 'metric' || board.metricId !== metricId) continue;
+    const run = runOf(playedRule(board), day);
+    if (run !== null && (run.endDay === null || nowMs < finalMs(run.endDay))) runs[board.no] = run.startDay;
+  }
+  return runs;
+}

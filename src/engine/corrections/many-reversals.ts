@@ -1,19 +1,19 @@
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import {
-  MOST_REVERSED,
   type EventReversal,
+  MOST_REVERSED,
   type ReversalIssue,
   type ReversedEvents,
   type ReverseEvents,
-} from '../../domain/reversal.ts';
+} from '../../domain/administration/reversal.ts';
 import { AppError } from '../../errors.ts';
-import { findEvents } from '../../postgres/corrections/find-events.ts';
-import { findUsedKeys } from '../../postgres/idempotency/find-used-keys.ts';
+import { findEvents } from '../../postgres/corrections/reversals.ts';
+import { findUsedKeys } from '../../postgres/used-keys.ts';
 import { findMetric } from '../find-configured.ts';
-import { uuidText } from '../../domain/uuid.ts';
-import { partOf, type KeyedIds } from '../ids/keyed-ids.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { type KeyedIds, partOf } from '../ids.ts';
 import { spanOf } from '../span.ts';
 import type { Reversals } from './reversals.ts';
 

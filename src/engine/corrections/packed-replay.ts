@@ -1,9 +1,9 @@
-import type { StreakReplay } from '../../domain/replay-repairs.ts';
-import { FREQUENCIES, type Settlement } from '../../domain/settle-streaks.ts';
-import type { RunningStreak } from '../../domain/streak-machine.ts';
-import type { Micros } from '../../domain/micros.ts';
+import type { StreakReplay } from '../../domain/streaks/replay.ts';
+import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';
+import type { RunningStreak } from '../../domain/streaks/streak-machine.ts';
+import type { Micros } from '../../domain/decimal.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
-import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 
 /** A replay as `lua/lib/replay.lua` takes it. Settlements are packed as SETTLEMENT, streaks as STREAK. */
 export interface Replayed {

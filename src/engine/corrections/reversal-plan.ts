@@ -1,11 +1,25 @@
+/** The effects of a reversal: totals, awards, achievements and leaderboards. */
+import type { PoolClient } from 'pg';
+import { compileAchievement } from '../../catalog/compile/achievements.ts';
+import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { pointsLimits } from '../../catalog/points-limits.ts';
+import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
+import { pointsLimits } from '../../catalog/compile/points.ts';
+import type { Achievement, Leaderboard } from '../../domain/catalog.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';
+import type { StreakReplay } from '../../domain/streaks/replay.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import { dayIn, zoneOffset } from '../../domain/zone.ts';
+import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
-import { awardDay, boardMoves, type BoardMove } from './board-moves.ts';
+import {
+  readAwardsOf,
+  readCompletions,
+  type StoredCompletion,
+  type StoredEvent,
+} from '../../postgres/corrections/reversals.ts';
 import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
-import type { PlannedReversal, Revocation } from './planned-reversal.ts';
 
 /** What `lua/reverse_event.lua` is to do; its names are used there. */
 export interface ReversalPlan {
@@ -72,4 +86,169 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
     restored,
     boards: boardMoves(compiled, planned, { whole: -sign * value.whole, micros: -sign * value.micros }),
   };
+}
+
+/** An achievement that goes, unless the user still has what it takes; and what it awarded beyond what the event itself did. */
+interface Revocation {
+  achievement: PlanAchievement;
+  awards: Compensated[];
+}
+
+/** What a reversal is made from: what is stored, and what it comes to. */
+export interface PlannedReversal {
+  expected: string;
+  replay: StreakReplay;
+  /** The event at the root, and what is reversed. */
+  root: StoredEvent;
+  reversed: string;
+  voids: boolean;
+  /** See `ReversalPlan`. */
+  counted: number[];
+  awards: Compensated[];
+  /** See `ReversalPlan`. */
+  held: string[];
+  revoked: Revocation[];
+  restored: PackedCompletion[];
+  /** The user's zone; null: UTC. */
+  tz: string | null;
+  nowMs: number;
+}
+
+/** What is added to a user's score in a run. */
+interface BoardMove {
+  board: PlanBoard;
+  /** First day of the run, epoch day. */
+  run: number;
+  /** On boards of the metric. */
+  whole?: number;
+  micros?: number;
+  /** On boards of points: 32 hex digits of the awards whose points are taken or given. */
+  awards?: string[];
+}
+
+/** The local day (epoch day) of what an event awarded: a late one awards when it comes. */
+const awardDay = ({ root, tz }: Pick<PlannedReversal, 'root' | 'tz'>): number =>
+  root.occurredMs === root.atMs ? dayOf(root.localDate) : dayIn(tz, root.atMs);
+
+/** The runs that are not final, of boards of the event's metric that contain its local day, and of boards of points by their awards. */
+function boardMoves(
+  compiled: CompiledCatalog,
+  planned: PlannedReversal,
+  { whole, micros }: { whole: number; micros: number },
+): BoardMove[] {
+  const { root, tz, nowMs } = planned;
+  const taken = takenBy(planned);
+  const moves: BoardMove[] = [];
+  for (const board of compiled.catalog.leaderboards) {
+    const ofMetric = isOfMetric(compiled, board, root);
+    if (board.status === 'inactive' || (!ofMetric && board.rankBy !== 'points')) continue;
+    const rule = playedRule(board);
+    const planBoard = compileBoard(compiled, board, { metric: null, days: [] });
+    /** The open run, epoch day, that takes what happened then; null: none does. */
+    const runAt = ({ day, atMs }: { day: number; atMs: number }): number | null => {
+      const run = runOf(rule, day);
+      if (run === null || (run.endDay !== null && nowMs >= finalMs(run.endDay))) return null;
+      return insideWindow(planBoard, secondOfDay(tz, atMs)) ? run.startDay : null;
+    };
+    if (ofMetric) {
+      const run = runAt({ day: dayOf(root.localDate), atMs: root.occurredMs });
+      if (run !== null) moves.push({ board: planBoard, run, whole, micros });
+      continue;
+    }
+    const byRun = new Map<number, string[]>();
+    for (const each of taken) {
+      const run = each.system === planBoard.system ? runAt(each) : null;
+      if (run !== null) byRun.set(run, [...(byRun.get(run) ?? []), each.award]);
+    }
+    for (const [run, awards] of byRun) moves.push({ board: planBoard, run, awards });
+  }
+  return moves;
+}
+
+/** What may be taken or given, with the day and time of its award: a composite may have paid days after the event. */
+function takenBy({ root, awards, revoked, tz }: PlannedReversal) {
+  return [...awards, ...revoked.flatMap((each) => each.awards)].map((taken) => ({
+    award: taken[COMPENSATED.award],
+    system: taken[COMPENSATED.system],
+    day: taken[COMPENSATED.day] ?? awardDay({ root, tz }),
+    atMs: taken[COMPENSATED.atMs] ?? root.atMs,
+  }));
+}
+
+const isOfMetric = (compiled: CompiledCatalog, { rankBy, metricId }: Leaderboard, { metricNo }: StoredEvent): boolean =>
+  rankBy === 'metric' && compiled.catalog.metrics.some(({ id, no }) => id === metricId && no === metricNo);
+
+/** The second of the local day, as it is in the user's zone of now. */
+function secondOfDay(tz: string | null, atMs: number): number {
+  const offset = tz === null ? 0 : (zoneOffset(tz, atMs)?.offsetSeconds ?? 0);
+  return (((Math.floor(atMs / 1000) + offset) % 86_400) + 86_400) % 86_400;
+}
+
+/** As `lua/lib/board_scores.lua` has it. */
+function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boolean {
+  return from <= to ? second >= from && second < to : second >= from || second < to;
+}
+
+/**
+ * The achievements that go with an event, each before those that need it: those that it completed, and those
+ * that events completed which are reversed, for which the user may have qualified by this one still; then composites that need
+ * one of these, whenever they were completed. `awards`: what the event itself awarded.
+ */
+export async function revocationsOf(
+  client: PoolClient,
+  compiled: CompiledCatalog,
+  { event, awards }: { event: StoredEvent; awards: readonly Compensated[] },
+): Promise<Revocation[]> {
+  const { tenantNo, triggers, pointsSystems } = compiled.catalog;
+  const { userId } = event;
+  const completions = await readCompletions(client, tenantNo, event);
+  const completed = new Map(completions.map((completion) => [completion.achievementNo, completion]));
+  const gone = cascade(compiled, event, completed);
+  const ids = new Set(gone.map(({ id }) => id));
+  const systemNos = new Map(pointsSystems.map(({ id, no }) => [id, no]));
+  const paying = triggers.filter(
+    ({ type, achievementId }) => type === 'achievement' && achievementId !== null && ids.has(achievementId),
+  );
+  const others = await readAwardsOf(client, {
+    tenantNo,
+    userId,
+    triggers: paying.map(({ no, systemId }) => ({ no, systemNo: systemNos.get(systemId) ?? 0 })),
+    timesMs: gone.map(({ no }) => completed.get(no)!.atMs),
+  });
+  const own = new Set(awards.map((award) => award[COMPENSATED.award]));
+  const paidBy = new Map(paying.map(({ no, achievementId }) => [no, achievementId]));
+  return gone.map((achievement) => ({
+    achievement: compileAchievement(compiled, achievement),
+    awards: others.filter(
+      (award) => !own.has(award[COMPENSATED.award]) && paidBy.get(award[COMPENSATED.trigger]) === achievement.id,
+    ),
+  }));
+}
+
+function cascade(
+  { catalog }: CompiledCatalog,
+  event: StoredEvent,
+  completed: ReadonlyMap<number, StoredCompletion>,
+): Achievement[] {
+  const metricId = catalog.metrics.find(({ no }) => no === event.metricNo)?.id;
+  const gone = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {
+    const completion = completed.get(no);
+    const ofMetric = trigger === 'metric' && counted === metricId;
+    return completion?.ofEvent === true && (ofMetric || trigger === 'streak');
+  });
+  const ids = new Set(gone.map(({ id }) => id));
+  for (let more = gone; more.length > 0;) {
+    more = catalog.achievements.filter(
+      ({ no, id, trigger, achievementIds }) =>
+        trigger === 'achievement' &&
+        !ids.has(id) &&
+        completed.has(no) &&
+        achievementIds.some((needed) => ids.has(needed)),
+    );
+    for (const achievement of more) {
+      gone.push(achievement);
+      ids.add(achievement.id);
+    }
+  }
+  return gone;
 }

@@ -1,16 +1,31 @@
+/** Reverses an event: the whole procedure. */
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
-import { toMicros } from '../../domain/micros.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { PointsTrigger } from '../../domain/catalog.ts';
+import { decimalNumber, toMicros } from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';
-import { replayStreaks, type ChangedEvents } from '../../domain/replay-streaks.ts';
-import type { EventReversal } from '../../domain/reversal.ts';
+import { type ChangedEvents, replayStreaks } from '../../domain/streaks/replay.ts';
+import type { EventReversal } from '../../domain/administration/reversal.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import type { Compensated, HappenedRecord } from '../../packed/record.ts';
-import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
+import {
+  COMPENSATED,
+  COMPLETED,
+  KIND,
+  kindField,
+  RECORD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  REVERSAL,
+  SHORTFALL,
+} from '../../packed/record-fields.ts';
+import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import { decimalOf } from '../../packed/state.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
+import { QUARANTINE_STATUS, readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import {
   readAwards,
   readEvent,
@@ -18,20 +33,17 @@ import {
   readLastReversal,
   readRoot,
   type StoredEvent,
-} from '../../postgres/corrections/read-reversible.ts';
+  type StoredReversal,
+} from '../../postgres/corrections/reversals.ts';
+import { isDropped } from '../../postgres/partitions/dropped-days.ts';
+import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import { unlessRefused } from '../refusals.ts';
-import type { Scripts } from '../scripts.ts';
-import { countedBy } from './counted-by.ts';
-import { missingEvent, unknownEvent } from './missing-event.ts';
-import { reversalAnswer, unchangedAnswer } from './reversal-answer.ts';
-import type { PlannedReversal } from './planned-reversal.ts';
-import { reversalPlan, type ReversalPlan } from './reversal-plan.ts';
-import { revocationsOf } from './revocations.ts';
-import { stateDigest } from './state-digest.ts';
+import { type Scripts, stateDigest } from '../scripts.ts';
+import { type PlannedReversal, reversalPlan, type ReversalPlan, revocationsOf } from './reversal-plan.ts';
 import { readStreakFacts } from './streak-facts.ts';
 
-export interface ReversalsOptions {
+interface ReversalsOptions {
   pool: Pool;
   scripts: Scripts;
   /** Whether Postgres holds a reversal (32 hex digits of the opposite event). */
@@ -43,7 +55,7 @@ export interface ReversalsOptions {
 }
 
 /** How an event is to be reversed. */
-export interface ReversalRequest {
+interface ReversalRequest {
   /** A UUID, or 32 hex digits: of an event, or of the reversal of one. */
   id: string;
   /** Achievements that it completed go with it, and composites of these, with their points. */
@@ -211,3 +223,118 @@ function negated(award: Compensated): Compensated {
   opposite[COMPENSATED.points] = -award[COMPENSATED.points];
   return opposite;
 }
+
+/**
+ * Numbers of what counted an event in a count of its own: achievements by their conditions of now, since one that is switched on or
+ * edited counts all history again; triggers by what they were when the event was applied, since theirs goes on from there.
+ */
+async function countedBy(
+  client: PoolClient,
+  compiled: CompiledCatalog,
+  { metricNo, attributes, atMs }: StoredEvent,
+): Promise<number[]> {
+  const metricId = compiled.metricsByNo.get(metricNo)?.id;
+  if (attributes === null || metricId === undefined) return [];
+  const { tenantNo, achievements, triggers } = compiled.catalog;
+  const matches = ({
+    metricId: counted,
+    eventAttributes,
+  }: Pick<PointsTrigger, 'metricId' | 'eventAttributes'>): boolean =>
+    counted === metricId &&
+    eventAttributes.length > 0 &&
+    eventAttributes.every(({ attributeId, attributeValue }) => {
+      const key = compiled.attributesById.get(attributeId)?.key;
+      return key !== undefined && attributes[key] === attributeValue;
+    });
+  const earlier = triggers.filter(({ type, created }) => type === 'metric' && created <= atMs);
+  const asked = earlier.map(({ id }) => ({ id, version: null, atMs }));
+  const docs = await docsThen(client, tenantNo, asked);
+  const then = earlier.map((trigger, index): PointsTrigger => ({ ...trigger, ...docs[index]?.doc }));
+  const counting = [...achievements.filter(({ trigger }) => trigger === 'metric'), ...then];
+  return counting.filter((each) => each.status === 'active' && matches(each)).map(({ no }) => no);
+}
+
+/** 404 that says why an event (a UUID, or 32 hex digits) that is not among the applied ones cannot be reversed. */
+async function missingEvent(pool: Pool, tenantNo: number, id: string): Promise<AppError> {
+  const [kept] = await readQuarantined(pool, tenantNo, [id]);
+  if (kept?.status === QUARANTINE_STATUS.waiting)
+    return refusal(`The event with the ID '${shown(id)}' waits in quarantine: it does not count yet. Drop it there.`);
+  if (await isDropped(pool, id))
+    return refusal(
+      `The event with the ID '${shown(id)}' is older than events are kept: only the sums of its day are left, and it can be reversed no more.`,
+    );
+  return unknownEvent(id);
+}
+
+/** 404 for an event that there is not. */
+const unknownEvent = (id: string): AppError => refusal(`There is no event with the ID '${shown(id)}'.`);
+
+const refusal = (message: string): AppError => new AppError('not_found', message);
+
+const shown = (id: string): string => (id.includes('-') ? id : uuidText(id));
+
+/** What a reversal came to. */
+function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRun: boolean): EventReversal {
+  const reversal = record[RECORD.reversal]!;
+  const metric = compiled.metricsByNo.get(record[RECORD.metric]!);
+  // An empty Lua table is packed as a map.
+  const shortfalls = new Map(
+    Object.values(reversal[REVERSAL.shortfalls]).map((each) => [each[SHORTFALL.system], each[SHORTFALL.points]]),
+  );
+  const points = (record[RECORD.points] ?? []).flatMap((changed) => {
+    const no = changed[RECORDED_POINTS.system];
+    const system = compiled.catalog.pointsSystems.find((each) => each.no === no);
+    const total = changed[RECORDED_POINTS.after];
+    if (system === undefined) return [];
+    return [
+      {
+        key: system.key,
+        total,
+        changed: total - changed[RECORDED_POINTS.before],
+        shortfall: shortfalls.get(no) ?? 0,
+      },
+    ];
+  });
+  return {
+    status: reversal[REVERSAL.voids] === 1 ? 'reversed' : 'restored',
+    dryRun,
+    eventId: uuidText(reversal[REVERSAL.root]),
+    reversalId: dryRun ? null : uuidText(record[RECORD.id]),
+    userId: record[RECORD.userId],
+    metricKey: metric?.key ?? null,
+    value: decimalNumber(decimalOf(record[RECORD.value]!)),
+    total: decimalNumber(decimalOf(record[RECORD.total]!)),
+    streak: record[RECORD.streak]![RECORDED_STREAK.length],
+    points,
+    revokedAchievements: achievementKeys(compiled, reversal[REVERSAL.revoked]),
+    restoredAchievements: achievementKeys(compiled, reversal[REVERSAL.restored]),
+  };
+}
+
+/** What is answered where it is so already. */
+function unchangedAnswer(
+  compiled: CompiledCatalog,
+  { root, last, dryRun }: { root: StoredEvent; last: StoredReversal; dryRun: boolean },
+): EventReversal {
+  const value = Number(root.value);
+  return {
+    status: 'unchanged',
+    dryRun,
+    eventId: uuidText(root.id),
+    reversalId: uuidText(last.id),
+    userId: root.userId,
+    metricKey: compiled.metricsByNo.get(root.metricNo)?.key ?? null,
+    value: last.inForce ? 0 - value : value,
+    total: null,
+    streak: null,
+    points: [],
+    revokedAchievements: [],
+    restoredAchievements: [],
+  };
+}
+
+const achievementKeys = (compiled: CompiledCatalog, completions: readonly PackedCompletion[]): string[] =>
+  Object.values(completions).flatMap((each) => {
+    const achievement = compiled.achievementsByNo.get(each[COMPLETED.achievement]);
+    return achievement === undefined ? [] : [achievement.key ?? achievement.id];
+  });

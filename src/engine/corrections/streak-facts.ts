@@ -1,27 +1,30 @@
 import type { Pool, PoolClient } from 'pg';
-import { toDecimal, decimalText } from '../../domain/decimal.ts';
-import { toMicros } from '../../domain/micros.ts';
-import { factsFrom } from '../../domain/replay-streaks.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
-import type { RecordedGain, RecordedSettlement, StreakFacts } from '../../domain/streak-facts.ts';
-import type { MeetingRule, RunningStreak } from '../../domain/streak-machine.ts';
+import { decimalText, toDecimal, toMicros } from '../../domain/decimal.ts';
+import {
+  factsFrom,
+  type RecordedGain,
+  type RecordedSettlement,
+  type StreakFacts,
+} from '../../domain/streaks/replay.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
+import type { MeetingRule, RunningStreak } from '../../domain/streaks/streak-machine.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { packState } from '../../packed/pack-state.ts';
 import { decodeState, type StreakState, type UserState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import {
+  type EventFact,
   eventFacts,
   pausedDays,
-  streakChangeFacts,
-  type EventFact,
   type StreakChangeFact,
-} from '../../postgres/streaks/streak-facts.ts';
+  streakChangeFacts,
+} from '../../postgres/history/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
-import { storedState } from '../../postgres/users/stored-state.ts';
-import { daysOffOf, settledNow, settlementRule } from '../responses/streak-response.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
+import { daysOffOf, settledNow, settlementRule } from '../responses.ts';
 
 /** A streak that is restored may have been lost as long ago: see `restoreWindowStart`. */
 const RESTORED_DAYS = 2 * 366 + 31;

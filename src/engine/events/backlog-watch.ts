@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
-import { endpointsOf } from '../../redis/endpoints.ts';
+import { endpointsOf, shardsInUse } from '../../redis/endpoints.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
-import { shardsInUse } from '../../redis/shards-in-use.ts';
 
 /** How often the outboxes are measured: what is accepted past the limit meanwhile is small against the limit. */
 const INTERVAL_MS = 200;

@@ -8,17 +8,15 @@ import { GUARDED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
 import { decimalOf, type PackedTotal } from '../../packed/state.ts';
-import { occurredMs } from './prepare-event.ts';
+import { occurredMs, prepareEvent } from './prepared-event.ts';
 import { refuseOverload } from '../refusals.ts';
 import { refusalError } from '../refusals.ts';
-import { eventAnswer, streakJson } from './event-answer.ts';
+import { eventAnswer, guardError, isQuarantined, quarantinedBy, quarantinedJson, streakJson } from './event-answer.ts';
 import type { EventBatcher } from './event-batcher.ts';
 import { scopedKey, type ReadyEvent } from './event-call.ts';
-import { guardError, isQuarantined, quarantinedBy, quarantinedJson } from './guarded-answer.ts';
-import { uuidText } from '../../domain/uuid.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
-import type { KeyedIds } from '../ids/keyed-ids.ts';
-import { prepareEvent } from './prepare-event.ts';
+import type { KeyedIds } from '../ids.ts';
 
 /** The catalogs by tenant; at once where loaded, which is always but for the first call. */
 interface CatalogSource {

@@ -1,8 +1,10 @@
 import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
-import type { SampledChanges } from '../../postgres/history/sampled-changes.ts';
-import { sampledMetricChanges } from '../../postgres/history/sampled-metric-changes.ts';
-import { sampledPointsChanges } from '../../postgres/history/sampled-points-changes.ts';
+import {
+  type SampledChanges,
+  sampledMetricChanges,
+  sampledPointsChanges,
+} from '../../postgres/history/sampled-changes.ts';
 
 /**
  * Percentiles come from so many users of the tenant, chosen by a hash of their IDs: exact up to this number of

@@ -1,15 +1,24 @@
+/** A user's history: event summaries of a metric and of points, over a range of days. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/event-summary.ts';
-import type { DayRows } from '../../postgres/history/day-rows.ts';
-import { metricDays } from '../../postgres/history/metric-days.ts';
-import { pointsDays } from '../../postgres/history/points-days.ts';
+import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/history.ts';
+import { microsNumber, toMicros } from '../../domain/decimal.ts';
+import {
+  dateOf,
+  dayOf,
+  type Days,
+  isDate,
+  periodEnd,
+  periodOf,
+  periodStart,
+  type WeekStart,
+} from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
+import { type DayRows, metricDays, pointsDays } from '../../postgres/history/days.ts';
 import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { ReadLimits } from './read-limits.ts';
-import { summaryEntries } from './summary-entries.ts';
-import { summaryPeriods } from './summary-periods.ts';
 
 /** Whom and what an event-summary is about: the key is a metric's or a points system's. */
 interface SummaryCall {
@@ -77,3 +86,55 @@ export class HistoryReads {
     return summaryEntries(periods, { ...rows, current });
   }
 }
+
+interface Changes extends Pick<DayRows, 'later' | 'days' | 'changes'> {
+  /** The total as of the same moment, as decimal text. */
+  current: string;
+}
+
+/** One entry for each period, from the changes of the days: exact. */
+function summaryEntries(periods: readonly Days[], { current, later, days, changes }: Changes): EventSummaryEntry[] {
+  const entries: EventSummaryEntry[] = [];
+  let total = toMicros(current) - toMicros(later);
+  let at = days.length - 1;
+  for (const { fromDay } of periods.toReversed()) {
+    let change = 0n;
+    for (; at >= 0 && (days[at] as number) >= fromDay; at--) change += toMicros(changes[at] as string);
+    entries.push({ date: dateOf(fromDay), total: microsNumber(total), change: microsNumber(change) });
+    total -= change;
+  }
+  return entries.reverse();
+}
+
+/** Most periods of an event-summary: ten years of days. */
+const MAX_PERIODS = 3_660;
+
+/**
+ * The periods that a range touches, oldest first and without a gap. They are whole: the first may begin before the
+ * range and the last may end after it, so that a period's figures are the same in every range. 422 for a date that
+ * does not exist, a range that ends before it begins or has more than 3,660 periods.
+ */
+function summaryPeriods(query: EventSummaryQuery, weekStart: WeekStart): Days[] {
+  const { aggregation, startDate, endDate } = query;
+  for (const [name, date] of Object.entries({ startDate, endDate })) {
+    if (!isDate(date)) throw unprocessable(`${name} is not a date: give a day that exists as YYYY-MM-DD.`);
+    // Years before 100 are beyond what the calendar rules can do.
+    if (date < '0100') throw unprocessable(`${name} is before the year 100.`);
+  }
+  const first = dayOf(startDate);
+  const last = dayOf(endDate);
+  if (last < first) throw unprocessable('endDate is before startDate: a range ends on or after the day it begins.');
+  const from = periodOf(first, aggregation, weekStart);
+  const to = periodOf(last, aggregation, weekStart);
+  if (to - from >= MAX_PERIODS) {
+    throw unprocessable(
+      `The range from startDate to endDate has more than ${MAX_PERIODS} ${aggregation} periods: ask for parts of it.`,
+    );
+  }
+  return Array.from({ length: to - from + 1 }, (_, index) => ({
+    fromDay: periodStart(from + index, aggregation, weekStart),
+    toDay: periodEnd(from + index, aggregation, weekStart),
+  }));
+}
+
+const unprocessable = (text: string): AppError => new AppError('unprocessable', text);

@@ -1,12 +1,11 @@
 import type { Metric, StreakSettings } from '../../domain/catalog.ts';
-import { decimalText, toDecimal } from '../../domain/decimal.ts';
-import { toMicros } from '../../domain/micros.ts';
-import { dateOf, periodEnd, periodOf, periodStart, type Days } from '../../domain/periods.ts';
-import type { Settlement } from '../../domain/settle-streaks.ts';
-import type { WrappedStreak } from '../../domain/wrapped.ts';
-import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
+import { decimalText, toDecimal, toMicros } from '../../domain/decimal.ts';
+import { dateOf, type Days, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import type { Settlement } from '../../domain/streaks/settle.ts';
+import type { WrappedStreak } from '../../domain/history.ts';
+import type { MetricDay } from '../../postgres/history/days.ts';
 import type { StreakState } from '../../packed/state.ts';
-import { periodEndedOn, reachedLengths } from '../../domain/reached-lengths.ts';
+import { periodEndedOn, reachedLengths } from '../../domain/streaks/reached-lengths.ts';
 
 interface StreakHistory {
   settings: StreakSettings;

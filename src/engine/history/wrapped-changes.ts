@@ -1,10 +1,9 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { microsNumber, toMicros, type Micros } from '../../domain/micros.ts';
+import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
-import type { WrappedMetric, WrappedPoints } from '../../domain/wrapped.ts';
-import type { AttributeSum } from '../../postgres/history/user-attribute-sums.ts';
-import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
-import type { PointsDay } from '../../postgres/history/user-points-days.ts';
+import type { WrappedMetric, WrappedPoints } from '../../domain/history.ts';
+import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
+import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { UserState } from '../../packed/state.ts';
 
 /** Answers a change's percentile, by number of the metric or points system. */

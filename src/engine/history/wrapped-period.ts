@@ -1,21 +1,28 @@
+/** A period of a user's year in review. */
+import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { WrappedActivityPeriod } from '../../domain/wrapped.ts';
-import type { AttributeSum } from '../../postgres/history/user-attribute-sums.ts';
-import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
-import type { PointsDay } from '../../postgres/history/user-points-days.ts';
+import type { UserAchievementResponse } from '../../domain/achievement.ts';
+import type { Days } from '../../domain/periods.ts';
+import { boardStatus, runOf } from '../../domain/runs.ts';
+import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/history.ts';
+import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
-import { wrappedAchievements } from './wrapped-achievements.ts';
-import { wrappedMetrics, wrappedPoints, type ComparedDays, type Percentile } from './wrapped-changes.ts';
-import { wrappedLeaderboards, type Place } from './wrapped-leaderboards.ts';
+import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
+import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
+import { boardKey } from '../../redis/keys.ts';
+import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
+import { LiveStandings } from '../leaderboards/standings.ts';
+import { achievementResponse, leaderboardResponse } from '../responses.ts';
+import { type ComparedDays, type Percentile, wrappedMetrics, wrappedPoints } from './wrapped-changes.ts';
 
 /** The periods of a wrapped year, in the order in which `YearFacts` holds what belongs to each. */
 export const PERIODS = ['day', 'week', 'month', 'year'] as const;
-export type Period = (typeof PERIODS)[number];
+type Period = (typeof PERIODS)[number];
 
 export type Percentiles = Record<'metrics' | 'points', Percentile>;
 
 /** What the periods of a user's wrapped year are made from. */
-export interface YearFacts {
+interface YearFacts {
   /** With what was deleted since. */
   known: CompiledCatalog;
   state: UserState;
@@ -57,4 +64,81 @@ export function wrappedPeriod(
     // A perpetual board's run covers every year: without activity in it the user has no place to look back on.
     leaderboards: isActive ? wrappedLeaderboards(places, days.days) : {},
   };
+}
+
+/** The achievements that a user completed in some days, by the dates of the zone that the user has now, oldest first. */
+function wrappedAchievements(
+  compiled: CompiledCatalog,
+  state: UserState,
+  { fromDay, toDay }: Days,
+): UserAchievementResponse[] {
+  const completed = Object.entries(state.completions).filter(([, atMs]) => {
+    const day = dayIn(state.tz, atMs);
+    return day >= fromDay && day <= toDay;
+  });
+  return completed
+    .sort(([, a], [, b]) => a - b)
+    .flatMap(([no, atMs]) => {
+      const achievement = compiled.achievementsByNo.get(Number(no));
+      if (achievement === undefined || achievement.status === 'inactive') return [];
+      return [{ ...achievementResponse(compiled, achievement), achievedAt: new Date(atMs).toISOString() }];
+    });
+}
+
+/** The user's place on a board in one run. */
+interface Place {
+  key: string;
+  /** First and last epoch day; no last one: the run does not end. */
+  runDay: number;
+  endDay: number | null;
+  shown: WrappedLeaderboard;
+}
+
+/**
+ * The boards on which a user has or had a rank, in all runs: those that are final as they ended, the others as they
+ * are now. A perpetual board has one run, so its rank is today's.
+ */
+export async function userPlaces(
+  { redis, past }: { redis: Redis; past: PastRuns },
+  compiled: CompiledCatalog,
+  { userId, state, utcDay }: { userId: string; state: UserState; utcDay: number },
+): Promise<Place[]> {
+  const { tenantNo } = compiled.catalog;
+  const live = Object.entries(state.boards).flatMap(([no, scores]) =>
+    scores.filter(({ score }) => Number(score) > 0).map((score) => ({ boardNo: Number(no), ...score })),
+  );
+  const [ended, kept] = await Promise.all([past.places(tenantNo, userId), past.kept(tenantNo, live)]);
+  const current = await Promise.all(
+    live.filter((score) => !kept.has(score)).map((score) => livePlace(redis, compiled, { userId, ...score })),
+  );
+  return [...ended, ...current.flatMap((place) => place ?? [])].flatMap(({ boardNo, runDay, rank, value }) => {
+    const board = compiled.leaderboardsByNo.get(boardNo);
+    const status = board === undefined ? null : boardStatus(board, utcDay);
+    const run = board === undefined ? null : runOf(board, runDay);
+    if (board === undefined || run === null || status === null || rank === null) return [];
+    const shown = { ...leaderboardResponse(compiled, board), status, rank, value };
+    return [{ key: board.key, runDay, endDay: run.endDay, shown }];
+  });
+}
+
+async function livePlace(
+  redis: Redis,
+  { catalog, leaderboardsByNo }: CompiledCatalog,
+  { userId, boardNo, runDay, group }: { userId: string; boardNo: number; runDay: number; group: string },
+): Promise<PastPlace | null> {
+  const max = leaderboardsByNo.get(boardNo)?.maxParticipants ?? null;
+  const found = await new LiveStandings(redis, boardKey(catalog.tenantNo, { boardNo, runDay, group }), max).find(
+    userId,
+  );
+  return found && { boardNo, runDay, rank: found.rank, value: found.score };
+}
+
+/** The best place on each board in a run that was on in some days, by the board's key. */
+function wrappedLeaderboards(places: readonly Place[], { fromDay, toDay }: Days): Record<string, WrappedLeaderboard> {
+  const best = new Map<string, WrappedLeaderboard>();
+  for (const { key, runDay, endDay, shown } of places) {
+    if (runDay > toDay || (endDay !== null && endDay < fromDay)) continue;
+    if ((shown.rank ?? Infinity) < (best.get(key)?.rank ?? Infinity)) best.set(key, shown);
+  }
+  return Object.fromEntries(best);
 }

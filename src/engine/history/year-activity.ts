@@ -1,13 +1,13 @@
 import {
   DAY_MS,
+  type Days,
+  type Frequency,
   periodEnd,
   periodOf,
   periodStart,
-  type Days,
-  type Frequency,
   type WeekStart,
 } from '../../domain/periods.ts';
-import type { MetricDay } from '../../postgres/history/user-metric-days.ts';
+import type { MetricDay } from '../../postgres/history/days.ts';
 
 /** First and last epoch day of a year. */
 export function daysOfYear(year: number): Days {

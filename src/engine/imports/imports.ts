@@ -1,30 +1,35 @@
+/** Imports of users: validation, then one call of the function for each. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
-import { MOST_IMPORTED_ROWS, type ImportedOutcome, type ImportedUser } from '../../domain/imported-user.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
+import { AppError } from '../../errors.ts';
+import { numbered } from '../../packed/unpack-state.ts';
 import { pack, packState } from '../../packed/pack-state.ts';
-import { KIND, kindField } from '../../packed/record-fields.ts';
+import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
+import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
+import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
+import type { ImportedRecord } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
-import { AppError } from '../../errors.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import { USER } from '../../packed/user-fields.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { listFills } from '../../postgres/boards/fills.ts';
 import { userKey } from '../../redis/keys.ts';
-import type { Scripts } from '../scripts.ts';
-import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
-import { eventId } from '../ids/event-id.ts';
+import { eventId } from '../ids.ts';
 import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
-import { addScores } from './boards.ts';
-import { BadImport, SkippedUser, type Draft } from './draft.ts';
-import { importedRecord } from './packed-import.ts';
+import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
+import type { Scripts } from '../scripts.ts';
+import { BadImport, type Draft, SkippedUser } from './draft.ts';
 import { addPoints } from './points.ts';
 import { beginDraft } from './profile.ts';
+import { addScores, addTotals, raisePeaks } from './scores.ts';
 import { addStreaks } from './streaks.ts';
-import { addTotals, raisePeaks } from './totals.ts';
 
-export interface ImportsOptions {
+interface ImportsOptions {
   redis: Redis;
   pool: Pool;
   scripts: Scripts;
@@ -40,7 +45,7 @@ interface Import {
 }
 
 /** Result for one user, and what was imported differently than given; or why the user is invalid. */
-export type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
+type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
 
 /** Brings users with their past from elsewhere. */
 export class Imports {
@@ -150,3 +155,26 @@ function rowsOf({ metrics = {}, points = {}, achievements = [], streak }: Import
   const awards = Object.values(points).map((each) => each.awards?.length ?? 0);
   return [...days, ...awards, achievements.length, streak?.history?.length ?? 0].reduce((sum, count) => sum + count, 0);
 }
+
+/** The record of an imported user, with all that Postgres is to hold. */
+const importedRecord = (draft: Draft, { id, userId }: { id: string; userId: string }): ImportedRecord => ({
+  [kindField]: KIND.imported,
+  [RECORD.id]: id,
+  [RECORD.userId]: userId,
+  [RECORD.atMs]: draft.nowMs,
+  [RECORD.zone]: draft.tz ?? '',
+  [RECORD.days]: draft.days.map(packedImportedDay),
+  [RECORD.awards]: draft.awards.map(packedImportedAward),
+  [RECORD.completions]: Array.from(numbered(draft.state[USER.completions]), ([no, atMs]) => packedCompletion(no, atMs)),
+  [RECORD.settlements]: draft.settlements.map(({ frequency, kind, atMs = draft.nowMs, ...rest }) =>
+    packedImportedSettlement({
+      ...rest,
+      atMs,
+      frequency: FREQUENCIES.indexOf(frequency) + 1,
+      kind: SETTLED[kind],
+    }),
+  ),
+  [RECORD.pauses]: draft.pauses.map(({ id: pauseId, from, to }) =>
+    packedPause({ firstDay: from, lastDay: to, id: pauseId }),
+  ),
+});

@@ -1,12 +1,11 @@
 import type { PointsBoost, PointsSystem } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedPoints, ImportedUser } from '../../domain/imported-user.ts';
-import { microsNumber } from '../../domain/micros.ts';
+import { microsNumber } from '../../domain/decimal.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { USER } from '../../packed/user-fields.ts';
-import type { Draft, ImportedAwardRow } from './draft.ts';
+import { type Draft, type ImportedAwardRow, namedBoost, namedTrigger } from './draft.ts';
 import { pastMs } from './profile.ts';
-import { namedBoost, namedTrigger } from './references.ts';
-import { changesOf } from './totals.ts';
+import { changesOf } from './scores.ts';
 
 /**
  * Adds points with their awards. What the days say beyond the awards that are given becomes one award of no known trigger a

@@ -7,9 +7,8 @@ import { SENT } from '../../packed/call-fields.ts';
 import { packedDaysOff, packedSignUp, packedStreakRule } from '../../packed/packed-import.ts';
 import { HIDDEN_BY, USER } from '../../packed/user-fields.ts';
 import type { PackedState } from '../../packed/state.ts';
-import { namedAchievement } from './references.ts';
+import { BadImport, type Draft, namedAchievement, SkippedUser } from './draft.ts';
 import { sentPreferences } from '../users/preferences.ts';
-import { BadImport, SkippedUser, type Draft } from './draft.ts';
 
 /** Begins the draft of a user: who it is. Throws BadImport for an impossible time, SkippedUser for an unknown time zone. */
 export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): Draft {

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { earnedDayOf, settlementsOfHistory } from '../../domain/imported-streak.ts';
+import { earnedDayOf, settlementsOfHistory } from '../../domain/streaks/imported-streak.ts';
 import type { ImportedStreak, ImportedUser } from '../../domain/imported-user.ts';
 import { dayOf, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
-import { FREQUENCIES, settleStreaks, type Settlement } from '../../domain/settle-streaks.ts';
-import type { StreakFacts } from '../../domain/streak-facts.ts';
-import { StreakMachine, type RunningStreak } from '../../domain/streak-machine.ts';
+import { FREQUENCIES, type Settlement, settleStreaks } from '../../domain/streaks/settle.ts';
+import { factsFrom, type StreakFacts } from '../../domain/streaks/replay.ts';
+import { type RunningStreak, StreakMachine } from '../../domain/streaks/streak-machine.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
-import { factsFrom } from '../../domain/replay-streaks.ts';
 import { packedStreak } from '../corrections/packed-replay.ts';
 import { factsOfNewUser } from '../corrections/streak-facts.ts';
 import { packedPause } from '../../packed/packed-arrays.ts';

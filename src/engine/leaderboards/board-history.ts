@@ -4,7 +4,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { zoneOffset } from '../../domain/zone.ts';
-import type { Counted, CountedTimes } from '../../postgres/boards/history-sums.ts';
+import type { Counted, CountedTimes } from '../../postgres/boards/past-scores.ts';
 
 /** What of history counts on a board. */
 export interface BoardHistory {

@@ -1,7 +1,7 @@
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { BoardProgress } from '../../postgres/boards/progress.ts';
-import { Pieces, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
+import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
 
 /** A board of a tenant; `board` is missing where only its number is known. */
 type NamedBoard = { tenantNo: number; board: Leaderboard } | { tenantNo: number; boardNo: number };

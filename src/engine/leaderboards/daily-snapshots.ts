@@ -5,16 +5,15 @@ import { playedRule, runOf, type Run } from '../../domain/runs.ts';
 import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
 import { addSnapshots, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { beforeNaming } from '../../postgres/users/named-users-lock.ts';
+import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { boardKey, shardOf } from '../../redis/keys.ts';
-import { whileWhole } from '../persisted/while-whole.ts';
+import { whileWhole } from '../persist/cursor-wait.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
-import { groupsOfRun } from './groups-of-run.ts';
-import { ranked } from './ranked.ts';
-import { partsFor, SnapshotPacker } from '../snapshots/snapshot-parts.ts';
-import { LiveStandings } from './standings.ts';
+import { groupsOfRun } from './runs.ts';
+import { LiveStandings, ranked } from './standings.ts';
+import { partsFor, SnapshotPacker } from './snapshot-parts.ts';
 
 export interface DailySnapshotsOptions {
   redis: Redis;

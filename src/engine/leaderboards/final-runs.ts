@@ -1,21 +1,35 @@
+/** Makes runs that ended final: copies them to Postgres and clears them. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { addEmptyRuns, noteCleared, runsToClear } from '../../postgres/boards/final-runs.ts';
-import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
-import { transaction } from '../../postgres/transaction.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import {
+  addEmptyRuns,
+  addMembers,
+  beginRun,
+  dropMembers,
+  finishRun,
+  lastCopied,
+  lockGroup,
+  noteCleared,
+  type OverRun,
+  runsToClear,
+} from '../../postgres/boards/final-runs.ts';
+import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
+import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
+import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { boardKey, shardOf } from '../../redis/keys.ts';
-import { whileWhole } from '../persisted/while-whole.ts';
+import { whileWhole } from '../persist/cursor-wait.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
-import { copyRun, type CopyStep } from './copy-run.ts';
-import { clearRun, groupsOfRun } from './groups-of-run.ts';
-import { overRun, type Over } from './over-run.ts';
+import { clearRun, groupsOfRun } from './runs.ts';
+import { LiveStandings, ranked } from './standings.ts';
 
 /** What was done last with an ended run. */
 export type FinalStep = CopyStep | 'cleared';
 
-export interface FinalRunsOptions {
+interface FinalRunsOptions {
   redis: Redis;
   pool: Pool;
   /** The boards whose work failed; its own by default. */
@@ -165,4 +179,118 @@ export class FinalRuns implements DueWork {
     const finalUpToMs = upToMs - this.graceMs - CLEAR_MS;
     return runsToClear(this.options.pool, { finalUpToMs, limit, except: this.pieces.aside.map(({ key }) => key) });
   }
+}
+
+/** How far the copying of a run has come. */
+type CopyStep = 'begun' | 'written' | 'copied' | 'finished';
+
+interface CopyRunOptions {
+  redis: Redis;
+  pool: Pool;
+  /** Called after each step: for tests, which stop the world there. */
+  onStep?: (step: CopyStep) => void | Promise<void>;
+}
+
+/** A group of a run that is begun in Postgres. */
+interface Copying extends Over {
+  runId: number;
+  group: string;
+}
+
+/** Members a transaction: Redis gives them in about 2 ms. */
+const CHUNK = 5_000;
+
+/**
+ * Copies the standings of an ended run from Redis into Postgres and declares it final: chunk by chunk, each in a
+ * transaction that notes how far it came, so that whatever crashes nobody is copied twice or left out.
+ * False: we are to end before that.
+ */
+async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal): Promise<boolean> {
+  const { redis, pool, onStep } = options;
+  const { board, run, nextRunDay } = over;
+  const { tenantNo, boardNo, runDay, lastDay } = run;
+  const runId = await beginRun(pool, run);
+  await onStep?.('begun');
+  const shard = shardOf(tenantNo);
+  for (const group of await whileWhole(pool, { redis, shard }, () => groupsOfRun(redis, board, run))) {
+    let isMore = true;
+    while (isMore) {
+      if (ending.aborted) return false;
+      isMore = await copyChunkAgain(options, { ...over, runId, group });
+      if (isMore) await onStep?.('copied');
+    }
+  }
+  await transaction(pool, async (client) => {
+    // Somebody else may have finished it.
+    if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
+    await finishRun(client, runId);
+    await moveProgress(client, { tenantNo, boardNo, runDay: nextRunDay, snapshotDay: lastDay + 1 });
+  });
+  await onStep?.('finished');
+  return true;
+}
+
+/** Copies the next members of a group. False: those were the last. */
+async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copying): Promise<boolean> {
+  const { board, run, runId, group } = copying;
+  const live = new LiveStandings(redis, boardKey(run.tenantNo, { ...run, group }), board.maxParticipants);
+  return transaction(pool, async (client) => {
+    const copied = await lockGroup(client, runId, group);
+    if (copied.isDone) return false;
+    await beforeNaming(client, run.tenantNo);
+    const before = (await lastCopied(client, copied)) ?? undefined;
+    const members = await whileWhole(client, { redis, shard: shardOf(run.tenantNo) }, async () =>
+      ranked(live, await live.page(copied.members, CHUNK), { from: copied.members, before }),
+    );
+    const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;
+    await addMembers(
+      client,
+      { tenantNo: run.tenantNo, group: copied },
+      { members, participants, isDone: members.length < CHUNK },
+    );
+    await onStep?.('written');
+    return members.length === CHUNK;
+  });
+}
+
+/** As `copyChunk`; a group that moved all the same, so that somebody would be in it twice, is begun again. */
+async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promise<boolean> {
+  try {
+    return await copyChunk(options, copying);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    await transaction(options.pool, async (client) =>
+      dropMembers(client, await lockGroup(client, copying.runId, copying.group)),
+    );
+    return true;
+  }
+}
+
+/** A run with its board, ended or not yet. */
+interface Over {
+  board: Leaderboard;
+  run: OverRun;
+  /** The first day of the run after it; null: there is none. */
+  nextRunDay: number | null;
+}
+
+/** The oldest run of a board that is not final; null: there is none, or it has no end. */
+function overRun({
+  tenantNo,
+  board,
+  nextRunDay: runDay,
+}: {
+  tenantNo: number;
+  board: Leaderboard;
+  nextRunDay: number | null;
+}): Over | null {
+  if (runDay === null) return null;
+  const rule = playedRule(board);
+  const endDay = runOf(rule, runDay)?.endDay ?? null;
+  if (endDay === null) return null;
+  return {
+    board,
+    run: { tenantNo, boardNo: board.no, runDay, lastDay: endDay, finalMs: finalMs(endDay) },
+    nextRunDay: runOf(rule, endDay + 1)?.startDay ?? null,
+  };
 }

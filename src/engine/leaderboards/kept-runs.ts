@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { finalGroup, finalMember, finalOf, finalPage, finalPlaces } from '../../postgres/boards/finals.ts';
+import { finalGroup, finalMember, finalOf, finalPage, finalPlaces } from '../../postgres/boards/final-runs.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
-import type { BoardRun, PastPlace, PastRuns, Snapshot } from './past-runs.ts';
-import { entryOf, userHash } from '../snapshots/snapshot-parts.ts';
+import type { BoardRun, PastPlace, PastRuns, Snapshot } from './runs.ts';
+import { entryOf, userHash } from './snapshot-parts.ts';
 import type { Member, Placed, Standings } from './standings.ts';
 
 /** Final standings of a group, in Postgres. Who is on the board was settled when they became final. */

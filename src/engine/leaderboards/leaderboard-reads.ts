@@ -1,31 +1,29 @@
-import type { AttributeFilter } from '../../domain/attribute-filter.ts';
+/** Reads of leaderboards: rankings, groups, a user's rank, and the history of ranks. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
+import { type AttributeFilter, groupName } from '../../domain/user.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type {
   BoardStatus,
+  LeaderboardEvent,
   LeaderboardResponseWithRankings,
   LeaderboardWithStatus,
   UserLeaderboardResponseWithHistory,
 } from '../../domain/leaderboard.ts';
-import { DAY_MS, dateOf, dayOf, isDate } from '../../domain/periods.ts';
-import { boardStatus, playedRule, runFrom, runShownOn, type Run } from '../../domain/runs.ts';
-import { dayIn } from '../../domain/zone.ts';
 import { didYouMean } from '../../domain/nearest.ts';
+import { dateOf, DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
+import { boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
+import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { visibleBoards } from '../find-configured.ts';
-import { boardKey } from '../../redis/keys.ts';
 import type { UserState } from '../../packed/state.ts';
-import type { UserReads } from '../users/user-reads.ts';
-import { groupOfUser } from '../users/pending-leaderboards.ts';
-import { groupOfFilter } from './board-group.ts';
-import { leaderboardHistory } from './leaderboard-history.ts';
-import { leaderboardResponse } from '../responses/leaderboard-response.ts';
-import { NO_PAST, type BoardRun, type PastRuns } from './past-runs.ts';
-import { memberPage, ranked } from './ranked.ts';
-import { LiveStandings, type Standings } from './standings.ts';
-import { userNames } from './user-names.ts';
+import { boardKey } from '../../redis/keys.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
+import { visibleBoards } from '../find-configured.ts';
+import { breakdownKeys, leaderboardResponse } from '../responses.ts';
+import { groupOfUser, type UserReads } from '../users/user-reads.ts';
+import { type BoardRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
+import { LiveStandings, memberPage, ranked, type Standings, userNames } from './standings.ts';
 
 /** Rankings that one answer may hold: a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
@@ -204,4 +202,48 @@ export class LeaderboardReads {
     const kept = over ? await this.past.standings(boardRun, group) : null;
     return kept ?? new LiveStandings(this.redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants);
   }
+}
+
+/**
+ * The group that a `userAttributes` filter names: a value for each breakdown attribute and for no other. '' for a
+ * board without a breakdown, which takes no filter. 422 otherwise.
+ */
+function groupOfFilter(
+  compiled: CompiledCatalog,
+  board: Leaderboard,
+  userAttributes: AttributeFilter | undefined,
+): string {
+  const keys = breakdownKeys(compiled, board);
+  const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
+  if (keys.length === 0) {
+    if (filter.length === 0) return '';
+    throw new AppError('unprocessable', `userAttributes: the leaderboard '${board.key}' has no breakdown attributes.`);
+  }
+  const values = keys.map((key) => filter.find(({ attribute }) => attribute.key === key)?.value);
+  if (filter.length !== keys.length || values.includes(undefined)) {
+    throw new AppError(
+      'unprocessable',
+      `userAttributes must name a value of each breakdown attribute of the leaderboard, and no other: ${keys.join(', ')}.`,
+    );
+  }
+  return groupName(values as string[]);
+}
+
+/**
+ * The last `count` entries, oldest first, each with the values of the entry before it. A day on which the user
+ * neither was nor had been on the board is left out.
+ * @param snapshots oldest first; one more than asked for, where there is one
+ * @param now the place now, as the entry of the current day; null for an ended run
+ */
+function leaderboardHistory(snapshots: Snapshot[], now: Snapshot | null, count: number): LeaderboardEvent[] {
+  const days = now === null ? snapshots : [...snapshots.filter(({ day }) => day < now.day), now];
+  const events = days.map(({ day, atMs, rank, value }, index) => ({
+    date: dateOf(day),
+    timestamp: new Date(atMs).toISOString(),
+    previousRank: days[index - 1]?.rank ?? null,
+    rank,
+    previousValue: days[index - 1]?.value ?? null,
+    value,
+  }));
+  return count === 0 ? [] : events.filter(({ rank, previousRank }) => (rank ?? previousRank) !== null).slice(-count);
 }

@@ -1,22 +1,34 @@
+/** Messages about leaderboards. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { microsNumber, toMicros, type Micros } from '../../domain/micros.ts';
+import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
 import { decodeState } from '../../packed/state.ts';
 import { boardKey, userKey } from '../../redis/keys.ts';
-import { ranked } from '../leaderboards/ranked.ts';
-import { memberPage } from '../leaderboards/ranked.ts';
-import { LiveStandings } from '../leaderboards/standings.ts';
-import { userNames } from '../leaderboards/user-names.ts';
-import { boardPayload, rankChanged } from '../notifications/payloads/leaderboards.ts';
-import { userJson } from '../notifications/payloads/payload.ts';
-import type { BoardMove } from './happened.ts';
-import type { HeldPlace, LiveListener, Unsent } from './live-listener.ts';
+import { LiveStandings, memberPage, ranked, userNames } from '../leaderboards/standings.ts';
+import { boardPayload, rankChanged, userJson } from '../notifications/payloads.ts';
+import {
+  baseStreak,
+  leaderboardResponse,
+  levelResponse,
+  pointsResponse,
+  settledNow,
+  userAchievementResponse,
+} from '../responses.ts';
+import {
+  type AskedPlace,
+  type HeldPlace,
+  type LiveListener,
+  readPlaces,
+  type SeatedUser,
+  seatOf,
+  type Unsent,
+} from './live-listener.ts';
+import type { BoardMove } from './live-notifications.ts';
 import type { ChangedGroup } from './pending-boards.ts';
-import { readPlaces, seatOf, type AskedPlace, type SeatedUser } from './places.ts';
 
 /** Rankings of a `leaderboard.changed`: it comes up to four times a second, and the rest can be read. */
-export const LIVE_RANKINGS = 10;
+const LIVE_RANKINGS = 10;
 
 /** What reports of boards are made from. */
 export interface BoardSources {
@@ -143,3 +155,39 @@ const previousRank = (held: HeldPlace | undefined, place: HeldPlace): number | n
 
 /** What of a user's state decides where the user is looked for. */
 export const seatedUser = ({ tz, boards }: SeatedUser): SeatedUser => ({ tz, boards });
+
+/**
+ * What a client that missed something needs to go on: the streak, points, completed achievements of the stream's user, and
+ * the places that it holds. Null for streams of more than one user, and for a user never seen. Errors of Redis.
+ */
+export async function presentState(
+  { redis, compiled, nowMs }: BoardSources,
+  listener: LiveListener,
+): Promise<object | null> {
+  const { userId, kind, tenantNo } = listener.grant;
+  if (kind === 'admin' || userId === null) return null;
+  const packed = await redis.getBuffer(userKey(tenantNo, userId));
+  if (packed === null) return null;
+  const state = decodeState(packed);
+  const { day, streaks, freezes, offDays } = settledNow(compiled, state, nowMs);
+  const streak = streaks[compiled.catalog.streaks.frequency];
+  return {
+    userId,
+    streak: baseStreak(compiled, { streak, freezesLeft: freezes, day, offDays }),
+    points: compiled.catalog.pointsSystems.map((system) => {
+      const total = state.points[system.no] ?? 0;
+      const level = compiled.levelOf(system.id, total);
+      return { ...pointsResponse(system), total, level: level === null ? null : levelResponse(level) };
+    }),
+    achievements: compiled.catalog.achievements
+      .filter(({ no, status }) => status !== 'inactive' && state.completions[no] !== undefined)
+      .map((achievement) => userAchievementResponse(compiled, achievement, state)),
+    leaderboards: heldPlaces(compiled, listener),
+  };
+}
+
+const heldPlaces = (compiled: CompiledCatalog, { places }: LiveListener): object[] =>
+  [...places].flatMap(([no, { rank, value }]) => {
+    const board = compiled.leaderboardsByNo.get(no);
+    return board === undefined ? [] : [{ ...leaderboardResponse(compiled, board), rank, value }];
+  });

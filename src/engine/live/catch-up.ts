@@ -1,10 +1,11 @@
-import { readLive, type LivePosition } from '../../redis/live-streams.ts';
+/** Sends a listener the messages since its last one. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { shardOf } from '../../redis/keys.ts';
+import { type LivePosition, readLive } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { seatedUser } from './board-report.ts';
-import type { CatchUpTurns } from './catch-up-turns.ts';
-import { happenedIn } from './happened.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
+import { happenedIn } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import { announcedIn, isBefore, NOT_KEPT, REBUILT, tenantOf } from './shard-tail.ts';
 import type { FeedSources, ReadMove } from './tenant-feed.ts';
@@ -140,3 +141,42 @@ export const laterOf = (a: LivePosition, b: LivePosition): LivePosition => ({
   outbox: comparePositions(a.outbox, b.outbox) < 0 ? b.outbox : a.outbox,
   announced: comparePositions(a.announced, b.announced) < 0 ? b.announced : a.announced,
 });
+
+/** Lets one piece of work at a time go on for each name, in the order of the calls. */
+class Turns<Name> {
+  private readonly last = new Map<Name, Promise<void>>();
+
+  async run(name: Name, work: () => Promise<void>): Promise<void> {
+    const turn = (this.last.get(name) ?? Promise.resolve()).then(work);
+    const ended = turn.catch(() => undefined);
+    this.last.set(name, ended);
+    await ended;
+    if (this.last.get(name) === ended) this.last.delete(name);
+    return turn;
+  }
+}
+
+/** A read of a catch-up is followed by a rest of so many times its length: a third of the process's time goes to them at most. */
+const REST = 2;
+
+/**
+ * Decides when a stream reads what it missed. One stream of a holder (`holderOf`) reads at a time. All streams of a process take
+ * turns and leave most of its time to requests, however many come back at once.
+ */
+export class CatchUpTurns {
+  private readonly holders = new Turns<string>();
+  private readonly reads = new Turns<unknown>();
+
+  /** Has a stream catch up when those of the same holder that came before have. */
+  ofHolder(holder: string, catchUp: () => Promise<void>): Promise<void> {
+    return this.holders.run(holder, catchUp);
+  }
+
+  /** One read of a catch-up. `server`: where it reads; `read` resolves with the milliseconds that it kept the process. */
+  read(server: unknown, read: () => Promise<number>): Promise<void> {
+    return this.reads.run(server, async () => {
+      const workedMs = await read();
+      await sleep(workedMs * REST, undefined, { ref: false });
+    });
+  }
+}

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { LiveType } from '../../domain/live.ts';
-import type { Notification } from '../../domain/notification.ts';
-import { keepGrants, dropGrants, readGrant, storeGrant, takeGrant } from '../../redis/live-grants.ts';
+import type { LiveType } from '../../domain/notifications/live.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { dropGrants, keepGrants, readGrant, storeGrant, takeGrant } from '../../redis/live-streams.ts';
 
 /** What a stream may see, and for whom: fixed when its ticket is made. */
 export interface LiveGrant {

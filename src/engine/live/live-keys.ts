@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import type { KeyRecord } from '../../postgres/find-key.ts';
+import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { LiveGrant } from './grants.ts';
 
 /** A key as streams hold on to it. */

@@ -1,29 +1,84 @@
+/** Live streams of this process: tickets, limits and connections. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { LiveTicket, LiveTicketRequest } from '../../domain/live.ts';
+import type { LiveTicket, LiveTicketRequest } from '../../domain/notifications/live.ts';
+import { didYouMean } from '../../domain/nearest.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { boardStatus } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
-import type { Log } from '../../log/log.ts';
-import { LogThrottle } from '../../log/log-throttle.ts';
-import type { KeyRecord } from '../../postgres/find-key.ts';
+import { type Log, LogThrottle } from '../../telemetry/log.ts';
+import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { Signals } from '../../redis/signals.ts';
-import { ConnectionLimits, type LiveLimits } from './connection-limits.ts';
-import { holderOf, LiveGrants, TICKET_MS, type LiveGrant } from './grants.ts';
-import { LiveKeys, type HeldKey, type LiveTenants } from './live-keys.ts';
-import { HEARTBEAT_S } from './heartbeat.ts';
+import { visibleBoards } from '../find-configured.ts';
+import { holderOf, type LiveGrant, LiveGrants, TICKET_MS } from './grants.ts';
+import { type HeldKey, LiveKeys, type LiveTenants } from './live-keys.ts';
 import { LiveListener } from './live-listener.ts';
-import type { ClosingReason, LiveSink } from './live-sink.ts';
-import { grantFor, type TicketCaller } from './live-tickets.ts';
+import { type ClosingReason, HEARTBEAT_S, type LiveSink, SlowReaders } from './live-sink.ts';
 import type { LastId, MessageIds, ParsedId } from './message-id.ts';
-import { SlowReaders } from './slow-readers.ts';
 import { Tails } from './tails.ts';
+
+/** The most live streams of a process. */
+export interface LiveLimits {
+  connections: number;
+  /** Of one user, with all of the user's application keys. An admin key may open streams for all users: only `connections` limits it. */
+  perUser: number;
+}
+
+/** Counts the streams of a process, in all and by holder (`holderOf`). Each process has these limits for itself. */
+class ConnectionLimits {
+  private readonly limits: LiveLimits;
+  private all = 0;
+  private readonly ofHolders = new Map<string, number>();
+
+  constructor(limits: LiveLimits) {
+    this.limits = limits;
+  }
+
+  get count(): number {
+    return this.all;
+  }
+
+  /**
+   * Counts one more stream. The returned function ends that; to call it again does nothing. Throws 503 if the process has no room, 429 if the
+   * user has too many.
+   */
+  admit(grant: LiveGrant): () => void {
+    const { connections, perUser } = this.limits;
+    const holder = holderOf(grant);
+    const ofHolder = this.ofHolders.get(holder) ?? 0;
+    if (this.all >= connections)
+      throw new AppError('unavailable', 'This server carries as many live streams as it may; try again in a moment.');
+    if (grant.kind === 'application' && ofHolder >= perUser)
+      throw new AppError('too_many_requests', `The user has ${perUser} live streams already; close one of them.`, {
+        headers: { 'Retry-After': RETRY_S },
+      });
+    this.all += 1;
+    this.ofHolders.set(holder, ofHolder + 1);
+    let counted = true;
+    return () => {
+      if (!counted) return;
+      counted = false;
+      this.all -= 1;
+      less(this.ofHolders, holder);
+    };
+  }
+}
+
+const RETRY_S = '5';
+
+function less<K>(counts: Map<K, number>, key: K): void {
+  const count = counts.get(key)! - 1;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
 
 const TICK_MS = 1_000;
 const KEEP_SESSIONS_MS = 60_000;
 const CHECK_AGAIN_MS = 500;
 const LOG_MS = 60_000;
 
-export interface LiveOptions {
+interface LiveOptions {
   redis: Redis;
   signals: Signals;
   catalogs: {
@@ -272,3 +327,62 @@ export class Live {
     );
   };
 }
+
+/** Whoever asks for a ticket: what of a key decides what a stream may see. */
+interface TicketCaller {
+  kind: 'admin' | 'application';
+  prefix: string;
+  userId: string | null;
+  rateLimit: number | null;
+  /** Where a session stands for the key: SHA-256 of its token. */
+  session?: { readonly hash: Buffer };
+}
+
+/**
+ * What a stream that is asked for may see. 422 for a board that there is not, or that is inactive; for events asked for with
+ * an application key. That an application key names no other user is seen to before.
+ */
+function grantFor(
+  compiled: CompiledCatalog,
+  { kind, prefix, userId, rateLimit, session }: TicketCaller,
+  { request, nowMs }: { request: LiveTicketRequest; nowMs: number },
+): LiveGrant {
+  const utcDay = Math.floor(nowMs / DAY_MS);
+  const named = (request.boards ?? []).map((name) => {
+    const ofId = name.toLowerCase();
+    const board = compiled.leaderboards.get(name) ?? compiled.catalog.leaderboards.find(({ id }) => id === ofId);
+    if (board === undefined || boardStatus(board, utcDay) === null)
+      throw new AppError('unprocessable', `boards: there is no leaderboard '${name}'.`, {
+        hint: didYouMean(name, visibleBoards(compiled, utcDay)),
+      });
+    return board.id;
+  });
+  const boardIds = [...new Set(named)];
+  const { types = null } = request;
+  const [metricIds, pointsSystemIds, leaderboardIds] = [
+    request.metricIds,
+    request.pointsSystemIds,
+    request.leaderboardIds,
+  ].map(asStored) as [Ids, Ids, Ids];
+  if (kind === 'application' && types?.includes('event') === true)
+    throw new AppError('unprocessable', "types: 'event' is for admin keys.");
+  return {
+    tenantNo: compiled.catalog.tenantNo,
+    prefix,
+    ...(session && { signIn: session.hash.toString('base64url') }),
+    kind,
+    rateLimit,
+    userId: kind === 'application' ? userId : (request.userId ?? null),
+    boardIds: kind === 'application' ? boardIds : [],
+    types,
+    metricIds,
+    // To an admin key, which sees all boards, naming some is a filter.
+    leaderboardIds: kind === 'admin' && boardIds.length > 0 ? [...boardIds, ...(leaderboardIds ?? [])] : leaderboardIds,
+    pointsSystemIds,
+  };
+}
+
+type Ids = string[] | null;
+
+/** IDs may be sent in capitals; null: none were sent. */
+const asStored = (ids: readonly string[] | undefined): Ids => ids?.map((id) => id.toLowerCase()) ?? null;

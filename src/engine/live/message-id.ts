@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual, type KeyObject } from 'node:crypto';
-import type { KeyedIds } from '../ids/keyed-ids.ts';
+import type { KeyedIds } from '../ids.ts';
 import type { LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions, OUTBOX_START } from '../../redis/outbox.ts';
 

@@ -1,4 +1,4 @@
-import type { BoardMove } from './happened.ts';
+import type { BoardMove } from './live-notifications.ts';
 
 /** A group of a run of a board that changed, and who moved on it. */
 export interface ChangedGroup {

@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis';
-import type { NotificationType } from '../../domain/notification.ts';
+import type { NotificationType } from '../../domain/notifications/notification.ts';
 import {
   gapAfter,
   listenLive,
-  parseAnnounced,
-  readLive,
   type LiveEntries,
   type LivePosition,
+  parseAnnounced,
+  readLive,
 } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { rounds, type Rounds } from '../../rounds.ts';
 import { positionBefore } from './message-id.ts';
-import { TenantFeed, type FeedSources } from './tenant-feed.ts';
+import { type FeedSources, TenantFeed } from './tenant-feed.ts';
 import type { LiveListener } from './live-listener.ts';
 
 /** Shortest time between two reads of a shard. The first signal after a pause is followed by a read at once. */

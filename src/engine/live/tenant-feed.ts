@@ -1,15 +1,73 @@
+/** The feed of a tenant: its listeners, and the events that they sample. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Notification, NotificationType } from '../../domain/notification.ts';
+import { decimalText } from '../../domain/decimal.ts';
+import type { Notification, NotificationType } from '../../domain/notifications/notification.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { RECORD } from '../../packed/record-fields.ts';
+import type { HappenedRecord } from '../../packed/record.ts';
+import { TOTAL } from '../../packed/user-fields.ts';
 import { comparePositions, type OutboxEntry } from '../../redis/outbox.ts';
-import { EventSample } from './event-sample.ts';
-import { FeedListeners } from './feed-listeners.ts';
-import { happenedIn, type BoardMove, type Happened } from './happened.ts';
-import type { LiveListener, ReadPosition } from './live-listener.ts';
-import { PendingBoards } from './pending-boards.ts';
-import { reportBoards } from './report-boards.ts';
 import { seatedUser } from './board-report.ts';
+import { FeedListeners, reportBoards } from './feed-listeners.ts';
+import type { LiveGrant } from './grants.ts';
+import type { LiveListener, ReadPosition, Unsent } from './live-listener.ts';
+import { type BoardMove, type Happened, happenedIn } from './live-notifications.ts';
+import { PendingBoards } from './pending-boards.ts';
+
+/** Events a second that a stream shows: enough to see what goes on, and no copy of the history. */
+export const SAMPLED_A_SECOND = 20;
+
+/** Picks events for one stream: as many a second as may be, the first of each moment; the others are counted. */
+export class EventSample {
+  private readonly grant: LiveGrant;
+  private readonly nowMs: () => number;
+  private allowed = SAMPLED_A_SECOND;
+  private countedMs: number;
+  private skipped = 0;
+
+  /** @param nowMs the machine's time, from whenever */
+  constructor(grant: LiveGrant, nowMs: () => number = () => performance.now()) {
+    this.grant = grant;
+    this.nowMs = nowMs;
+    this.countedMs = nowMs();
+  }
+
+  /** The message about an event; null: it is of another user or metric, or only counted. */
+  take(compiled: CompiledCatalog, record: HappenedRecord): Unsent | null {
+    const { userId, metricIds } = this.grant;
+    if (userId !== null && userId !== record[RECORD.userId]) return null;
+    const metric = compiled.metricsByNo.get(record[RECORD.metric] ?? -1);
+    if (metric === undefined || (metricIds !== null && !metricIds.includes(metric.id))) return null;
+    const nowMs = this.nowMs();
+    this.allowed = Math.min(SAMPLED_A_SECOND, this.allowed + ((nowMs - this.countedMs) / 1000) * SAMPLED_A_SECOND);
+    this.countedMs = nowMs;
+    if (this.allowed < 1) {
+      this.skipped += 1;
+      return null;
+    }
+    this.allowed -= 1;
+    const { skipped } = this;
+    this.skipped = 0;
+    return { type: 'event', payload: JSON.stringify({ type: 'event', event: eventOf(metric.key, record), skipped }) };
+  }
+}
+
+const eventOf = (metricKey: string, record: HappenedRecord) => ({
+  id: uuidText(record[RECORD.id]),
+  userId: record[RECORD.userId],
+  metricKey,
+  value: numberOf(record[RECORD.value]),
+  total: numberOf(record[RECORD.total]),
+  at: new Date(record[RECORD.atMs]).toISOString(),
+});
+
+function numberOf(recorded: HappenedRecord[typeof RECORD.value]): number {
+  return recorded === undefined
+    ? 0
+    : Number(decimalText({ whole: recorded[TOTAL.whole], micros: recorded[TOTAL.micros] }));
+}
 
 /** What all feeds of a process need. */
 export interface FeedSources {
@@ -30,7 +88,7 @@ export interface ReadMove {
 }
 
 /** As far as the reader of a feed has come. */
-export type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
+type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
 
 /** Boards are reported this often at most. */
 const BOARDS_MS = 250;

@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
-import { LogThrottle } from '../../log/log-throttle.ts';
-import type { Log } from '../../log/log.ts';
-import { countFailedWork } from '../../redis/failed-work.ts';
+import { type Log, LogThrottle } from '../../telemetry/log.ts';
+import { countFailedWork } from '../../redis/work-counts.ts';
 
 /** The same fault may befall every notification of a batch: it is logged once in this time. */
 const LOG_EVERY_MS = 60_000;

@@ -1,18 +1,14 @@
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { withDeleted } from '../../catalog/with-deleted.ts';
+import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import { systemClock, type Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import type { NewMessage, Notification } from '../../domain/notification.ts';
+import type { NewMessage, Notification } from '../../domain/notifications/notification.ts';
 import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
-import { readListening, type Listening } from '../../postgres/webhooks/read-listening.ts';
-import { fromEntry, type EntryReport, type HappenedEntry } from './from-entry.ts';
-import { listenersOf, type Listeners } from './listeners.ts';
-import type { LiveAudience } from './live-audience.ts';
-import type { NotedCompletion } from './note-due.ts';
-import { numbersIn } from './numbers-in.ts';
+import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';
+import { type EntryReport, fromEntry, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
+import { type Listeners, listenersOf, type LiveAudience, numbersIn } from './listeners.ts';
 
 export interface ReporterOptions {
   pool: Pool;

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { UnstorableValue } from '../../postgres/persist/unstorable-value.ts';
+import { UnstorableValue } from '../../postgres/persist/binary-rows.ts';
 import { MalformedEntry } from '../../redis/outbox.ts';
 
 /** Marks an entry that could not be decoded. */

@@ -1,5 +1,9 @@
-import type { GuardedRow } from '../../postgres/persist/count-guarded.ts';
-import { QUARANTINE_STATUS, type QuarantinedRow, type SettledRow } from '../../postgres/persist/insert-quarantined.ts';
+import {
+  type GuardedRow,
+  QUARANTINE_STATUS,
+  type QuarantinedRow,
+  type SettledRow,
+} from '../../postgres/corrections/quarantine.ts';
 import { GUARD_ACTION, GUARDED } from '../../packed/guard-fields.ts';
 import type { GuardedRecord, HappenedRecord } from '../../packed/record.ts';
 import { RECORD } from '../../packed/record-fields.ts';

@@ -3,13 +3,12 @@ import { NO_LENGTH } from '../../packed/packed-import.ts';
 import type { ImportedRecord, RecordedSettlement } from '../../packed/record.ts';
 import { COMPLETED, IMPORTED_AWARD, IMPORTED_DAY, RECORD, SETTLEMENT } from '../../packed/record-fields.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
-import type { AwardRow } from '../../postgres/persist/insert-awards.ts';
-import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/insert-imported.ts';
-import type { StreakChangeRow } from '../../postgres/persist/insert-streak-changes.ts';
-import type { StreakPauseRow } from '../../postgres/persist/write-streak-pauses.ts';
-import { eventId } from '../ids/event-id.ts';
-import { decimalOfMicros } from '../../domain/micros.ts';
-import type { UserZone } from '../../postgres/persist/note-zones.ts';
+import type { AwardRow } from '../../postgres/persist/awards.ts';
+import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/imported.ts';
+import type { StreakChangeRow, StreakPauseRow } from '../../postgres/persist/streaks.ts';
+import { eventId } from '../ids.ts';
+import { decimalOfMicros } from '../../domain/decimal.ts';
+import type { UserZone } from '../../postgres/persist/users.ts';
 
 /** What is stored of imported users. */
 export interface ImportedRows {

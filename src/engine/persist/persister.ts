@@ -1,19 +1,43 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+/** The persister: copies outboxes to Postgres. */
 import type { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { GuardedRow } from '../../postgres/persist/count-guarded.ts';
-import { readCursor } from '../../postgres/persist/cursor.ts';
+import type { GuardedRow } from '../../postgres/corrections/quarantine.ts';
+import { readCursor } from '../../postgres/shards.ts';
 import { HANDED_BYTES, readHanded, readHandedOver, readHandedPosition } from '../../redis/handed-over.ts';
-import { comparePositions, lastPosition, readOutbox, trimOutbox, type RawEntry } from '../../redis/outbox.ts';
-import { isStoredLater } from '../../redis/storing-order.ts';
-import { around } from '../../traces/around.ts';
-import type { WorkSpan, Traces } from '../../traces/traces.ts';
-import { isAboutData } from './about-data.ts';
+import {
+  comparePositions,
+  isStoredLater,
+  lastPosition,
+  type RawEntry,
+  readOutbox,
+  trimOutbox,
+} from '../../redis/outbox.ts';
+import { around } from '../../telemetry/spans.ts';
+import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
 import type { Reporter } from '../notifications/reporter.ts';
-import { toBatch, type Batch } from './batch.ts';
-import { storeDamaged, type SetAside } from './set-aside.ts';
-import { StuckShard } from './stuck-shard.ts';
-import { writeBatch, type Reported } from './write-batch.ts';
+import { isAboutData } from './about-data.ts';
+import { type Reported, writeBatch } from './batch-transaction.ts';
+import { type Batch, toBatch } from './batch.ts';
+import { type SetAside, storeDamaged } from './refused-entries.ts';
+
+/** A shard's outbox cannot be stored, from no fault of a single entry, until Redis or a person has mended it. */
+export class StuckShard extends Error {
+  readonly shard: number;
+  readonly streamId: string;
+
+  constructor(shard: number, streamId: string, cause: unknown) {
+    super(
+      `Shard ${shard} stands still at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        cause,
+      },
+    );
+    this.name = 'StuckShard';
+    this.shard = shard;
+    this.streamId = streamId;
+  }
+}
 
 /** The steps of a batch, in their order; `kept`: Redis keeps an entry that Postgres does not take even as bytes. */
 export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';

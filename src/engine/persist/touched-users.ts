@@ -1,5 +1,4 @@
-import type { PackedUser } from '../../postgres/persist/upsert-users.ts';
-import type { PaidUser } from '../../postgres/persist/update-points.ts';
+import type { PackedUser, PaidUser } from '../../postgres/persist/users.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_POINTS } from '../../packed/record-fields.ts';

@@ -1,4 +1,4 @@
-import type { AttributeFilter } from '../../domain/attribute-filter.ts';
+import type { AttributeFilter } from '../../domain/user.ts';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -13,13 +13,13 @@ import {
   type PointsSystemResponse,
 } from '../../domain/points.ts';
 import { AppError } from '../../errors.ts';
-import { filteredPointsTotals } from '../../postgres/filtered-points-totals.ts';
+import { filteredPointsTotals } from '../../postgres/history/awards.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
-import type { CaughtUp } from '../persisted/caught-up.ts';
+import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { findSystem } from '../find-configured.ts';
-import { boostResponse, levelResponse, triggerResponse } from '../responses/points-response.ts';
+import { boostResponse, levelResponse, triggerResponse } from '../responses.ts';
 
 /** Reads of points systems. */
 export class PointsReads {

@@ -5,10 +5,10 @@ import { compileTimePlan } from '../../catalog/compile/plans.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
-import type { DuePeriod } from '../../postgres/time-triggers/due-periods.ts';
+import type { DuePeriod } from '../../postgres/time-triggers.ts';
 import { userKey } from '../../redis/keys.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { eventId } from '../ids/event-id.ts';
+import { eventId } from '../ids.ts';
 import { callUsers } from '../scripts.ts';
 import { unpackState } from '../../packed/state.ts';
 

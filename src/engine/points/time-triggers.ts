@@ -1,9 +1,14 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
-import { duePeriods, HOUR_MS, type DuePeriod, type PeriodsAsked } from '../../postgres/time-triggers/due-periods.ts';
-import type { OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
+import {
+  type DuePeriod,
+  duePeriods,
+  HOUR_MS,
+  type OpenTrigger,
+  type PeriodsAsked,
+} from '../../postgres/time-triggers.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
-import { Pieces, tenantPiece, type OnPieceFailed } from '../schedule/pieces.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import type { TimePayments } from './time-payments.ts';
 import { TriggerProgress, type Open } from './trigger-progress.ts';
 

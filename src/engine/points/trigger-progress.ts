@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
-import { noteProgress } from '../../postgres/time-triggers/note-progress.ts';
-import { openTriggers, type OpenTrigger } from '../../postgres/time-triggers/open-triggers.ts';
-import { tenantPiece, type Pieces } from '../schedule/pieces.ts';
+import { noteProgress, type OpenTrigger, openTriggers } from '../../postgres/time-triggers.ts';
+import { type Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { isUnavailable } from '../unavailable.ts';
 
 /** A trigger with the time from which on its periods are to be paid, epoch ms. */

@@ -1,14 +1,15 @@
+/** A user's points: totals and the latest awards. */
 import type { Pool } from 'pg';
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { PointsBoost } from '../../domain/catalog.ts';
-import type { GetUserPointsResponse, PointsBoostResponse } from '../../domain/points.ts';
+import type { GetUserPointsResponse, PointsAwardResponse, PointsBoostResponse } from '../../domain/points.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
-import type { UserReads } from '../users/user-reads.ts';
-import { awardHistory } from './award-history.ts';
+import { latestAwards } from '../../postgres/history/awards.ts';
 import { findSystem } from '../find-configured.ts';
-import { boostResponse, levelResponse, pointsResponse } from '../responses/points-response.ts';
+import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
+import type { UserReads } from '../users/user-reads.ts';
 
 /** Reads of one user's points. */
 export class UserPoints {
@@ -61,5 +62,51 @@ function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, st
   return boost.userAttributes.every(({ attributeId, attributeValue }) => {
     const no = compiled.attributesById.get(attributeId)?.no;
     return no !== undefined && state.attributes[no] === attributeValue;
+  });
+}
+
+interface Asked {
+  userId: string;
+  systemNo: number;
+  limit: number;
+  /** The user's local day, on which the status of the boosts depends. */
+  day: number;
+}
+
+/** A user's last awards in a points system, newest first. Deleted triggers and boosts are shown as they were last. */
+async function awardHistory(
+  pool: Pool,
+  compiled: CompiledCatalog,
+  { userId, systemNo, limit, day }: Asked,
+): Promise<PointsAwardResponse[]> {
+  const { tenantNo } = compiled.catalog;
+  const awards = await latestAwards(pool, { tenantNo, userId, systemNo, limit });
+  const known = await withDeleted(
+    pool,
+    compiled,
+    awards.flatMap(({ triggerNo, boostNos }) => [triggerNo, ...boostNos]),
+  );
+  const wasDeleted = (no: number): boolean => !compiled.triggersByNo.has(no) && !compiled.boostsByNo.has(no);
+  return awards.map(({ id, awarded, at, total, triggerNo, boostNos }) => {
+    const trigger = known.triggersByNo.get(triggerNo);
+    const boosts = boostNos.flatMap((no) => {
+      const boost = known.boostsByNo.get(no);
+      if (boost === undefined) return [];
+      const response = boostResponse(boost, day);
+      return [wasDeleted(no) ? { ...response, status: 'finished' as const } : response];
+    });
+    return {
+      id,
+      awarded,
+      date: at.toISOString(),
+      total,
+      ...(trigger !== undefined && {
+        trigger: {
+          ...triggerResponse(known, trigger),
+          ...(wasDeleted(triggerNo) && { status: 'archived' as const }),
+        },
+      }),
+      ...(boosts.length > 0 && { boosts }),
+    };
   });
 }

@@ -1,20 +1,18 @@
 import type { Pool } from 'pg';
 import { decimalText } from '../../domain/decimal.ts';
-import { loadCatalog } from '../../postgres/load-catalog.ts';
-import type { WaitingEvent } from '../../postgres/quarantine/read-quarantine.ts';
-import type { UsedKey } from '../../postgres/rebuild/used-keys.ts';
-import { clearedRuns, type StoredUser } from '../../postgres/rebuild/users.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
+import type { WaitingEvent } from '../../postgres/corrections/quarantine.ts';
+import type { UsedKey } from '../../postgres/used-keys.ts';
+import { clearedRuns, type StoredUser } from '../../postgres/users/stored-states.ts';
 import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
 import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
-import { totalFields } from '../../redis/points-totals.ts';
+import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
-import { numbered } from '../../packed/numbered.ts';
-import { scoresOf, type PackedState, unpackState } from '../../packed/state.ts';
-import { isPackedState } from '../../packed/unpack-state.ts';
+import { isPackedState, numbered } from '../../packed/unpack-state.ts';
+import { type PackedState, scoresOf, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { idempotencyDigest } from '../ids/event-id.ts';
-import { timeOf } from '../ids/keyed-ids.ts';
+import { idempotencyDigest, timeOf } from '../ids.ts';
 
 /*
 The keys that Laurel derives from Postgres. A rebuild writes them and `verify` compares them.

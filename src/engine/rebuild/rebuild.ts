@@ -3,15 +3,9 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
-import { rebuildingEpochOf, storageEpochOf } from '../../domain/storage-epoch.ts';
+import { rebuildingEpochOf, storageEpochOf } from '../../domain/shard-state.ts';
 import { HANDED, OUTBOX } from '../../packed/call-fields.ts';
-import {
-  lockCursors,
-  nextEpoch,
-  readCursors,
-  setStorageEpochs,
-  type StoredCursor,
-} from '../../postgres/rebuild/storage-epochs.ts';
+import { lockCursors, nextEpoch, readCursors, setStorageEpochs, type StoredCursor } from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { transaction } from '../../postgres/transaction.ts';
@@ -34,9 +28,8 @@ import { comparePositions, lastPosition, lastPositions, positionAfter, readOutbo
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
-import type { SetAside } from '../persist/set-aside.ts';
-import { fillShards, type OnUnreadable } from './fill-shards.ts';
-import { flushed, Loader, RebuildOvertaken, type Loaders } from './loader.ts';
+import type { SetAside } from '../persist/refused-entries.ts';
+import { fillShards, flushed, Loader, type Loaders, type OnUnreadable, RebuildOvertaken } from './shard-filling.ts';
 import { LOOK_MS, markOf, ownVersion } from './marks.ts';
 
 /** How far a rebuild is. */

@@ -1,19 +1,19 @@
 import type { Redis } from 'ioredis';
 import { timeOfUse } from '../../redis/idempotency.ts';
-import { missingUsers } from '../../postgres/rebuild/users.ts';
+import { missingUsers } from '../../postgres/users/stored-states.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
-import type { Suspect } from './confirm.ts';
-import { placesOf, stateOf, useText } from './derived-keys.ts';
-import type { SetMembers } from './set-members.ts';
 import {
   groupsSuspect,
   placeSuspect,
+  type SetMembers,
+  type Sides,
   stateSuspect,
   storedUses,
+  type Suspect,
   usedKeySuspect,
   waitingUses,
-  type Sides,
 } from './suspects.ts';
+import { placesOf, stateOf, useText } from './derived-keys.ts';
 
 const AT_ONCE = 1_000;
 

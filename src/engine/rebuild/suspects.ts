@@ -1,27 +1,32 @@
-import { createHash } from 'node:crypto';
+/** Differences between Redis and Postgres: found, then confirmed by a second look. */
 import type { Redis } from 'ioredis';
+import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
-import { waitingEvents } from '../../postgres/quarantine/read-quarantine.ts';
-import { usedKeysAt } from '../../postgres/rebuild/used-keys.ts';
-import { countCompletions, countUsers, pointsTotals, type StoredUser } from '../../postgres/rebuild/users.ts';
-import { storedState } from '../../postgres/users/stored-state.ts';
+import { waitingEvents } from '../../postgres/corrections/quarantine.ts';
+import { usedKeysAt } from '../../postgres/used-keys.ts';
+import {
+  countCompletions,
+  countUsers,
+  pointsTotals,
+  storedState,
+  type StoredUser,
+} from '../../postgres/users/stored-states.ts';
 import { hotUse } from '../../redis/idempotency.ts';
 import { countersKey, quarantineKey, shardOf, tenantKey, userKey } from '../../redis/keys.ts';
-import { totalFields } from '../../redis/points-totals.ts';
-import { waitingKeys } from '../idempotency/waiting-keys.ts';
-import type { Suspect } from './confirm.ts';
+import { totalFields } from '../../redis/lua-library.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
+  type BoardsOfTenants,
   bucketOf,
+  type Place,
   placesOf,
   quarantineOf,
   stateOf,
   useText,
-  type BoardsOfTenants,
-  type Place,
 } from './derived-keys.ts';
-import type { SetMembers } from './set-members.ts';
 
 /** The two databases that are compared. */
 export interface Sides {
@@ -63,7 +68,7 @@ const scoreText = (score: string | number | null): string | null => (score === n
 const LISTED = 'listed';
 
 /** A group in the set of a run's groups, in which a user has a place. */
-export function groupSuspect(
+function groupSuspect(
   sides: Sides,
   { tenantNo, id, key, group }: { tenantNo: number; id: string; key: string; group: string },
 ): Suspect {
@@ -259,3 +264,117 @@ export const quarantineSuspect = ({ redis, pool }: Sides, tenantNo: number): Sus
   redis: async () => quarantineText(new Map(Object.entries(await redis.hgetall(quarantineKey(tenantNo))))),
   postgres: async () => quarantineText(quarantineOf(await waitingEvents(pool, tenantNo))),
 });
+
+/** Sums over a set of IDs, in any order: equal sets have equal sums, different sets almost never. */
+interface Sums {
+  count: number;
+  low: number;
+  high: number;
+}
+
+const NONE: Readonly<Sums> = { count: 0, low: 0, high: 0 };
+
+/** FNV-1a; each of the two sums has its own start value. */
+function hash(id: string, begin: number): number {
+  let value = begin;
+  for (let at = 0; at < id.length; at += 1) value = Math.imul(value ^ id.charCodeAt(at), 16_777_619);
+  return value;
+}
+
+function add(sums: Sums, id: string, times = 1): void {
+  sums.count += times;
+  sums.low = (sums.low + Math.imul(hash(id, 2_166_136_261), times)) | 0;
+  sums.high = (sums.high + Math.imul(hash(id, 1_540_483_477), times)) | 0;
+}
+
+/** The members of sorted sets, as sums: one pass notes them, a later one compares them with Redis. Likewise counts in hashes. */
+export class SetMembers {
+  private readonly sets = new Map<string, Sums>();
+
+  note(key: string, id: string): void {
+    let sums = this.sets.get(key);
+    if (sums === undefined) this.sets.set(key, (sums = { ...NONE }));
+    add(sums, id);
+  }
+
+  /** Whether exactly these members were noted for a set. */
+  async areAll(key: string, pieces: AsyncIterable<readonly string[]>): Promise<boolean> {
+    const found = { ...NONE };
+    for await (const ids of pieces) for (const id of ids) add(found, id);
+    return this.isNoted(key, found);
+  }
+
+  /** Whether each of these was noted as often as its count says, and nothing else was noted. */
+  async areCounted(
+    key: string,
+    pieces: AsyncIterable<readonly (readonly [id: string, count: number])[]>,
+  ): Promise<boolean> {
+    const found = { ...NONE };
+    for await (const counts of pieces) for (const [id, count] of counts) add(found, id, count);
+    return this.isNoted(key, found);
+  }
+
+  private isNoted(key: string, found: Readonly<Sums>): boolean {
+    const noted = this.sets.get(key) ?? NONE;
+    return noted.count === found.count && noted.low === found.low && noted.high === found.high;
+  }
+}
+
+/** A value in Redis that differs from Postgres. */
+export interface Difference {
+  /** The Redis key. */
+  key: string;
+  /** The member, field or user; '' for the whole key. */
+  part: string;
+  redis: string;
+  postgres: string;
+}
+
+/** A value that looked different, and how to read both sides again; they return null if there is no value. */
+export interface Suspect {
+  key: string;
+  part: string;
+  redis: () => Promise<string | null>;
+  postgres: () => Promise<string | null>;
+}
+
+interface Servers {
+  redis: Redis;
+  pool: Pool;
+  shards: readonly number[];
+}
+
+const PATIENCE = { stillMs: 30_000, movingMs: 30_000 };
+const TRIES = 10;
+
+/** Postgres does not store the outbox, so nothing can be compared. */
+class NotStored extends Error {}
+
+/** Resolves when Postgres holds what the outboxes of some shards held when this was called. Throws NotStored after 30 s. */
+export async function stored({ redis, pool, shards }: Servers): Promise<void> {
+  const reached = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
+  if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
+}
+
+/**
+ * The suspects that really differ, even while events arrive: Redis did not change while Postgres caught up. A value that changes
+ * all the time is read several times, and counts as equal if it never rests.
+ */
+export async function confirm(servers: Servers, suspects: readonly Suspect[]): Promise<Difference[]> {
+  const found: Difference[] = [];
+  let open = [...suspects];
+  for (let tries = 0; open.length > 0 && tries < TRIES; tries += 1) {
+    const before = await Promise.all(open.map((suspect) => suspect.redis()));
+    await stored(servers);
+    const again: Suspect[] = [];
+    for (const [index, suspect] of open.entries()) {
+      const wanted = await suspect.postgres();
+      const now = await suspect.redis();
+      if (now === wanted) continue;
+      if (now !== before[index]) again.push(suspect);
+      else found.push({ key: suspect.key, part: suspect.part, redis: now ?? 'nothing', postgres: wanted ?? 'nothing' });
+    }
+    open = again;
+  }
+  return found;
+}

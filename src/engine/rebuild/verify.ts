@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readCursors } from '../../postgres/rebuild/storage-epochs.ts';
-import { readIdempotencyKeys, type UsedKey } from '../../postgres/rebuild/used-keys.ts';
-import { waitingTenants } from '../../postgres/quarantine/read-quarantine.ts';
-import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/rebuild/users.ts';
+import { readCursors } from '../../postgres/shards.ts';
+import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
+import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
+import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { compareProgress } from '../../redis/batches.ts';
 import { scanServers } from '../../redis/endpoints.ts';
 import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';
@@ -20,13 +20,22 @@ import {
 } from '../../redis/keys.ts';
 import { hotUse } from '../../redis/idempotency.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
-import { waitingKeys } from '../idempotency/waiting-keys.ts';
-import { confirm, stored, type Difference, type Suspect } from './confirm.ts';
+import { waitingKeys } from '../retention/waiting-keys.ts';
+import {
+  confirm,
+  counterSuspect,
+  type Difference,
+  quarantineSuspect,
+  SetMembers,
+  type Sides,
+  stored,
+  type Suspect,
+  suspectPoints,
+  suspectUsers,
+} from './suspects.ts';
 import { BoardsOfTenants, bucketOf, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
-import { SetMembers } from './set-members.ts';
 import { superfluous } from './superfluous.ts';
-import { counterSuspect, quarantineSuspect, suspectPoints, suspectUsers, type Sides } from './suspects.ts';
-import type { OnUnreadable } from './fill-shards.ts';
+import type { OnUnreadable } from './shard-filling.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 
 export interface VerifyProgress {

@@ -1,7 +1,32 @@
-import type { PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
-import { SUM_BOUND } from '../../domain/decimal.ts';
-import { AwardTally } from './award-tally.ts';
+/** The ledger of a replay: points and achievements that it earned. */
+import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
+import { SUM_BOUND, toMicros } from '../../domain/decimal.ts';
+import type { UserState } from '../../packed/state.ts';
 import type { SystemRules } from './rules.ts';
+
+/** Points of a trigger in a segment of time, see `boundsOf`. */
+export interface TriggerPoints {
+  triggerNo: number;
+  segment: number;
+  points: number;
+}
+
+/** Sums of points by trigger and segment. */
+class AwardTally {
+  private readonly byTrigger = new Map<number, Map<number, number>>();
+
+  add({ triggerNo, segment, points }: TriggerPoints): void {
+    let sums = this.byTrigger.get(triggerNo);
+    if (sums === undefined) this.byTrigger.set(triggerNo, (sums = new Map()));
+    sums.set(segment, (sums.get(segment) ?? 0) + points);
+  }
+
+  /** The sums that are not 0. */
+  *sums(): Generator<TriggerPoints> {
+    for (const [triggerNo, sums] of this.byTrigger)
+      for (const [segment, points] of sums) if (points !== 0) yield { triggerNo, segment, points };
+  }
+}
 
 const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
 
@@ -9,7 +34,7 @@ const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
 const cut = (product: number): number => Number(product.toPrecision(15));
 
 /** Whether a user's attributes meet all conditions, as `lua/lib/users.lua` says it. */
-export const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
+const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
 /**
@@ -74,4 +99,87 @@ export class Ledger {
     }
     return rounding === null ? points : ROUND[rounding](cut(points * multiplier));
   }
+}
+
+/** What of a user achievements are completed by. */
+interface Reached {
+  state: UserState;
+  /** See `UserReplay.highestCount`. */
+  highestCount: (no: number) => bigint;
+  /** The longest streak there ever was, in the frequency that counts. */
+  longestStreak: number;
+}
+
+const MILLION = 1_000_000n;
+
+/**
+ * Whether a user has, or once had, what it takes. The rule of `lua/lib/achievements.lua`, which looks at now only. `micros`: what a
+ * highest total may have had beyond its whole part, which is all that is kept of it.
+ */
+function everQualified(
+  achievement: PlanAchievement,
+  { state, highestCount, longestStreak }: Reached,
+  { completed, micros }: { completed: ReadonlySet<number>; micros: bigint },
+): boolean {
+  if (achievement.of !== undefined) return achievement.of.every((no) => completed.has(no));
+  if (achievement.length !== undefined) return longestStreak >= achievement.length;
+  const wanted = BigInt(achievement.whole ?? 0) * MILLION + BigInt(achievement.micros ?? 0);
+  if (achievement.counted) return highestCount(achievement.no) >= wanted;
+  const no = achievement.metric ?? 0;
+  const total = state.totals[no];
+  if (total === undefined) return false;
+  const peak = state.peaks[no];
+  return toMicros(total) >= wanted || (peak !== undefined && toMicros(peak) + micros >= wanted);
+}
+
+/** Numbers of the achievements that a user gets, and loses, by the rules of now; composites follow. `may`: which may be lost. */
+export function changesOf(
+  achievements: readonly PlanAchievement[],
+  reached: Reached,
+  may: (no: number) => boolean,
+): { gained: number[]; lost: number[] } {
+  const held = new Set(Object.keys(reached.state.completions).map(Number));
+  // What is gained keeps composites that need it.
+  const lost = lostOf(achievements, reached, {
+    completed: new Set([...held, ...gainedOf(achievements, reached, held)]),
+    may: (no) => held.has(no) && may(no),
+  });
+  const kept = new Set([...held].filter((no) => !lost.includes(no)));
+  return { gained: gainedOf(achievements, reached, kept), lost };
+}
+
+function gainedOf(achievements: readonly PlanAchievement[], reached: Reached, held: ReadonlySet<number>): number[] {
+  const completed = new Set(held);
+  const gained: number[] = [];
+  for (let found = true; found;) {
+    found = false;
+    for (const achievement of achievements) {
+      if (completed.has(achievement.no) || !holds(achievement.users, reached.state.attributes)) continue;
+      if (!everQualified(achievement, reached, { completed, micros: 0n })) continue;
+      completed.add(achievement.no);
+      gained.push(achievement.no);
+      found = true;
+    }
+  }
+  return gained;
+}
+
+function lostOf(
+  achievements: readonly PlanAchievement[],
+  reached: Reached,
+  { completed, may }: { completed: Set<number>; may: (no: number) => boolean },
+): number[] {
+  const lost: number[] = [];
+  for (let found = true; found;) {
+    found = false;
+    for (const achievement of achievements) {
+      if (!completed.has(achievement.no) || !may(achievement.no)) continue;
+      const holdsNow = holds(achievement.users, reached.state.attributes);
+      if (holdsNow && everQualified(achievement, reached, { completed, micros: MILLION - 1n })) continue;
+      completed.delete(achievement.no);
+      lost.push(achievement.no);
+      found = true;
+    }
+  }
+  return lost;
 }

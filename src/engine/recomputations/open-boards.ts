@@ -6,7 +6,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import type { BoardFill } from '../../postgres/boards/fills.ts';
-import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
+import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 
 /** A run that has begun somewhere and is not final: first and last day (epoch days); without the last: it has no end. */
 export interface OpenRun {

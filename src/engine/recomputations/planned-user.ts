@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
 import { COMPENSATED, RECOMPUTED_SCORE } from '../../packed/record-fields.ts';
-import type { AppliedChanges } from '../../postgres/persist/insert-recomputed.ts';
+import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
 import type { PlannedScore } from './planned-scores.ts';
 
 /** What is to be done of a user: `lua/recompute_users.lua` uses these names. */

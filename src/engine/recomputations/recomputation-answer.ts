@@ -1,11 +1,21 @@
+/** Answers about recomputations, and their figures. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { dateOf } from '../../domain/periods.ts';
-import type { Recomputation, RecomputationDetails, RecomputedUser } from '../../domain/recomputation.ts';
+import type {
+  Recomputation,
+  RecomputationDetails,
+  RecomputationFigures,
+  RecomputedUser,
+} from '../../domain/administration/recomputation.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import type { StoredRecomputation } from '../../postgres/recomputations/recomputations.ts';
-import type { RecomputedUserRow } from '../../postgres/recomputations/planned-users.ts';
-import { shownFigures } from './figures.ts';
+import type {
+  RecomputedUserRow,
+  StoredFigures,
+  StoredRecomputation,
+} from '../../postgres/corrections/recomputations.ts';
+import type { PlannedScore } from './planned-scores.ts';
 import type { UserPlan } from './planned-user.ts';
+import type { PlannedSlice } from './slice-proposal.ts';
 
 const timeOf = (date: Date | null): string | null => date?.toISOString() ?? null;
 
@@ -75,3 +85,75 @@ const namesOf = (compiled: CompiledCatalog, nos: readonly number[]): string[] =>
     const achievement = compiled.achievementsByNo.get(no);
     return achievement === undefined ? [] : [achievement.key ?? achievement.id];
   });
+
+/** The figures of a plan with those of some more users. */
+export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice): StoredFigures {
+  const { users: before = 0, gaining = 0, losing = 0, failed = 0 } = figures;
+  const achievements = structuredClone(figures.achievements ?? {});
+  const points = structuredClone(figures.points ?? {});
+  const boards = structuredClone(figures.boards ?? {});
+  for (const { plan } of rows) {
+    for (const no of plan?.complete ?? []) (achievements[no] ??= [0, 0])[0] += 1;
+    for (const completion of plan?.revoke ?? []) (achievements[completion[COMPLETED.achievement]] ??= [0, 0])[1] += 1;
+    for (const [no, [from, to]] of Object.entries(plan?.totals ?? {})) {
+      const of = (points[Number(no)] ??= [0, 0, 0, 0]);
+      if (to > from) of[0] += 1;
+      else of[1] += 1;
+      of[2] += Math.max(0, to - from);
+      of[3] += Math.max(0, from - to);
+    }
+    countScores(boards, plan?.scores ?? []);
+  }
+  return {
+    ...figures,
+    users: before + users,
+    gaining: gaining + rows.filter(({ gains }) => gains).length,
+    losing: losing + rows.filter(({ loses }) => loses).length,
+    changed: (figures.changed ?? 0) + rows.filter(({ plan }) => plan !== null).length,
+    failed: failed + rows.filter(({ plan }) => plan === null).length,
+    achievements,
+    points,
+    boards,
+  };
+}
+
+/** Counts a user once a board, in whatever runs. */
+function countScores(boards: NonNullable<StoredFigures['boards']>, scores: readonly PlannedScore[]): void {
+  for (const no of new Set(scores.map((score) => score.no))) {
+    const own = scores.filter((score) => score.no === no);
+    const of = (boards[no] ??= [0, 0, 0]);
+    if (own.some(({ from, to }) => to > from)) of[0] += 1;
+    if (own.some(({ from, to }) => to < from)) of[1] += 1;
+    if (own.some(({ moves }) => moves)) of[2] += 1;
+  }
+}
+
+/** The figures as they are shown; without what was deleted from the catalog since. */
+function shownFigures(compiled: CompiledCatalog, figures: StoredFigures): RecomputationFigures {
+  const { users = 0, gaining = 0, losing = 0, failed = 0 } = figures;
+  return {
+    users,
+    gaining,
+    losing,
+    unchanged: users - (figures.changed ?? 0) - failed,
+    failed,
+    achievements: Object.entries(figures.achievements ?? {}).flatMap(([no, [gains, loses]]) => {
+      const achievement = compiled.achievementsByNo.get(Number(no));
+      if (achievement === undefined) return [];
+      const { id, key, name } = achievement;
+      return [{ id, key, name, gaining: gains, losing: loses }];
+    }),
+    points: Object.entries(figures.points ?? {}).flatMap(([no, [gains, loses, given, taken]]) => {
+      const system = compiled.pointsSystemsByNo.get(Number(no));
+      if (system === undefined) return [];
+      const { id, key, name } = system;
+      return [{ id, key, name, gaining: gains, losing: loses, given, taken }];
+    }),
+    boards: Object.entries(figures.boards ?? {}).flatMap(([no, [gains, loses, moves]]) => {
+      const board = compiled.leaderboardsByNo.get(Number(no));
+      if (board === undefined) return [];
+      const { id, key, name } = board;
+      return [{ id, key, name, gaining: gains, losing: loses, moving: moves }];
+    }),
+  };
+}

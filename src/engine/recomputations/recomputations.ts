@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import { isDate } from '../../domain/periods.ts';
 import type {
   Recomputation,
@@ -10,11 +10,11 @@ import type {
   RecomputationDetails,
   RecomputationRequest,
   RecomputationStatus,
-} from '../../domain/recomputation.ts';
+} from '../../domain/administration/recomputation.ts';
 import { AppError } from '../../errors.ts';
-import { writeAudit, type AuditAction } from '../../postgres/audit/write-audit.ts';
+import { type AuditAction, writeAudit } from '../../postgres/access/audit.ts';
 import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
-import { isUniqueViolation } from '../../postgres/is-unique-violation.ts';
+import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import {
   activeRecomputation,
   beginStep,
@@ -23,12 +23,11 @@ import {
   laterStep,
   listRecomputations,
   readRecomputation,
+  samplesOf,
   type StoredRecomputation,
-} from '../../postgres/recomputations/recomputations.ts';
-import { samplesOf } from '../../postgres/recomputations/planned-users.ts';
-import { transaction } from '../../postgres/transaction.ts';
+} from '../../postgres/corrections/recomputations.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
-import { missingDetails } from './needed-details.ts';
+import { missingDetails } from './slice-proposal.ts';
 import type { UserPlan } from './planned-user.ts';
 import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 

@@ -1,6 +1,6 @@
-import { around } from '../../traces/around.ts';
-import type { WorkSpan, Traces } from '../../traces/traces.ts';
-import { Attempts } from './attempts.ts';
+import { around } from '../../telemetry/spans.ts';
+import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
+import { Attempts } from './pieces.ts';
 import type { ScheduledWork } from './due-work.ts';
 
 export interface DueKindOptions {

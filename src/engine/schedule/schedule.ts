@@ -1,9 +1,9 @@
+/** The schedule: does the due work of each kind, and waits for the next that falls due. */
 import type { Clock } from '../../clock.ts';
 import { DueKind, type DueKindOptions } from './due-kind.ts';
 import type { ScheduledWork } from './due-work.ts';
-import { earliest, type Answer, type Due } from './earliest.ts';
 
-export interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs' | 'traces'>> {
+interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs' | 'traces'>> {
   /** At the same time the first of the list goes first. */
   kinds: readonly ScheduledWork[];
   clock: Clock;
@@ -149,4 +149,26 @@ export class Schedule {
       return typeof dueMs === 'number' ? [{ kind, dueMs }] : [];
     });
   }
+}
+
+/** What a kind answers when it is asked what is due. */
+interface Answer {
+  kind: DueKind;
+  dueMs: number;
+}
+
+/** What is due first; until `beforeMs` no other kind has anything to do. */
+interface Due {
+  kind: DueKind;
+  dueMs: number;
+  beforeMs: number;
+}
+
+/** What comes first of what is due up to a time, epoch ms; at the same time the first of the list. Null: nothing is due. */
+function earliest(answers: readonly Answer[], upToMs: number): Due | null {
+  const [first, ...others] = answers.toSorted((a, b) => a.dueMs - b.dueMs);
+  if (first === undefined) return null;
+  const second = others.find(({ kind }) => first.kind.work.apartFrom?.includes(kind.work.name) !== true);
+  const beforeMs = Math.max(first.dueMs + 1, Math.min(second?.dueMs ?? Infinity, upToMs + 1));
+  return { ...first, beforeMs };
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { usedShards } from '../../postgres/shards/used-shards.ts';
+import { usedShards } from '../../postgres/shards.ts';
 import { batchWaits, newestBatch, shardsWithBatches } from '../../redis/batches.ts';
 import { lastPosition, OUTBOX_START, shardsWithEntries } from '../../redis/outbox.ts';
-import { cursorReaches } from '../persisted/cursor-watch.ts';
+import { cursorReaches } from '../persist/cursor-wait.ts';
 import type { Persister } from '../persist/persister.ts';
 
 const PATIENCE_MS = 30_000;

@@ -3,13 +3,13 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { periodOf } from '../../domain/periods.ts';
-import type { StreakRankings as Ranking, StreakRankingType } from '../../domain/streak.ts';
+import type { StreakRankings as Ranking, StreakRankingType } from '../../domain/streaks/streak.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
-import { endedStreaks, usersByStreakOrigin, type StreakOrigin } from '../../postgres/streaks/longest-streaks.ts';
+import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { userKey } from '../../redis/keys.ts';
-import { settledNow } from '../responses/streak-response.ts';
+import { settledNow } from '../responses.ts';
 
 /** The most users of an answer, which is how many are always looked for. */
 const MOST_RANKED = 100;

@@ -1,18 +1,20 @@
+/** Reads of a user's streak and its history. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { dateOf, periodOf, periodStart } from '../../domain/periods.ts';
-import type { BulkStreakResponse, StreakResponse } from '../../domain/streak.ts';
+import { dateOf, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import { type Calendar, reachedLengths, resetPeriods, upToResets } from '../../domain/streaks/reached-lengths.ts';
+import type { Settlement } from '../../domain/streaks/settle.ts';
+import type { BulkStreakResponse, StreakAsLeft, StreakResponse } from '../../domain/streaks/streak.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { streakChangesSince } from '../../postgres/streaks/changes-of-user.ts';
-import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
+import { streakChangesSince } from '../../postgres/history/streaks.ts';
+import { userKey } from '../../redis/keys.ts';
+import { baseStreak, settledNow } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { streakHistory } from './streak-history.ts';
-import { uuidText } from '../../domain/uuid.ts';
-import { baseStreak, settledNow } from '../responses/streak-response.ts';
 
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;
@@ -104,3 +106,44 @@ export class StreakReads {
 /** When a streak last grew; null for none. */
 const extendedAt = (length: number, extendedMs: number | null): string | null =>
   length === 0 || extendedMs === null ? null : new Date(extendedMs).toISOString();
+
+/**
+ * The streak's length in each of the last `count` periods, oldest first, the current one last, with what excused them
+ * (see `reachedLengths`). A period that was neither met nor excused has 0, and the current one, while it waits, the length
+ * so far. One in which the streak was reset says when; what it was until then no longer counts.
+ * @param live the settled streak
+ * @param settlements what became of the user's streaks in this frequency, in order
+ * @param dayAt the user's local day at a time (epoch ms)
+ */
+export function streakHistory({
+  live,
+  settlements,
+  current,
+  count,
+  calendar,
+  dayAt,
+}: {
+  live: StreakAsLeft;
+  settlements: readonly Settlement[];
+  current: number;
+  count: number;
+  calendar: Calendar;
+  dayAt: (ms: number) => number;
+}): StreakResponse['streakHistory'] {
+  const { frequency, weekStart } = calendar;
+  const resets = resetPeriods(settlements, calendar, dayAt);
+  const counted = upToResets(settlements, resets, calendar);
+  const { reached, excused } = reachedLengths({ met: [], settlements: counted, live, calendar });
+  const resetAt = new Map([...resets].map(([{ atMs }, period]) => [period, new Date(atMs!).toISOString()]));
+  return Array.from({ length: count }, (_, index) => {
+    const period = current - count + 1 + index;
+    return {
+      periodStart: dateOf(periodStart(period, frequency, weekStart)),
+      periodEnd: dateOf(periodEnd(period, frequency, weekStart)),
+      length: period === current ? live.length : (reached.get(period)?.length ?? 0),
+      usedFreeze: excused.get(period) === 'freeze',
+      usedPause: excused.get(period) === 'pause',
+      ...(resetAt.has(period) && { resetAt: resetAt.get(period)! }),
+    };
+  });
+}

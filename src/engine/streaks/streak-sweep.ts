@@ -3,13 +3,20 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileSweepPlan } from '../../catalog/compile/plans.ts';
 import { earning } from '../../catalog/compile/streak.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { streaksAt } from '../../domain/streaks-in-force.ts';
+import { streaksAt } from '../../domain/streaks/streak-settings.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
-import { dueUsers, type UserPage } from '../../postgres/streak-sweep/due-users.ts';
-import { dropUnusedZone, leastSwept, noteSwept, zonesAt, type SweptZone } from '../../postgres/streak-sweep/zones.ts';
+import {
+  dropUnusedZone,
+  dueUsers,
+  leastSwept,
+  noteSwept,
+  type SweptZone,
+  type UserPage,
+  zonesAt,
+} from '../../postgres/streak-sweep.ts';
 import { shardOf } from '../../redis/keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
-import { Pieces, userPiece, type OnPieceFailed, type Piece } from '../schedule/pieces.ts';
+import { type OnPieceFailed, type Piece, Pieces, userPiece } from '../schedule/pieces.ts';
 import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 
 export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {

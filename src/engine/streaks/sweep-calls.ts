@@ -4,10 +4,9 @@ import { fittingCall } from '../../catalog/event-work.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import { shardOf } from '../../redis/keys.ts';
-import { backlog } from '../../redis/outbox.ts';
-import { noteSweep, noteSweepEnd } from '../../redis/storing-order.ts';
+import { backlog, noteSweep, noteSweepEnd } from '../../redis/outbox.ts';
 import { isUnavailable } from '../unavailable.ts';
-import { eventId } from '../ids/event-id.ts';
+import { eventId } from '../ids.ts';
 import { callUsers } from '../scripts.ts';
 
 export interface SweepCallsOptions {

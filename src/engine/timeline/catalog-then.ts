@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Frequency } from '../../domain/periods.ts';
 import type { Kind } from '../../domain/kinds.ts';
-import type { Named } from '../../domain/timeline.ts';
+import type { Named } from '../../domain/administration/timeline.ts';
 import {
   docsThen,
   renumbered,

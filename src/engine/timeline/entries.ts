@@ -1,7 +1,7 @@
 import { dateOf, dayOf } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
-import { FREQUENCIES } from '../../domain/settle-streaks.ts';
-import { SETTLEMENT_KINDS } from '../../postgres/persist/insert-streak-changes.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import type {
   AchievementEntry,
   AdministrationEntry,
@@ -11,12 +11,11 @@ import type {
   RecomputationEntry,
   ReversalEntry,
   StreakEntry,
-} from '../../domain/timeline.ts';
-import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/other-rows.ts';
+} from '../../domain/administration/timeline.ts';
+import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/entries.ts';
 import type { CatalogThen } from './catalog-then.ts';
-import { causedBy, completedOf, triggerOf } from './caused.ts';
+import { causedBy, completedOf, triggerOf, type UserNow } from './effects.ts';
 import { thenOf, type Happening } from './happening.ts';
-import type { UserNow } from './scores.ts';
 
 interface Explained {
   catalog: CatalogThen;

@@ -1,5 +1,5 @@
-import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '../../postgres/timeline/cause-rows.ts';
-import type { TimelineRecomputationRow } from '../../postgres/timeline/recomputation-rows.ts';
+import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '../../postgres/timeline/causes.ts';
+import type { TimelineRecomputationRow } from '../../postgres/timeline/entries.ts';
 import type { Then } from '../../postgres/timeline/catalog-then.ts';
 
 /** What happened at once, with one cause: an event, or a call, or the clock; and what came of it. */

@@ -1,25 +1,56 @@
+/** A user's timeline: pages of entries, newest first. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { BEFORE_APPLIED_MS, FIRST_POSITION, firstIdAt, LAST_POSITION } from '../../domain/timeline-position.ts';
-import type { TimelineEntry, TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
+import {
+  BEFORE_APPLIED_MS,
+  boundsOf,
+  creationPosition,
+  FIRST_POSITION,
+  firstIdAt,
+  LAST_POSITION,
+  POSITION_KIND,
+  positionOf,
+  type QuarantineEntry,
+  type TimelineEntry,
+  type TimelinePage,
+  type TimelineQuery,
+} from '../../domain/administration/timeline.ts';
+import { uuidText } from '../../domain/schemas.ts';
 import type { UserState } from '../../packed/state.ts';
-import { awardCauses } from '../../postgres/timeline/award-causes.ts';
+import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
 import { detailsFrom } from '../../postgres/partitions/dropped-days.ts';
-import { awardsOf, eventsOf } from '../../postgres/timeline/cause-rows.ts';
-import { recomputationsOf } from '../../postgres/timeline/recomputation-rows.ts';
+import {
+  awardCauses,
+  awardsOf,
+  completionsOf,
+  eventsOf,
+  type TimelineCompletionRow,
+} from '../../postgres/timeline/causes.ts';
+import {
+  auditRows,
+  finalRows,
+  recomputationIds,
+  recomputationsOf,
+  type RowsQuery,
+  streakRows,
+  type TimelineAuditRow,
+  type TimelineFinalRow,
+  type TimelineStreakRow,
+} from '../../postgres/timeline/entries.ts';
+import { eventIds, reversalIds } from '../../postgres/timeline/events.ts';
+import type { TimelineRange } from '../../postgres/timeline/range.ts';
+import { quarantinedAnswer } from '../corrections/quarantine.ts';
 import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { CatalogThen } from './catalog-then.ts';
-import { loadCauses } from './caused.ts';
+import { loadCauses } from './effects.ts';
 import { administrationEntry, creationEntry, finalEntry, happeningEntry, streakEntry } from './entries.ts';
-import { happenings, type Happening } from './happening.ts';
-import { quarantineEntry } from './quarantine-entry.ts';
-import { completionsByCause, firstOf, type Completions, type Found } from './sources.ts';
+import { type Happening, happenings } from './happening.ts';
 
 /** More than one call awards, by far: enough to see whether the first sight of a user did. */
 const AT_ONCE = 20;
 
-export interface TimelineOptions {
+interface TimelineOptions {
   pool: Pool;
   /** Those whose Postgres rows are no older than their states. */
   users: Pick<UserReads, 'state'>;
@@ -140,4 +171,124 @@ export class Timeline {
         event === null && !completions.has(position) && awards.some(({ at }) => at.getTime() === createdMs),
     );
   }
+}
+
+/** Something at its place in a timeline; what only has a position is looked up by it (`happening.ts`). */
+type Found =
+  | { position: string; is: 'happening' }
+  | { position: string; is: 'creation' }
+  | { position: string; is: 'streak'; row: TimelineStreakRow }
+  | { position: string; is: 'final'; row: TimelineFinalRow }
+  | { position: string; is: 'quarantine'; row: QuarantineRow }
+  | { position: string; is: 'audit'; row: TimelineAuditRow };
+
+/** A user's completions by the position of what caused them. */
+type Completions = ReadonlyMap<string, TimelineCompletionRow[]>;
+
+/** All completions of a user. One of which the cause was not recorded has a place of its own. */
+async function completionsByCause(pool: Pool, user: { tenantNo: number; userId: string }): Promise<Completions> {
+  const byCause = new Map<string, TimelineCompletionRow[]>();
+  for (const row of await completionsOf(pool, user)) {
+    const ownPlace = { atMs: row.at.getTime(), kind: POSITION_KIND.completion, number: row.achievementNo };
+    const position = row.causedBy ?? positionOf(ownPlace);
+    byCause.set(position, [...(byCause.get(position) ?? []), row]);
+  }
+  return byCause;
+}
+
+interface Source {
+  pool: Pool;
+  range: TimelineRange;
+  completions: Completions;
+  createdMs: number;
+}
+
+/**
+ * The sources of a timeline: each gives what it has in the range, in order, up to the limit. What is recorded of users besides
+ * (late events with their times, reversals) joins as a source of its own, or by the position of what it belongs to.
+ */
+const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
+  event: async ({ pool, range }) => happening(await eventIds(pool, range)),
+  reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),
+  // At the place of the event that it is when it is released.
+  quarantine: async ({ pool, range }) =>
+    (await unreleasedOf(pool, range)).map((row) => ({ position: uuidText(row.id), is: 'quarantine', row })),
+  recomputation: async ({ pool, range }) => happening(await recomputationIds(pool, range)),
+  award: async ({ pool, range }) => happening(await awardCauses(pool, range)),
+  achievement: async ({ completions, range }) => happening(inRange([...completions.keys()], range)),
+  user_creation: async ({ createdMs, range }) =>
+    inRange([creationPosition(createdMs)], range).map((position) => ({
+      position,
+      is: 'creation',
+    })),
+  streak: async ({ pool, range }) =>
+    placed(POSITION_KIND.streak, await streakRows(pool, rowsQuery(POSITION_KIND.streak, range)), (row) => ({
+      is: 'streak',
+      row,
+    })),
+  leaderboard: async ({ pool, range }) =>
+    placed(POSITION_KIND.leaderboard, await finalRows(pool, rowsQuery(POSITION_KIND.leaderboard, range)), (row) => ({
+      is: 'final',
+      row,
+    })),
+  administration: async ({ pool, range }) =>
+    placed(
+      POSITION_KIND.administration,
+      await auditRows(pool, rowsQuery(POSITION_KIND.administration, range)),
+      (row) => ({
+        is: 'audit',
+        row,
+      }),
+    ),
+};
+
+/** The first `limit` of a range, of all kinds or of one. */
+async function firstOf(from: Source, kind: TimelineQuery['kind']): Promise<Found[]> {
+  const { newest, limit } = from.range;
+  const sources = kind === undefined ? Object.values(SOURCES) : [SOURCES[kind]!];
+  const found = new Map<string, Found>();
+  for (const source of sources) for (const each of await source(from)) found.set(each.position, each);
+  return [...found.values()].toSorted((a, b) => (newest === a.position < b.position ? 1 : -1)).slice(0, limit);
+}
+
+const happening = (positions: readonly string[]): Found[] =>
+  positions.map((position) => ({ position, is: 'happening' }));
+
+const inRange = (positions: string[], { above, below, newest, limit }: TimelineRange): string[] =>
+  positions
+    .filter((position) => position > above && position < below)
+    .toSorted((a, b) => (newest === a < b ? 1 : -1))
+    .slice(0, limit);
+
+const rowsQuery = (kind: number, { tenantNo, userId, above, below, newest, limit }: TimelineRange): RowsQuery => ({
+  tenantNo,
+  userId,
+  bounds: boundsOf(kind, { above, below }),
+  newest,
+  limit,
+});
+
+const placed = <Row extends { atMs: number; no: number }, F>(
+  kind: number,
+  rows: readonly Row[],
+  found: (row: Row) => F,
+): (F & { position: string })[] =>
+  rows.map((row) => ({ ...found(row), position: positionOf({ atMs: row.atMs, kind, number: row.no }) }));
+
+/** An event that a guard keeps, or kept until it was dropped; its metric is loaded. */
+function quarantineEntry(compiled: CompiledCatalog, row: QuarantineRow, then: CatalogThen): QuarantineEntry {
+  const { id, at, guard, value, attributes, idempotencyKey, status, settled } = quarantinedAnswer(compiled, row);
+  return {
+    kind: 'quarantine',
+    position: id,
+    at,
+    id,
+    metric: then.namedNo(row.metricNo),
+    guard,
+    value,
+    attributes,
+    idempotencyKey,
+    status,
+    settled,
+  };
 }

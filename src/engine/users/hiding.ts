@@ -4,7 +4,7 @@ import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { clearedRuns } from '../../postgres/rebuild/users.ts';
+import { clearedRuns } from '../../postgres/users/stored-states.ts';
 import { userKey } from '../../redis/keys.ts';
 import { KIND } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';

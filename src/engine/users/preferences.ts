@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { weekdaySet, weekdaysOf } from '../../domain/days-off.ts';
+import { weekdaySet, weekdaysOf } from '../../domain/periods.ts';
 import { MAX_VALUE } from '../../domain/event.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type {
@@ -7,12 +7,12 @@ import type {
   StreakPreferences,
   UpdateUserPreferencesRequest,
   UserPreferencesResponse,
-} from '../../domain/preferences.ts';
+} from '../../domain/notifications/preferences.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import type { PackedThreshold, UserState } from '../../packed/state.ts';
 import { SENT } from '../../packed/call-fields.ts';
-import { hidesItself } from '../responses/managed-user-response.ts';
+import { hidesItself } from '../responses.ts';
 import { packedThreshold, sentStreakRule, type SentStreakRule } from '../../packed/packed-arrays.ts';
 
 /** Kinds of notification, in the order of their digits in the packed text. */

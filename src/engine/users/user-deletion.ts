@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
-import type { ApplicationKeys } from '../../postgres/application-keys.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
+import type { ApplicationKeys } from '../../postgres/access/application-keys.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { userKey } from '../../redis/keys.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import type { Asked, Scripts } from '../scripts.ts';

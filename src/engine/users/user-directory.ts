@@ -3,11 +3,11 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { User } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
-import { listUsers, placeInSearch, searchUsers, type UserOrder } from '../../postgres/users/find-users.ts';
+import { listUsers, placeInSearch, searchUsers, type UserOrder } from '../../postgres/users/user-search.ts';
 import { userKey } from '../../redis/keys.ts';
 import { decodeState } from '../../packed/state.ts';
-import type { CaughtUp } from '../persisted/caught-up.ts';
-import { userResponse } from '../responses/user-response.ts';
+import type { CaughtUp } from '../persist/caught-up-reads.ts';
+import { userResponse } from '../responses.ts';
 
 export interface UserDirectoryOptions {
   redis: Redis;

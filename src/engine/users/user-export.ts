@@ -1,26 +1,23 @@
+/** Exports of a user: everything that Laurel stores. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { Author } from '../../domain/author.ts';
-import { weekdaysOf } from '../../domain/days-off.ts';
-import { dateOf } from '../../domain/periods.ts';
-import type { RecordAudit } from '../../postgres/audit/audit-trail.ts';
-import { finalPlaces } from '../../postgres/boards/finals.ts';
-import { snapshotPartsWith } from '../../postgres/boards/snapshot-parts-with.ts';
-import { resourceNames, userRows } from '../../postgres/users/user-rows.ts';
-import { USER_TABLES } from '../../postgres/users/user-tables.ts';
-import { queuedEventsOf } from '../../redis/batches.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import { dateOf, weekdaysOf } from '../../domain/periods.ts';
 import type { UserState } from '../../packed/state.ts';
-import { entryHead, entryOf, userHash } from '../snapshots/snapshot-parts.ts';
-import { untilPersisted } from '../persisted/until-persisted.ts';
-import { exportRow } from './export-row.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
+import { finalPlaces } from '../../postgres/boards/final-runs.ts';
+import { snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
+import { resourceNames, USER_TABLES, userRows, type UserTable } from '../../postgres/users/user-tables.ts';
+import { queuedEventsOf } from '../../redis/batches.ts';
+import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
+import { untilPersisted } from '../persist/cursor-wait.ts';
+import { hidesItself, userResponse } from '../responses.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
-import { hidesItself } from '../responses/managed-user-response.ts';
-import { userResponse } from '../responses/user-response.ts';
 
-export interface UserExportOptions {
+interface UserExportOptions {
   redis: Redis;
   pool: Pool;
   users: Pick<UserReads, 'state'>;
@@ -139,4 +136,29 @@ export class UserExport {
       ),
     };
   }
+}
+
+const camel = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Columns in which Postgres keeps decimals, which come as texts. */
+const DECIMALS = new Set(['value', 'total']);
+
+/** A row as an export shows it: without what is the same in all, numbers of resources as their names, days as dates. */
+function exportRow(
+  row: Record<string, unknown>,
+  { user, hidden = [], words = {} }: UserTable,
+  names: ReadonlyMap<number, string>,
+): Record<string, unknown> {
+  const left = new Set(['tenant_no', user, ...hidden]);
+  const nameOf = (no: unknown): string | null => (typeof no === 'number' ? (names.get(no) ?? String(no)) : null);
+  const exported: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) {
+    if (left.has(column)) continue;
+    if (column.endsWith('_nos')) exported[`${camel(column.slice(0, -4))}s`] = ((value ?? []) as unknown[]).map(nameOf);
+    else if (column.endsWith('_no')) exported[camel(column.slice(0, -3))] = nameOf(value);
+    else if (column.endsWith('_day') && typeof value === 'number') exported[camel(column)] = dateOf(value);
+    else if (words[column] !== undefined) exported[camel(column)] = words[column][value as number] ?? value;
+    else exported[camel(column)] = DECIMALS.has(column) ? Number(value) : value;
+  }
+  return exported;
 }

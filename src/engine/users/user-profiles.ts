@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
+import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/notifications/preferences.ts';
 import type { ChangedUser, UpdatedUser, User } from '../../domain/user.ts';
 import { KIND } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
@@ -9,10 +9,9 @@ import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { sentUser, type SentUser } from './sent-user.ts';
 import type { Hiding } from './hiding.ts';
-import { pendingLeaderboards } from './pending-leaderboards.ts';
+import { pendingLeaderboards, type UserReads } from './user-reads.ts';
 import { preferencesResponse, sentPreferences, type SentPreferences } from './preferences.ts';
-import type { UserReads } from './user-reads.ts';
-import { userResponse } from '../responses/user-response.ts';
+import { userResponse } from '../responses.ts';
 
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;

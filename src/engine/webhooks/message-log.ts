@@ -1,3 +1,4 @@
+/** Retention: drops old days of the message log, and erases old secrets. */
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import {
@@ -7,7 +8,8 @@ import {
   hasMessagesBefore,
   makeMessageDay,
   messageDays,
-} from '../../postgres/webhooks/message-days.ts';
+} from '../../postgres/webhooks/messages.ts';
+import { eraseEndedSecrets, nextSecretEndMs } from '../../postgres/webhooks/secrets.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 
 /** Days whose partitions are made ahead, so that a worker may be away for so long. */
@@ -69,3 +71,27 @@ export class MessageLog implements DueWork {
 }
 
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
+
+/** Erases the previous secret of a webhook when the 24 hours in which it signs too are over. */
+export class SecretErasure implements DueWork {
+  readonly name = 'previous secrets of webhooks';
+  readonly seesItself = true;
+  private readonly pool: Pool;
+
+  constructor({ pool }: { pool: Pool }) {
+    this.pool = pool;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const endMs = await nextSecretEndMs(this.pool);
+    return endMs !== null && endMs <= upToMs ? endMs : null;
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    return this.due(untilMs);
+  }
+
+  async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    await eraseEndedSecrets(this.pool, upToMs);
+  }
+}

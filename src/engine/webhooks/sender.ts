@@ -1,15 +1,14 @@
+/** Sends a message: signature, request, response, and when to retry. */
 import type { Span } from '@opentelemetry/api';
+import { createHmac } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { Agent } from 'undici';
-import { targetProblem } from '../../catalog/webhook-target.ts';
+import { targetProblem } from '../../catalog/rules/webhook.ts';
 import { codeOf } from '../../network-errors.ts';
-import { traceParent } from '../../traces/trace-parent.ts';
-import type { WorkSpan, Traces } from '../../traces/traces.ts';
+import { traceParent } from '../../telemetry/trace-parent.ts';
+import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
 import { version } from '../../version.ts';
-import { readAnswer } from './answer.ts';
-import { guardedAgent, type GuardOptions } from './guarded-agent.ts';
-import { parseRetryAfter } from './retry-schedule.ts';
-import { bodySignature, standardSignature } from './signatures.ts';
-import { TargetRefused } from './target-refused.ts';
+import { guardedAgent, type GuardOptions, TargetRefused } from './guarded-agent.ts';
 
 /** Where a message goes, and what signs it. */
 export interface Target {
@@ -21,7 +20,7 @@ export interface Target {
 }
 
 /** What is sent. */
-export interface SentMessage {
+interface SentMessage {
   /** UUID, the same on every try. */
   id: string;
   sequence: number;
@@ -35,7 +34,7 @@ export interface SentMessage {
  * How a try ended. `delivered`: answered 2xx. `gone`: answered 410. `answered`: with any other status but a redirect.
  * `unreachable`: no connection, or one that broke. `refused`: nothing was sent, the address is none that webhooks may go to.
  */
-export const OUTCOMES = ['delivered', 'gone', 'redirected', 'answered', 'timed_out', 'unreachable', 'refused'] as const;
+const OUTCOMES = ['delivered', 'gone', 'redirected', 'answered', 'timed_out', 'unreachable', 'refused'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** A try. */
@@ -204,4 +203,98 @@ function judged(status: number): Pick<Try, 'outcome' | 'error'> {
   if (status >= 300 && status < 400)
     return { outcome: 'redirected', error: `answered ${status}: redirects are not followed` };
   return { outcome: status === GONE ? 'gone' : 'answered', error: `answered ${status}` };
+}
+
+const PREFIX = 'whsec_';
+
+const hmac = (key: string | Buffer, text: string): string => createHmac('sha256', key).update(text).digest('base64');
+
+/** What is signed: `timestamp` in seconds. */
+interface Signed {
+  id: string;
+  timestamp: number;
+  payload: string;
+}
+
+/** Base64 HMAC-SHA256 of the raw body, with the secret's whole text. */
+const bodySignature = (secret: string, payload: string): string => hmac(secret, payload);
+
+/**
+ * The header `webhook-signature` of Standard Webhooks 1.0, https://www.standardwebhooks.com: one entry for each secret, with the
+ * bytes that its Base64 stands for.
+ */
+function standardSignature(secrets: readonly string[], { id, timestamp, payload }: Signed): string {
+  const text = `${id}.${timestamp}.${payload}`;
+  return secrets.map((secret) => `v1,${hmac(Buffer.from(secret.slice(PREFIX.length), 'base64'), text)}`).join(' ');
+}
+
+/** What is kept of an answer. */
+const KEPT_BYTES = 4_096;
+/** An answer is read to its end, so that its connection serves the next message, unless it is longer than this. */
+const READ_BYTES = 65_536;
+
+/**
+ * The beginning of an answer as text: its first 4 KiB, with U+FFFD for what is no UTF-8 and for NUL. Reads the rest of a short
+ * one and closes the connection of a long one. What breaks in the middle, or is called off, counts as ended there.
+ */
+async function readAnswer(body: Readable): Promise<string> {
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (bytes < KEPT_BYTES) kept.push(chunk.subarray(0, KEPT_BYTES - bytes));
+      bytes += chunk.length;
+      if (bytes > READ_BYTES) break;
+    }
+  } catch {
+    // The status is there already, and it is what counts.
+  }
+  body.destroy();
+  return Buffer.concat(kept).toString('utf8').replaceAll('\0', '\uFFFD');
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** How long after a failed try the next one is due: after the first try the first step, and so on. */
+const STEPS_MS: readonly number[] = [
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  10 * HOUR_MS,
+];
+
+/** A step is lengthened or shortened by up to so much of it, so that what failed together does not come back together. */
+const JITTER = 0.2;
+
+/** A receiver may ask for up to so many times the step. */
+const PATIENCE = 2;
+
+/**
+ * How long to wait after the `failed`th try (from 1) that failed, ms; null: it was the last one. `retryAfterMs`: what the receiver asked for, null
+ * if nothing; it is honoured where it is longer than the step, up to twice the step. `random`: from 0 to 1.
+ */
+export function retryDelayMs(
+  failed: number,
+  { retryAfterMs, random }: { retryAfterMs: number | null; random: number },
+): number | null {
+  const stepMs = STEPS_MS[failed - 1];
+  if (stepMs === undefined) return null;
+  const ownMs = stepMs * (1 + JITTER * (2 * random - 1));
+  return Math.round(Math.max(ownMs, Math.min(retryAfterMs ?? 0, PATIENCE * stepMs)));
+}
+
+/**
+ * What a `Retry-After` header asks for, ms from now: seconds or a date (RFC 9110, 10.2.3). Null: nothing that can be read.
+ * `nowMs`: real time, as the receiver's date is.
+ */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
+  const text = header?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  // Dates of HTTP begin with the weekday: `Date.parse` takes much else for a date.
+  const dateMs = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : NaN;
+  return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - nowMs);
 }

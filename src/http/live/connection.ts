@@ -1,6 +1,5 @@
-import type { ClosingReason, LiveMessage, LiveSink } from '../../engine/live/live-sink.ts';
+import type { ClosingReason, LiveMessage, LiveSink, SlowReaders } from '../../engine/live/live-sink.ts';
 import type { LiveAdmission } from '../../engine/live/live.ts';
-import type { SlowReaders } from '../../engine/live/slow-readers.ts';
 
 /** Limit for data that waits for a slow client, beyond what its connection buffers. Exceeding it closes the connection. */
 export const MAX_WAITING_BYTES = 1_048_576;

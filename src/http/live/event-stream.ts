@@ -1,5 +1,5 @@
 import type { LiveAdmission } from '../../engine/live/live.ts';
-import { closingJson, reconnectMs, type ClosingReason, type LiveMessage } from '../../engine/live/live-sink.ts';
+import { closingJson, type ClosingReason, type LiveMessage, reconnectMs } from '../../engine/live/live-sink.ts';
 import { NOSNIFF } from '../respond.ts';
 import type { HttpResponse } from '../uws.ts';
 import { LiveConnection, MAX_WAITING_BYTES } from './connection.ts';

@@ -1,6 +1,6 @@
 import type { LiveAdmission } from '../../engine/live/live.ts';
-import { closingJson, reconnectMs, type ClosingReason, type LiveMessage } from '../../engine/live/live-sink.ts';
-import { LiveQuery } from '../../domain/live.ts';
+import { closingJson, type ClosingReason, type LiveMessage, reconnectMs } from '../../engine/live/live-sink.ts';
+import { LiveQuery } from '../../domain/notifications/live.ts';
 import type { Static } from 'typebox';
 import { countOpening } from '../auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';

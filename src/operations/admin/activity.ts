@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Activity, RecentCompletion } from '../../domain/activity.ts';
+import { Activity, RecentCompletion } from '../../domain/history.ts';
 import { LocalDate } from '../../domain/schemas.ts';
 import { operation } from '../operation.ts';
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { writersIn } from '../../catalog/rules/referrers.ts';
+import { writersIn } from '../../catalog/rules/references.ts';
 import { WritableBy } from '../../domain/schemas.ts';
 import { adminResource } from '../resource.ts';
 

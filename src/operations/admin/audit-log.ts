@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { Paging } from '../../domain/admin.ts';
+import { Paging } from '../../domain/administration/admin.ts';
 import { Nullable, Uuid } from '../../domain/schemas.ts';
 import { UserId } from '../../domain/user.ts';
-import { AUDIT_ACTIONS } from '../../postgres/audit/write-audit.ts';
+import { AUDIT_ACTIONS } from '../../postgres/access/audit.ts';
 import { operation } from '../operation.ts';
 
 const AuditEntry = Type.Object({

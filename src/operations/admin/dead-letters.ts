@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { DeletedResources, Ids, Paging } from '../../domain/admin.ts';
-import { DeadLetter, type DeadLetter as Answer, ShownDeadLetter } from '../../domain/dead-letters.ts';
+import { DeletedResources, Ids, Paging } from '../../domain/administration/admin.ts';
+import { type DeadLetter as Answer, DeadLetter, ShownDeadLetter } from '../../domain/administration/dead-letters.ts';
 import { Uuid } from '../../domain/schemas.ts';
-import { readableEntry } from '../../engine/dead-letters/readable-entry.ts';
-import type { DeadLetter as StoredDeadLetter } from '../../postgres/dead-letters/letters.ts';
+import { readableEntry } from '../../engine/persist/dead-letters.ts';
+import type { DeadLetter as StoredDeadLetter } from '../../postgres/corrections/dead-letters.ts';
 import { deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { EventSettings } from '../../domain/event-settings.ts';
-import { EventReversal, ReversalOptions, ReversedEvents, ReverseEvents } from '../../domain/reversal.ts';
+import { EventSettings } from '../../domain/settings.ts';
+import { EventReversal, ReversalOptions, ReversedEvents, ReverseEvents } from '../../domain/administration/reversal.ts';
 import { BULK_BODY_BYTES } from '../bulk.ts';
 import { operation } from '../operation.ts';
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AdminIssue } from '../../domain/admin.ts';
+import { AdminIssue } from '../../domain/administration/admin.ts';
 import { ImportedOutcome, ImportedUser, ImportQuery } from '../../domain/imported-user.ts';
 import { bulkItems, verdict } from '../bulk.ts';
 import { operation } from '../operation.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { Paging } from '../../domain/admin.ts';
-import { JOB_KINDS, JOB_STATUSES, ShownJob } from '../../domain/job.ts';
+import { Paging } from '../../domain/administration/admin.ts';
+import { JOB_KINDS, JOB_STATUSES, ShownJob } from '../../domain/administration/job.ts';
 import { Uuid } from '../../domain/schemas.ts';
 import type { SeenJobs } from '../../postgres/jobs.ts';
 import { operation, type Caller, type Tenant } from '../operation.ts';

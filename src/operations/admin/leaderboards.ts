@@ -1,5 +1,8 @@
+import { Type } from 'typebox';
 import { MOST } from '../../catalog/event-work.ts';
+import { JOB_STATUSES } from '../../domain/administration/job.ts';
 import { boardStatus } from '../../domain/runs.ts';
+import { operation } from '../operation.ts';
 import { adminResource } from '../resource.ts';
 
 export const leaderboards = adminResource({
@@ -10,4 +13,36 @@ export const leaderboards = adminResource({
   path: '/v1/leaderboards',
   // The clock moves a board from `scheduled` to `active` to `finished`, whatever was last set.
   computed: { schemas: {}, of: (board, { utcDay }) => ({ status: boardStatus(board, utcDay) ?? 'inactive' }) },
+});
+
+const Filling = Type.Object({
+  leaderboardId: Type.String({ format: 'uuid' }),
+  status: Type.Enum([...JOB_STATUSES]),
+  /** Users looked at so far, of how many (null before the beginning), and how many of them have a score by history. */
+  usersDone: Type.Integer(),
+  usersTotal: Type.Union([Type.Integer(), Type.Null()]),
+  scored: Type.Integer(),
+  requested: Type.String({ format: 'date-time' }),
+  finished: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+});
+
+export const adminLeaderboardFillingsList = operation({
+  id: 'admin_leaderboard_fillings_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/leaderboard-fillings',
+  summary: 'How far leaderboards that were switched on are filled from history',
+  responses: { 200: Type.Array(Filling) },
+  handle: async ({ boardFills }, { tenant }) => ({
+    status: 200,
+    body: (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
+      leaderboardId: subjectId!,
+      status,
+      usersDone: done,
+      usersTotal: total,
+      scored: result.scored ?? 0,
+      requested: requested.toISOString(),
+      finished: finished === null ? null : finished.toISOString(),
+    })),
+  }),
 });

@@ -7,12 +7,11 @@ import {
   RANGE_OF_SUMS,
 } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
-import { makeAjv } from '../ajv.ts';
+import { Slices } from '../../slices.ts';
 import { uncheckedItems } from '../bulk.ts';
-import { jsonWithList } from '../json-with-list.ts';
 import { operation } from '../operation.ts';
 import { adminResource } from '../resource.ts';
-import { validationMessage } from '../validation-message.ts';
+import { makeAjv, validationMessage } from '../validation.ts';
 
 const isEvent = makeAjv().compile<BatchMetricEvent>(BatchMetricEvent);
 
@@ -69,3 +68,22 @@ export const metrics = adminResource({
   id: 'admin_metrics',
   path: '/v1/metrics',
 });
+
+/** Items made text at once. */
+const AT_ONCE = 20;
+
+/**
+ * JSON of an object with a list as its last field, in pieces, so that one whose items are large is not made text in one
+ * go. @param fields at least one
+ */
+async function* jsonWithList(fields: object, name: string, items: readonly unknown[]): AsyncIterableIterator<string> {
+  const slices = new Slices();
+  yield `${JSON.stringify(fields).slice(0, -1)},${JSON.stringify(name)}:[`;
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    const some = items.slice(from, from + AT_ONCE).map((item) => JSON.stringify(item));
+    // A piece that the connection takes at once gives nobody else a turn.
+    if (slices.over) await slices.turn();
+    yield (from === 0 ? '' : ',') + some.join();
+  }
+  yield ']}';
+}

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { MOST } from '../../catalog/event-work.ts';
-import { AnyIds } from '../../domain/admin.ts';
+import { AnyIds } from '../../domain/administration/admin.ts';
 import { boostStatus } from '../../domain/points.ts';
 import { adminResource } from '../resource.ts';
 

@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
-import { type AdminIssue, DeletedResources } from '../../domain/admin.ts';
+import { type AdminIssue, DeletedResources } from '../../domain/administration/admin.ts';
 import {
   QuarantinedEvents,
   QuarantinedIds,
   QuarantineQuery,
   ReleasedEvent,
   ReleasedEvents,
-} from '../../domain/quarantine.ts';
+} from '../../domain/administration/quarantine.ts';
 import { Uuid } from '../../domain/schemas.ts';
-import type { Left } from '../../engine/quarantine/quarantine.ts';
+import type { Left } from '../../engine/corrections/quarantine.ts';
 import { AppError } from '../../errors.ts';
 import { verdict } from '../bulk.ts';
 import { operation } from '../operation.ts';

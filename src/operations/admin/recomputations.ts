@@ -1,5 +1,9 @@
 import { Type } from 'typebox';
-import { Recomputation, RecomputationDetails, RecomputationRequest } from '../../domain/recomputation.ts';
+import {
+  Recomputation,
+  RecomputationDetails,
+  RecomputationRequest,
+} from '../../domain/administration/recomputation.ts';
 import { Uuid } from '../../domain/schemas.ts';
 import { operation } from '../operation.ts';
 

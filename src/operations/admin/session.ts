@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
-import { AdminKey } from '../../domain/admin.ts';
+import { AdminKey } from '../../domain/administration/admin.ts';
 import { Nullable } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import type { SessionKey } from '../../postgres/sessions/sessions.ts';
+import type { SessionKey } from '../../postgres/access/sessions.ts';
 import { operation } from '../operation.ts';
 import type { Services } from '../services.ts';
 

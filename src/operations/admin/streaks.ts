@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type AdminIssue, Ids } from '../../domain/admin.ts';
+import { type AdminIssue, Ids } from '../../domain/administration/admin.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import {
   AdminStreakPause,
@@ -11,8 +11,8 @@ import {
   StreakFreezeItem,
   StreakPauseItem,
   StreakUserItem,
-} from '../../domain/streak-admin.ts';
-import { StreakSettingsAnswer, StreakSettingsChanges } from '../../domain/streak-settings.ts';
+} from '../../domain/streaks/streak.ts';
+import { StreakSettingsAnswer, StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
 import { NothingDone } from '../../engine/streaks/streak-admin.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, Warning } from '../bulk.ts';
 import { operation } from '../operation.ts';

@@ -1,5 +1,10 @@
-import { SystemState } from '../../domain/system.ts';
-import { operation } from '../operation.ts';
+/** The installation: its state, its clock and its API document. */
+import { Type } from 'typebox';
+import { ClockTime, SystemState } from '../../domain/administration/system.ts';
+import { AppError } from '../../errors.ts';
+import { openapiDocument } from '../openapi.ts';
+import { existing, operation, type Operation } from '../operation.ts';
+import { jsonFile, type StaticFile } from '../static-file.ts';
 
 export const adminSystemGet = operation({
   id: 'admin_system_get',
@@ -13,3 +18,76 @@ export const adminSystemGet = operation({
   responses: { 200: SystemState },
   handle: async ({ system }) => ({ status: 200, body: await system() }),
 });
+
+export const adminClockGet = operation({
+  id: 'admin_clock_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/clock',
+  summary: 'The time as everything here sees it',
+  scope: 'organisation',
+  onlyWith: 'testClock',
+  responses: { 200: ClockTime },
+  handle: async ({ clock }) => ({ status: 200, body: { now: new Date(clock.now()).toISOString() } }),
+});
+
+/** Beyond it the work due until then (boards, midnights) takes minutes, and dates have five-figure years at the end. */
+const LATEST_MS = Date.UTC(3000, 0, 1);
+
+export const adminClockPut = operation({
+  id: 'admin_clock_put',
+  surface: 'admin',
+  method: 'put',
+  path: '/v1/clock',
+  summary: 'Let time stand still at a later moment, and do all that falls due until then',
+  description:
+    'Events that were accepted before the call are stored first, whichever process accepted them, so that what they cause is ' +
+    'reported at the time at which they happened. 503 without a worker, or while events are not stored: the clock stays as it was.',
+  scope: 'organisation',
+  onlyWith: 'testClock',
+  body: ClockTime,
+  responses: { 200: ClockTime },
+  handle: async ({ testClock }, { by, body }) => {
+    const nowMs = Date.parse(body.now);
+    // A leap second is a date-time of the format, and none of a computer's.
+    if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
+    if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
+    await testClock!.set(nowMs, by);
+    return { status: 200, body: { now: new Date(nowMs).toISOString() } };
+  },
+});
+
+export const adminClockDelete = operation({
+  id: 'admin_clock_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/clock',
+  summary: 'Back to real time',
+  scope: 'organisation',
+  onlyWith: 'testClock',
+  responses: { 200: ClockTime },
+  handle: async ({ clock, testClock }, { by }) => {
+    await testClock!.release(by);
+    return { status: 200, body: { now: new Date(clock.now()).toISOString() } };
+  },
+});
+
+/** The description of this surface, open to anyone. `all` gives the surface's operations, this one included. */
+export function openapiGet(all: () => readonly Operation[]): Operation {
+  const made = new Map<number, StaticFile>();
+  return operation({
+    id: 'admin_openapi_get',
+    surface: 'admin',
+    method: 'get',
+    path: '/v1/openapi',
+    summary: 'Describes this API',
+    scope: 'public',
+    responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },
+    file: (services) => {
+      const operations = existing(all(), services);
+      const file = made.get(operations.length) ?? jsonFile(JSON.stringify(openapiDocument('admin', operations)));
+      made.set(operations.length, file);
+      return file;
+    },
+  });
+}

@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminTenant, DeletedResources, Ids, Paging } from '../../domain/admin.ts';
+import { AdminIssue, AdminTenant, DeletedResources, Ids, Paging } from '../../domain/administration/admin.ts';
 import type { Created as New } from '../../domain/fields/field.ts';
 import { TENANT } from '../../domain/fields/organisation.ts';
 import { changedFields, createdFields } from '../../domain/fields/wire.ts';
 import { Uuid } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import type { TenantRow } from '../../postgres/tenant-rows.ts';
-import type { TenantRefusal } from '../../postgres/tenants.ts';
+import type { TenantRefusal, TenantRow } from '../../postgres/tenants.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 

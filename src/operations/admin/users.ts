@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { DeletedUsers, ManagedUser, Paging } from '../../domain/admin.ts';
-import { GuardCount } from '../../domain/quarantine.ts';
-import { TimelinePage, TimelineQuery } from '../../domain/timeline.ts';
+import { DeletedUsers, ManagedUser, Paging } from '../../domain/administration/admin.ts';
+import { GuardCount } from '../../domain/administration/quarantine.ts';
+import { TimelinePage, TimelineQuery } from '../../domain/administration/timeline.ts';
 import { User, UserId } from '../../domain/user.ts';
-import { managedUserResponse } from '../../engine/responses/managed-user-response.ts';
+import { managedUserResponse } from '../../engine/responses.ts';
 import { AppError } from '../../errors.ts';
 import { deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';

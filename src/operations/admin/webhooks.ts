@@ -1,22 +1,22 @@
 import { Type } from 'typebox';
 import type { Resources } from '../../catalog/resources.ts';
-import { AdminIssue } from '../../domain/admin.ts';
+import { AdminIssue } from '../../domain/administration/admin.ts';
 import { MOST_WEBHOOKS } from '../../domain/catalog.ts';
-import type { NotificationType } from '../../domain/notification.ts';
+import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { Nullable, Uuid } from '../../domain/schemas.ts';
 import {
   DeliveryQuery,
   ResendRequest,
   ShownWebhookDelivery,
+  WEBHOOK_EVENTS,
   WebhookDeliveries,
   WebhookDelivery,
   WebhookResend,
   WebhookState,
-} from '../../domain/webhook-delivery.ts';
-import { WEBHOOK_EVENTS } from '../../domain/webhook.ts';
+} from '../../domain/notifications/webhook.ts';
 import type { OwnWebhook } from '../../engine/webhooks/webhook-deliveries.ts';
 import { AppError } from '../../errors.ts';
-import type { DeliveryRow, WholeDeliveryRow } from '../../postgres/webhooks/read-deliveries.ts';
+import type { DeliveryRow, WholeDeliveryRow } from '../../postgres/webhooks/deliveries.ts';
 import type { Resend } from '../../postgres/webhooks/resends.ts';
 import { BULK_BODY_BYTES, bulkItems } from '../bulk.ts';
 import { operation } from '../operation.ts';

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { AchievementWithStatsResponse } from '../../domain/achievement.ts';
-import { AttributeFilter } from '../../domain/attribute-filter.ts';
+import { AttributeFilter, UpsertedUser } from '../../domain/user.ts';
 import { AchievementCompletionResponse } from '../../domain/event.ts';
-import { UpsertedUser } from '../../domain/user.ts';
 import { isClient, operation } from '../operation.ts';
 
 export const achievementsAll = operation({

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AttributeFilter } from '../../domain/attribute-filter.ts';
+import { AttributeFilter } from '../../domain/user.ts';
 import { LeaderboardResponseWithRankings, LeaderboardWithStatus } from '../../domain/leaderboard.ts';
 import { isClient, operation } from '../operation.ts';
 

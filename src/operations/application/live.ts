@@ -1,4 +1,4 @@
-import { LiveTicket, LiveTicketRequest } from '../../domain/live.ts';
+import { LiveTicket, LiveTicketRequest } from '../../domain/notifications/live.ts';
 import { EVENT_STREAM, SOCKET_STREAM } from '../live-streams.ts';
 import { operation } from '../operation.ts';
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AttributeFilter } from '../../domain/attribute-filter.ts';
+import { AttributeFilter } from '../../domain/user.ts';
 import {
   PointsBoostResponse,
   PointsLevelResponse,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { BulkStreakResponse, StreakRankings, StreakRankingType } from '../../domain/streak.ts';
+import { BulkStreakResponse, StreakRankings, StreakRankingType } from '../../domain/streaks/streak.ts';
 import { operation } from '../operation.ts';
 
 export const streaksList = operation({

@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
 import { MetricResponse, UserAchievementWithStatsResponse } from '../../domain/achievement.ts';
-import { EventSummaryEntry, EventSummaryQuery } from '../../domain/event-summary.ts';
+import { EventSummaryEntry, EventSummaryQuery, WrappedResponse } from '../../domain/history.ts';
 import { UserLeaderboardResponseWithHistory } from '../../domain/leaderboard.ts';
 import { GetUserPointsResponse, PointsBoostResponse } from '../../domain/points.ts';
-import { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/preferences.ts';
-import { StreakResponse } from '../../domain/streak.ts';
+import { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/notifications/preferences.ts';
+import { StreakResponse } from '../../domain/streaks/streak.ts';
 import { ChangedUser, UpdatedUser, UpsertedUser, User, UserId } from '../../domain/user.ts';
-import { WrappedResponse } from '../../domain/wrapped.ts';
 import { type Call, isClient, operation } from '../operation.ts';
 import type { Services } from '../services.ts';
 

@@ -1,4 +1,4 @@
-import type { NotificationType } from '../../domain/notification.ts';
+import type { NotificationType } from '../../domain/notifications/notification.ts';
 
 interface WebhookText {
   /** What it reports. */

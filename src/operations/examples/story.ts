@@ -1,7 +1,7 @@
+/** The examples of the OpenAPI documents, in the order in which they happen. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../package-root.ts';
-import type { Exchange } from './exchange.ts';
 
 const chapter = (name: string): { file: string; exchanges: readonly Exchange[] } => {
   const file = join(PACKAGE_ROOT, 'src', 'operations', 'examples', `${name}.json`);
@@ -34,3 +34,20 @@ for (const exchange of STORY) if (!FIRST.has(exchange.operation)) FIRST.set(exch
 
 /** The example of an operation: its first exchange. Undefined only for operations that are not of Laurel's table. */
 export const exchangeOf = (operation: string): Exchange | undefined => FIRST.get(operation);
+
+/**
+ * A request and what it was answered, as the OpenAPI documents show it. The exchanges are one story, in their order: they were
+ * recorded from a Laurel, and the test sends them to another one (`test/operations/examples.test.ts`).
+ */
+export interface Exchange {
+  /** The operation's ID. */
+  operation: string;
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string | number | boolean>>;
+  /** The header `Idempotency-Key`. */
+  idempotencyKey?: string;
+  body?: unknown;
+  status: number;
+  /** Lists and maps are shortened. Left out: there is no body, or a stream. */
+  answer?: unknown;
+}

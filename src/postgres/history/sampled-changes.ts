@@ -1,4 +1,6 @@
+/** Changes of a sample of users, for distributions. */
 import type { Pool } from 'pg';
+import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
 import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
 
 /** Changes of a random sample of a tenant's users; of all users if there are no more than requested. */
@@ -16,7 +18,7 @@ interface SampledRow {
 }
 
 /** Selects rows of a sampled user on some local days. Parameters as for `sampledChangesQuery`. */
-export const OF_SAMPLED_USER = {
+const OF_SAMPLED_USER = {
   user: 'sample.id',
   where: "local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int",
   firstId: '$5',
@@ -26,7 +28,7 @@ export const OF_SAMPLED_USER = {
  * Query of `readSampledChanges`. Parameters: tenant number, number of users, first and last epoch day, first ID (`readSinceDay`). `kept`: rows or sums
  * (`eventsAndSums`). `no`, `change`: their columns.
  */
-export const sampledChangesQuery = (kept: string, { no, change }: { no: string; change: string }): string => `
+const sampledChangesQuery = (kept: string, { no, change }: { no: string; change: string }): string => `
   WITH sample AS MATERIALIZED (
     SELECT id FROM users WHERE tenant_no = $1 ORDER BY hashtextextended(id, 0), id LIMIT $2
   ), changes AS (
@@ -40,7 +42,7 @@ export const sampledChangesQuery = (kept: string, { no, change }: { no: string; 
   UNION ALL
   SELECT no, array_agg(change), false FROM changes GROUP BY no`;
 
-export interface AskedSample {
+interface AskedSample {
   tenantNo: number;
   users: number;
   fromDay: number;
@@ -48,7 +50,7 @@ export interface AskedSample {
 }
 
 /** Changes of each sampled user's totals over some local days. */
-export async function readSampledChanges(
+async function readSampledChanges(
   pool: Pool,
   query: string,
   { tenantNo, users, fromDay, toDay }: AskedSample,
@@ -64,3 +66,21 @@ export async function readSampledChanges(
   }
   return sampled;
 }
+
+export const SAMPLED_METRIC_CHANGES = sampledChangesQuery(eventsAndSums(OF_SAMPLED_USER), {
+  no: 'metric_no',
+  change: 'value',
+});
+
+/** Sums of each sampled user's events per metric, over some local days. */
+export const sampledMetricChanges = (pool: Pool, asked: AskedSample): Promise<SampledChanges> =>
+  readSampledChanges(pool, SAMPLED_METRIC_CHANGES, asked);
+
+export const SAMPLED_POINTS_CHANGES = sampledChangesQuery(awardsAndSums(OF_SAMPLED_USER), {
+  no: 'system_no',
+  change: 'awarded',
+});
+
+/** Sums of each sampled user's awards per points system, over some local days. */
+export const sampledPointsChanges = (pool: Pool, asked: AskedSample): Promise<SampledChanges> =>
+  readSampledChanges(pool, SAMPLED_POINTS_CHANGES, asked);

@@ -204,7 +204,7 @@ CREATE TABLE users (
   freezes integer NOT NULL DEFAULT 0,
   -- the day from which the next interval of earning freezes counts
   earned_day integer,
-  -- Search keys in lower case (src/postgres/users/search-keys.ts): name, its last word, e-mail address. Written only when they change.
+  -- Search keys in lower case (src/postgres/users/user-search.ts): name, its last word, e-mail address. Written only when they change.
   name_key text COLLATE "C",
   last_name_key text COLLATE "C",
   email_key text COLLATE "C",
@@ -629,7 +629,7 @@ CREATE TABLE stray_sets (
 -- Work on many users
 ------------------------------------------------------------------------------------------------------------------------
 
--- Long work: one row a job, see src/engine/jobs/job-runner.ts. Whoever requests it adds the row in the same transaction.
+-- Long work: one row a job, see src/engine/schedule/job-runner.ts. Whoever requests it adds the row in the same transaction.
 CREATE TABLE jobs (
   no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   id uuid NOT NULL UNIQUE,
@@ -738,7 +738,7 @@ CREATE TABLE webhook_secrets (
 );
 CREATE INDEX webhook_secrets_ending ON webhook_secrets (previous_until_ms) WHERE previous_until_ms IS NOT NULL;
 
--- Grows with every message, in commit order for messages about one user (src/postgres/webhooks/insert-messages.ts).
+-- Grows with every message, in commit order for messages about one user (src/postgres/webhooks/messages.ts).
 CREATE SEQUENCE webhook_sequences AS bigint;
 
 -- The log of all messages: one partition a day, created ahead and dropped whole. Messages of a day without a partition are in
@@ -964,7 +964,7 @@ CREATE TABLE dead_letters (
   tenant_no integer,
   -- the users that it names, as far as it could be read; a deletion searches them
   user_ids text[] NOT NULL,
-  -- packed (src/redis/outbox-entry.ts); null once it is stored, and while Redis keeps it
+  -- packed (src/redis/outbox.ts); null once it is stored, and while Redis keeps it
   entry bytea,
   in_redis boolean NOT NULL DEFAULT false,
   -- the parts that are not stored: [{ part, at, user?, reason }]

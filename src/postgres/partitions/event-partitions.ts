@@ -1,3 +1,4 @@
+/** The monthly partitions of the table of events. */
 import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { transaction } from '../transaction.ts';
@@ -15,7 +16,7 @@ export interface EventPartition {
 }
 
 /** Tables partitioned by the time in events' IDs. Each has a default partition for all other rows. */
-export const PARTITIONED = ['events', 'awards', 'used_keys'] as const;
+const PARTITIONED = ['events', 'awards', 'used_keys'] as const;
 
 /**
  * How long a change of partitions waits for its locks. All later users of the tables, including the persister, wait behind it, so it
@@ -95,4 +96,35 @@ export async function mostEventsOfADay(
 export function whole(day: number): number {
   if (!Number.isInteger(day) || day < 0) throw new RangeError(`${day} is no epoch day`);
   return day;
+}
+
+const DEFAULTS = PARTITIONED.map((table) => `pg_relation_size('${table}_default')`).join(' + ');
+
+interface PartitionsState {
+  /** The first day (epoch day) without partitions. */
+  endDay: number;
+  /** Size of rows whose days had no partition when they were stored. */
+  bytesOutside: number;
+}
+
+export async function partitionsState(pool: Pool): Promise<PartitionsState> {
+  const { rows } = await pool.query<PartitionsState>(
+    `SELECT (SELECT max(end_day) FROM event_partitions) AS "endDay", (${DEFAULTS})::float8 AS "bytesOutside"`,
+  );
+  return rows[0]!;
+}
+
+/**
+ * Creates the index of a partition of used keys once it receives hardly any new keys. Building the index at once costs a tenth of updating it key by
+ * key. Nobody waits for it. A crash leaves a partial index, which the next try removes. Call it for partitions in order of days: lookups assume that
+ * all earlier partitions have their index.
+ * @param firstDay of the partition
+ */
+export async function indexUsedKeys(pool: Pool, firstDay: number): Promise<void> {
+  const table = `used_keys_d${whole(firstDay)}`;
+  await pool.query(`DROP INDEX IF EXISTS ${table}_by_user`);
+  await pool.query(
+    `CREATE INDEX CONCURRENTLY ${table}_by_user ON ${table} (tenant_no, user_id, substr(uuid_send(id), 7, 8))`,
+  );
+  await pool.query('UPDATE event_partitions SET keys_indexed = true WHERE first_day = $1', [firstDay]);
 }

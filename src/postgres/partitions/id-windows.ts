@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { FIRST_POSITION, LAST_POSITION, lastAwardOf } from '../../domain/timeline-position.ts';
+import { FIRST_POSITION, LAST_POSITION, lastAwardOf } from '../../domain/administration/timeline.ts';
 
 /** A range of IDs, from inclusive, to exclusive. */
 export interface IdWindow {

@@ -1,7 +1,23 @@
+/** Rows and arrays in Postgres's binary format, and COPY. */
+import type { PoolClient } from 'pg';
+import { from } from 'pg-copy-streams';
 import type { Decimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
-import { checkInt4, checkInt8, shown, UnstorableValue } from './unstorable-value.ts';
+
+/** A value that does not fit its column's type, so that retrying is useless. Its message is logged. */
+export class UnstorableValue extends Error {}
+
+/** A value for the message of an UnstorableValue. Shows only numbers, because other values may come from a user. */
+const shown = (value: unknown): string => (typeof value === 'number' ? String(value) : `a ${typeof value}`);
+
+function checkInt4(value: number): void {
+  if ((value | 0) !== value) throw new UnstorableValue(`${shown(value)} is no 32-bit integer`);
+}
+
+function checkInt8(value: number): void {
+  if (!Number.isSafeInteger(value)) throw new UnstorableValue(`${shown(value)} is no integer below 2^53`);
+}
 
 /** Signature, flags (none) and the length of further headers (0). */
 const HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
@@ -199,3 +215,90 @@ function placesOf(micros: number): number {
   for (let rest = micros; rest % 10 === 0; rest /= 10) places -= 1;
   return places;
 }
+
+/** An element type of an array in Postgres's binary format: its OID, and the byte before the value, if any. */
+interface ElementType {
+  oid: number;
+  prefix: number | null;
+}
+
+export const BYTEA: ElementType = { oid: 17, prefix: null };
+export const TEXT: ElementType = { oid: 25, prefix: null };
+/** jsonb is its text after a version number. */
+export const JSONB: ElementType = { oid: 3802, prefix: 1 };
+
+const HEADER_BYTES = 20;
+
+/**
+ * A one-dimensional array as a binary parameter, which the driver passes on unchanged, without quoting here or parsing in the server. `values` must not
+ * be empty.
+ */
+export function binaryArray({ oid, prefix }: ElementType, values: readonly (string | Buffer)[]): Buffer {
+  let room = HEADER_BYTES;
+  for (const value of values) room += 5 + (typeof value === 'string' ? value.length * 3 : value.length);
+  const buffer = Buffer.allocUnsafe(room);
+  const hasNulls = 0;
+  [1, hasNulls, oid, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
+  let at = HEADER_BYTES;
+  for (const value of values) {
+    let end = at + 4;
+    if (prefix !== null) end = buffer.writeUInt8(prefix, end);
+    end += typeof value === 'string' ? buffer.write(value, end, 'utf8') : value.copy(buffer, end);
+    buffer.writeInt32BE(end - at - 4, at);
+    at = end;
+  }
+  return buffer.subarray(0, at);
+}
+const INT8_OID = 20;
+
+/** The same for 32-bit integers and nulls; not empty. Throws UnstorableValue. */
+export function binaryIntegers(values: readonly (number | null)[]): Buffer {
+  const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 8);
+  const hasNulls = values.includes(null) ? 1 : 0;
+  [1, hasNulls, INT4_OID, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
+  let at = HEADER_BYTES;
+  for (const value of values) {
+    at = buffer.writeInt32BE(value === null ? -1 : 4, at);
+    if (value === null) continue;
+    checkInt4(value);
+    at = buffer.writeInt32BE(value, at);
+  }
+  return buffer.subarray(0, at);
+}
+
+/** The same for 64-bit integers below 2^53. */
+export function binaryBigIntegers(values: readonly (number | null)[]): Buffer {
+  const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 12);
+  const hasNulls = values.includes(null) ? 1 : 0;
+  [1, hasNulls, INT8_OID, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
+  let at = HEADER_BYTES;
+  for (const value of values) {
+    at = buffer.writeInt32BE(value === null ? -1 : 8, at);
+    if (value === null) continue;
+    checkInt8(value);
+    const high = Math.floor(value / TWO_32);
+    at = buffer.writeInt32BE(high, at);
+    at = buffer.writeUInt32BE(value - high * TWO_32, at);
+  }
+  return buffer.subarray(0, at);
+}
+
+/** Runs a `COPY … FROM STDIN` with rows in text (`copy-text.ts`) or binary format, in the client's transaction. */
+export function copyRows(client: PoolClient, statement: string, rows: string | Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stream = client.query(from(statement));
+    stream.on('error', reject);
+    stream.on('finish', resolve);
+    stream.end(rows);
+  });
+}
+
+/** Values in Postgres's text format for COPY: columns end with a tab, rows with a line feed. */
+
+const SPECIAL = /[\\\t\n\r\0]/;
+const EACH_SPECIAL = /[\\\t\n\r\0]/g;
+const ESCAPED: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\uFFFD' };
+
+/** A text value. Replaces NUL, which Postgres cannot store, with U+FFFD. */
+export const copyText = (value: string): string =>
+  SPECIAL.test(value) ? value.replace(EACH_SPECIAL, (character) => ESCAPED[character] as string) : value;

@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg';
-import { decimalText, type Decimal } from '../../domain/decimal.ts';
+import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { addAwards, addEvents } from '../partitions/dropped-days.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import { binaryArray, binaryIntegers, TEXT } from './binary-array.ts';
-import type { NamedUser } from './delete-events.ts';
+import { binaryArray, binaryIntegers, TEXT } from './binary-rows.ts';
+import type { NamedUser } from './events.ts';
 
 /**
  * Users with more stored events and awards than this get day sums, which reads of their history use. For other users, reads go through the

@@ -1,5 +1,19 @@
+/** Users' stored states. */
 import type { Pool, PoolClient } from 'pg';
+import { SHARDS } from '../../redis/keys.ts';
 import { storableText } from '../storable-json.ts';
+
+/** A user's packed state in Postgres; `null` if the user is not stored. One index lookup. */
+export async function storedState(
+  pool: Pool | PoolClient,
+  { tenantNo, userId }: { tenantNo: number; userId: string },
+): Promise<Buffer | null> {
+  const { rows } = await pool.query<{ state: Buffer }>('SELECT state FROM users WHERE tenant_no = $1 AND id = $2', [
+    tenantNo,
+    userId,
+  ]);
+  return rows[0]?.state ?? null;
+}
 
 /** Packed states of some users of a tenant in Postgres, by ID. Omits users who are not stored. */
 export async function storedStates(
@@ -13,4 +27,162 @@ export async function storedStates(
     [tenantNo, userIds.map(storableText)],
   );
   return new Map(rows.map(({ id, state }) => [id, state]));
+}
+
+/** Time zones of some users of a tenant, by ID: an IANA name, `''` for UTC. Omits users who are not stored. */
+export async function storedZones(
+  pool: Pool,
+  tenantNo: number,
+  userIds: readonly string[],
+): Promise<Map<string, string>> {
+  const { rows } = await pool.query<{ id: string; zone: string }>(
+    'SELECT id, zone FROM users WHERE tenant_no = $1 AND id = ANY ($2)',
+    [tenantNo, userIds.map(storableText)],
+  );
+  return new Map(rows.map(({ id, zone }) => [id, zone]));
+}
+
+/** First number of the advisory lock; the second is the tenant. */
+const LOCK = 0x6e61_6d65; // 'name'
+
+/**
+ * For a transaction that stores users that it reads from Redis. Call it before the read: deletions of the tenant's users (`beforeDeletion`) then wait
+ * until the transaction ends. Otherwise, the transaction could store a user who was deleted in between.
+ */
+export async function beforeNaming(client: PoolClient, tenantNo: number): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [LOCK, tenantNo]);
+}
+
+/**
+ * For a transaction that deletes a user who has left Redis. Waits for transactions that may have read the user there, so that it finds what they
+ * stored. Later ones wait for this transaction.
+ */
+export async function beforeDeletion(client: PoolClient, tenantNo: number): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock($1, $2)', [LOCK, tenantNo]);
+}
+
+export interface StoredUser {
+  tenantNo: number;
+  id: string;
+  /** Packed, see `src/packed/state.ts`. */
+  state: Buffer;
+}
+
+/** Pages of the users of some tenants (`null` for all), ordered by tenant and ID. Each page is a separate snapshot. */
+export async function* readUsers(
+  pool: Pool,
+  { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },
+): AsyncGenerator<StoredUser[]> {
+  if (tenants === null) yield* pages(pageSize, readAfter(pool, pageSize));
+  else for (const tenantNo of tenants) yield* pages(pageSize, readOfTenant(pool, tenantNo, pageSize));
+}
+
+type Read = (after: { tenantNo: number; id: string }) => Promise<StoredUser[]>;
+
+const readAfter =
+  (pool: Pool, pageSize: number): Read =>
+  async ({ tenantNo, id }) => {
+    const { rows } = await pool.query<StoredUser>({
+      name: 'rebuild-users',
+      text: `SELECT tenant_no AS "tenantNo", id, state FROM users
+              WHERE (tenant_no, id) > ($1, $2) ORDER BY tenant_no, id LIMIT $3`,
+      values: [tenantNo, id, pageSize],
+    });
+    return rows;
+  };
+
+const readOfTenant =
+  (pool: Pool, tenantNo: number, pageSize: number): Read =>
+  async ({ id }) => {
+    const { rows } = await pool.query<StoredUser>({
+      name: 'rebuild-users-of-tenant',
+      text: `SELECT tenant_no AS "tenantNo", id, state FROM users
+              WHERE tenant_no = $1 AND id > $2 ORDER BY id LIMIT $3`,
+      values: [tenantNo, id, pageSize],
+    });
+    return rows;
+  };
+
+async function* pages(pageSize: number, read: Read): AsyncGenerator<StoredUser[]> {
+  let page = await read({ tenantNo: -1, id: '' });
+  while (page.length > 0) {
+    // Read the next page while this one is processed.
+    const next = page.length < pageSize ? Promise.resolve([]) : read(page.at(-1)!);
+    next.catch(() => undefined);
+    yield page;
+    page = await next;
+  }
+}
+
+/** Estimated number of rows in a table, for reporting progress. */
+export async function estimateRows(pool: Pool, table: 'users'): Promise<number> {
+  const { rows } = await pool.query<{ estimate: number }>(
+    'SELECT greatest(reltuples, 0)::float8 AS estimate FROM pg_class WHERE oid = $1::regclass',
+    [table],
+  );
+  return rows[0]?.estimate ?? 0;
+}
+
+interface NamedUser {
+  tenantNo: number;
+  id: string;
+}
+
+/** Those users that are not stored. */
+export async function missingUsers(pool: Pool, users: readonly NamedUser[]): Promise<NamedUser[]> {
+  if (users.length === 0) return [];
+  const { rows } = await pool.query<NamedUser>(
+    `SELECT tenant_no AS "tenantNo", id FROM unnest($1::int[], $2::text[]) AS named (tenant_no, id)
+      WHERE NOT EXISTS (SELECT FROM users WHERE users.tenant_no = named.tenant_no AND users.id = named.id)`,
+    [users.map(({ tenantNo }) => tenantNo), users.map(({ id }) => id)],
+  );
+  return rows;
+}
+
+/** Numbers of the tenants on some shards, including archived ones. */
+export async function tenantsOfShards(pool: Pool, shards: readonly number[]): Promise<number[]> {
+  const { rows } = await pool.query<{ no: number }>('SELECT no FROM tenants WHERE no % $1 = ANY ($2) ORDER BY no', [
+    SHARDS,
+    shards,
+  ]);
+  return rows.map(({ no }) => no);
+}
+
+export async function countUsers(pool: Pool, tenantNo: number): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>('SELECT count(*) AS n FROM users WHERE tenant_no = $1', [tenantNo]);
+  return rows[0]?.n ?? 0;
+}
+
+/** Number of users who completed an achievement. */
+export async function countCompletions(pool: Pool, tenantNo: number, achievementNo: number): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>(
+    'SELECT count(*) AS n FROM completions WHERE tenant_no = $1 AND achievement_no = $2',
+    [tenantNo, achievementNo],
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Number of a tenant's users per total (above 0) in a points system. Reads all of the tenant's users. */
+export async function pointsTotals(
+  pool: Pool,
+  { tenantNo, systemNo }: { tenantNo: number; systemNo: number },
+): Promise<{ total: number; users: number }[]> {
+  const { rows } = await pool.query<{ total: string; users: string }>(
+    `SELECT (points->>$2::text)::bigint AS total, count(*) AS users
+       FROM users
+      WHERE tenant_no = $1 AND (points->>$2::text)::bigint > 0
+      GROUP BY 1`,
+    [tenantNo, String(systemNo)],
+  );
+  return rows.map(({ total, users }) => ({ total: Number(total), users: Number(users) }));
+}
+
+/** Runs of a tenant's leaderboards whose sorted sets were removed from Redis: leaderboard number → first days. */
+export async function clearedRuns(pool: Pool, tenantNo: number): Promise<Map<number, Set<number>>> {
+  const { rows } = await pool.query<{ boardNo: number; runDays: number[] }>(
+    `SELECT board_no AS "boardNo", array_agg(run_day) AS "runDays" FROM board_runs
+      WHERE tenant_no = $1 AND is_cleared GROUP BY board_no`,
+    [tenantNo],
+  );
+  return new Map(rows.map(({ boardNo, runDays }) => [boardNo, new Set(runDays)]));
 }

@@ -1,4 +1,6 @@
-import type { Pool } from 'pg';
+/** Leases of webhooks: which process sends to which, what is due, and where a webhook's messages go. */
+import type { Pool, PoolClient } from 'pg';
+import { signingSecrets, type SigningSecrets } from './secrets.ts';
 
 /** A webhook leased by the process that sends to it. */
 export interface LeasedWebhook {
@@ -11,7 +13,7 @@ export interface LeasedWebhook {
 }
 
 /** Webhooks to which Laurel may send: existing and enabled, of an active tenant. */
-export const SENDABLE = `
+const SENDABLE = `
   webhook_state AS state
   JOIN catalog_resources AS resource ON resource.id = state.webhook_id
    AND resource.deleted IS NULL AND (resource.doc ->> 'enabled')::boolean
@@ -57,5 +59,112 @@ export async function releaseLeases(pool: Pool, holder: string, webhookIds: read
   await pool.query(
     'UPDATE webhook_state SET holder = NULL, held_until = NULL WHERE holder = $1 AND webhook_id = ANY ($2::uuid[])',
     [holder, webhookIds],
+  );
+}
+
+/** Where a webhook's messages are sent, and the secrets that sign them. */
+export interface WebhookTarget extends SigningSecrets {
+  webhookId: string;
+  name: string;
+  url: string;
+  /** Name of the signature header that uses the whole secret; `undefined` for the default. */
+  header: string | undefined;
+}
+
+/**
+ * The current targets of those webhooks to which Laurel may send.
+ * @param nowMs the time of Laurel's clock
+ */
+export async function webhookTargets(
+  pool: Pool,
+  webhookIds: readonly string[],
+  nowMs: number,
+): Promise<Map<string, WebhookTarget>> {
+  const { rows } = await pool.query<{ webhookId: string; name: string; url: string; header: string | null }>(
+    `SELECT state.webhook_id AS "webhookId", doc ->> 'name' AS name, doc ->> 'url' AS url, doc ->> 'header' AS header
+       FROM ${SENDABLE} WHERE state.webhook_id = ANY ($1::uuid[])`,
+    [webhookIds],
+  );
+  const secrets = await signingSecrets(pool, webhookIds, nowMs);
+  const targets = new Map<string, WebhookTarget>();
+  for (const { header, ...row } of rows) {
+    const signing = secrets.get(row.webhookId);
+    // Nothing may be sent without a signature.
+    if (signing !== undefined) targets.set(row.webhookId, { ...row, header: header ?? undefined, ...signing });
+  }
+  return targets;
+}
+
+/** When the next work is due that is not due yet. */
+interface Upcoming {
+  /** Next retry of a message (epoch ms, Laurel's clock), or `null`. */
+  dueMs: number | null;
+  /** When a webhook with due messages becomes available because its breaker or another process's lease ends, in ms from now, or `null`. */
+  freeInMs: number | null;
+}
+
+/**
+ * The next work for a holder of leases, over all webhooks to which Laurel may send. One index probe per webhook.
+ * @param now.nowMs the time of Laurel's clock
+ */
+export async function upcoming(pool: Pool, { holder, nowMs }: { holder: string; nowMs: number }): Promise<Upcoming> {
+  const { rows } = await pool.query<Upcoming>(
+    `SELECT min(next.due_ms) FILTER (WHERE next.due_ms > $1) AS "dueMs",
+            (extract(epoch FROM min(free.at) FILTER (WHERE free.at > clock_timestamp() AND next.due_ms <= $1)
+                                - clock_timestamp()) * 1000)::float8 AS "freeInMs"
+       FROM ${SENDABLE}
+      CROSS JOIN LATERAL (
+              SELECT greatest(open_until, CASE WHEN state.holder <> $2 THEN held_until END) AS at) AS free
+      CROSS JOIN LATERAL (
+              (SELECT due_ms FROM webhook_queue AS queued
+                WHERE queued.webhook_id = state.webhook_id ORDER BY due_ms LIMIT 1)
+              UNION ALL
+              (SELECT due_ms FROM webhook_queue AS queued
+                WHERE queued.webhook_id = state.webhook_id AND due_ms > $1 ORDER BY due_ms LIMIT 1)) AS next`,
+    [nowMs, holder],
+  );
+  return rows[0]!;
+}
+
+/** Records for every webhook whether at least `limit` messages wait for it; then no more are queued (`insertMessages`). Reads the index of the queue. */
+export async function noteFullQueues(pool: Pool, limit: number): Promise<void> {
+  await pool.query(
+    `UPDATE webhook_state AS state SET is_full = measured.is_full
+       FROM (SELECT webhook_id, EXISTS (SELECT FROM (
+                      SELECT FROM webhook_queue AS queued WHERE queued.webhook_id = known.webhook_id
+                       LIMIT 1 OFFSET $1) AS beyond) AS is_full
+               FROM webhook_state AS known) AS measured
+      WHERE measured.webhook_id = state.webhook_id AND state.is_full <> measured.is_full`,
+    [limit - 1],
+  );
+}
+
+/** Messages that wait for webhooks to which Laurel may send. */
+interface WaitingMessages {
+  count: number;
+  /** Age of the oldest message, ms by Laurel's clock; 0 if none waits. */
+  oldestMs: number;
+}
+
+/** Counts the waiting messages. Reads all of them. */
+export async function waitingMessages(pool: Pool, nowMs: number): Promise<WaitingMessages> {
+  const { rows } = await pool.query<{ count: number; created: number | null }>(
+    `SELECT count(*) AS count, (extract(epoch FROM min(queued.created)) * 1000)::float8 AS created
+       FROM webhook_queue AS queued WHERE queued.webhook_id IN (SELECT state.webhook_id FROM ${SENDABLE})`,
+  );
+  const { count, created } = rows[0]!;
+  return { count, oldestMs: created === null ? 0 : Math.max(0, nowMs - created) };
+}
+
+/** Records that Laurel disabled a webhook, and why. Resets its failures for when it is enabled again. */
+export async function noteDisabled(
+  client: PoolClient,
+  { webhookId, reason, nowMs }: { webhookId: string; reason: string; nowMs: number },
+): Promise<void> {
+  await client.query(
+    `UPDATE webhook_state SET disabled_reason = $2, disabled_at = to_timestamp($3::float8 / 1000),
+            failures = 0, failing_since = NULL, open_until = NULL
+      WHERE webhook_id = $1`,
+    [webhookId, reason, nowMs],
   );
 }

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { freePort } from '../../../src/local/free-port.ts';
+import { freePort } from '../../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 
 /** A frontend as a process of its own (the built code), whose event loop is watched. */

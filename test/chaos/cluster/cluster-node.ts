@@ -1,10 +1,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort } from '../../../src/local/free-port.ts';
-import { startGuarded, type GuardedProcess } from '../../../src/local/guarded-process.ts';
+import { freePort } from '../../../src/local/free-ports.ts';
+import { type GuardedProcess, serverEnvironment, startGuarded } from '../../../src/local/guarded-process.ts';
 import { readRedisSettings } from '../../../src/local/redis-server.ts';
-import { serverEnvironment } from '../../../src/local/server-environment.ts';
 import { eventually, signal } from '../processes.ts';
 import { PartitionProxy } from './partition-proxy.ts';
 

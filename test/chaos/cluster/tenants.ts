@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
-import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
+import { slotOfShard } from '../../../src/redis/cluster.ts';
 import { shardOf } from '../../../src/redis/keys.ts';
 import { audit, type Findings } from '../audit.ts';
 import { Client } from '../client.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { usersToExamine } from '../../../src/engine/achievements/users-to-examine.ts';
+import { usersToExamine } from '../../../src/engine/achievements/preview.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 const USERS = 20_000;

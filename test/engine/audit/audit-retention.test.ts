@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AuditRetention } from '../../../src/engine/audit/audit-retention.ts';
-import { writeAudit } from '../../../src/postgres/audit/write-audit.ts';
+import { AuditRetention } from '../../../src/engine/retention/audit-retention.ts';
+import { writeAudit } from '../../../src/postgres/access/audit.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 const DAY_MS = 86_400_000;

@@ -7,10 +7,14 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { acceptServers, refusePostgres, refuseRedis } from '../../../src/engine/availability/accept-servers.ts';
-import { warnOfRedisSettings } from '../../../src/engine/availability/redis-settings.ts';
+import {
+  acceptServers,
+  refusePostgres,
+  refuseRedis,
+  warnOfRedisSettings,
+} from '../../../src/engine/availability/accept-servers.ts';
 import { StartError } from '../../../src/start-error.ts';
-import { freePort } from '../../../src/local/free-port.ts';
+import { freePort } from '../../../src/local/free-ports.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 import { OwnRedis } from '../../engine/rebuild/own-redis.ts';
 import { testStack, type TestStack } from '../../stack/stack.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PostgresIsOlder } from '../../../src/engine/availability/inspection.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
-import { createLog } from '../../../src/log/log.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';

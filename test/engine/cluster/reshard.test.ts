@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
+import { slotOfShard } from '../../../src/redis/cluster.ts';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';

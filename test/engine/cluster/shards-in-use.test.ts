@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { shardsInUse } from '../../../src/redis/shards-in-use.ts';
+import { shardsInUse } from '../../../src/redis/endpoints.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { untilPersisted } from '../../../src/engine/persisted/until-persisted.ts';
+import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { atRest } from '../recomputations/recompute-laurel.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BatchIntake } from '../../../src/engine/batches/batch-intake.ts';
-import { BatchProcessor } from '../../../src/engine/batches/batch-processor.ts';
+import { BatchIntake } from '../../../src/engine/events/batch-intake.ts';
+import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import { shardOf } from '../../../src/redis/keys.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';

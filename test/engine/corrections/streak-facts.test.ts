@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
-import { replayStreaks } from '../../../src/domain/replay-streaks.ts';
+import { replayStreaks } from '../../../src/domain/streaks/replay.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
 import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WebhookFilter } from '../../../src/domain/schemas.ts';
-import type { NotificationType } from '../../../src/domain/notification.ts';
+import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { RECORD, RECORDED_BOARD } from '../../../src/packed/record-fields.ts';
 import { unpackAll } from '../../../src/packed/state.ts';

@@ -10,7 +10,7 @@ import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { EventEngine } from '../../../src/engine/events/event-engine.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
-import { KeyedIds } from '../../../src/engine/ids/keyed-ids.ts';
+import { KeyedIds } from '../../../src/engine/ids.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 

@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill';
-import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../../src/domain/guards.ts';
+import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../../src/domain/administration/guards.ts';
 
 /** What becomes of an event. */
 export type Expected =

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decimalNumber, toDecimal } from '../../../src/domain/decimal.ts';
-import type { MetricGuards } from '../../../src/domain/guards.ts';
+import type { MetricGuards } from '../../../src/domain/administration/guards.ts';
 import { unpackAll } from '../../../src/packed/state.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
 import { testStack } from '../../stack/stack.ts';

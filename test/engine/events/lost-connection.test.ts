@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { persistedReplies } from '../../../src/engine/events/persisted-replies.ts';
+import { persistedReplies } from '../../../src/engine/events/stored-replies.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
-import type { NotificationType } from '../../../src/domain/notification.ts';
-import { BatchIntake } from '../../../src/engine/batches/batch-intake.ts';
-import { BatchProcessor } from '../../../src/engine/batches/batch-processor.ts';
+import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
+import { BatchIntake } from '../../../src/engine/events/batch-intake.ts';
+import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../../src/packed/record-fields.ts';
 import { unpackAll } from '../../../src/packed/state.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readUser } from '../../../src/cli/import/read.ts';
-import { untilPersisted } from '../../../src/engine/persisted/until-persisted.ts';
+import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
-import type { WrappedResponse } from '../../../src/domain/wrapped.ts';
+import type { WrappedResponse } from '../../../src/domain/history.ts';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { WrappedReads } from '../../../src/engine/history/wrapped-reads.ts';
 import { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { uuidText } from '../../../src/domain/uuid.ts';
-import { eventId } from '../../../src/engine/ids/event-id.ts';
+import { uuidText } from '../../../src/domain/schemas.ts';
+import { eventId } from '../../../src/engine/ids.ts';
 
 const NOW = Date.UTC(2030, 0, 1);
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { uuidText } from '../../../src/domain/uuid.ts';
-import { KeyedIds, partOf, timeOf } from '../../../src/engine/ids/keyed-ids.ts';
+import { uuidText } from '../../../src/domain/schemas.ts';
+import { KeyedIds, partOf, timeOf } from '../../../src/engine/ids.ts';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
 const ids = new KeyedIds(Buffer.alloc(32, 7));

@@ -5,7 +5,7 @@ import { refusalOfRead } from '../../contract/contract.ts';
 import { BoardGroups } from '../../../src/cli/import/read.ts';
 import { readUser, type ReadUser } from '../../../src/cli/import/read.ts';
 import { SourceRefusal } from '../../../src/cli/import/source.ts';
-import type { Difference } from '../../../src/engine/rebuild/confirm.ts';
+import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayOf } from '../../../src/domain/periods.ts';
-import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/past-runs.ts';
+import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/runs.ts';
 import { LiveStandings } from '../../../src/engine/leaderboards/standings.ts';
 import { usersLeaderboard } from '../../../src/operations/application/users.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';

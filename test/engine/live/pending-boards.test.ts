@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { BoardMove } from '../../../src/engine/live/happened.ts';
+import type { BoardMove } from '../../../src/engine/live/live-notifications.ts';
 import { PendingBoards } from '../../../src/engine/live/pending-boards.ts';
 
 const move = (userId: string, from: number, to: number, more: Partial<BoardMove> = {}): BoardMove => ({

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { LISTENED } from '../../../src/packed/call-fields.ts';
 import { listenedKey, markKey } from '../../../src/redis/keys.ts';
-import { listenLive, type Listened } from '../../../src/redis/live-streams.ts';
+import { type Listened, listenLive } from '../../../src/redis/live-streams.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
 import { Signals } from '../../../src/redis/signals.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

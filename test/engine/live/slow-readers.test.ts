@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SlowReaders } from '../../../src/engine/live/slow-readers.ts';
+import { SlowReaders } from '../../../src/engine/live/live-sink.ts';
 
 const MIB = 1_048_576;
 

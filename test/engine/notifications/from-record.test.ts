@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import type { StreakSettings } from '../../../src/domain/catalog.ts';
-import type { Notification, NotificationType } from '../../../src/domain/notification.ts';
+import type { Notification, NotificationType } from '../../../src/domain/notifications/notification.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
-import { fromRecord } from '../../../src/engine/notifications/from-record.ts';
-import { RecordedUser } from '../../../src/engine/notifications/recorded-user.ts';
+import { fromRecord } from '../../../src/engine/notifications/entry-notifications.ts';
+import { RecordedUser } from '../../../src/engine/notifications/rules.ts';
 import type { HappenedRecord, RecordedStreak } from '../../../src/packed/record.ts';
 import { KIND, RECORD, SETTLED } from '../../../src/packed/record-fields.ts';
 import type { PackedState } from '../../../src/packed/state.ts';

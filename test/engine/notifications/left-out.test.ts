@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { leftOut } from '../../../src/engine/notifications/left-out.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
-import { failedWork } from '../../../src/redis/failed-work.ts';
+import { failedWork } from '../../../src/redis/work-counts.ts';
 import { testStack } from '../../stack/stack.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;

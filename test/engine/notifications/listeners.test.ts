@@ -2,10 +2,9 @@ import { expect, test } from 'vitest';
 import type { Webhook } from '../../../src/domain/catalog.ts';
 import type { WebhookFilter } from '../../../src/domain/schemas.ts';
 import { emptyCatalog } from '../../../src/domain/catalog.ts';
-import type { Notification, NotificationSubject } from '../../../src/domain/notification.ts';
+import type { Notification, NotificationSubject } from '../../../src/domain/notifications/notification.ts';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
-import { listenersOf, type Listeners } from '../../../src/engine/notifications/listeners.ts';
-import { messageId } from '../../../src/engine/notifications/message-id.ts';
+import { type Listeners, listenersOf, messageId } from '../../../src/engine/notifications/listeners.ts';
 
 const id = (no: number): string => `00000000-0000-4000-8000-${String(no).padStart(12, '0')}`;
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import type { NotificationType } from '../../../src/domain/notification.ts';
+import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { Receiver } from '../webhooks/receiver.ts';

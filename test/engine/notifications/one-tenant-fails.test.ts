@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import type { NotificationType } from '../../../src/domain/notification.ts';
-import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
+import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
+import { WEBHOOK_EVENTS } from '../../../src/domain/notifications/webhook.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { Receiver } from '../webhooks/receiver.ts';

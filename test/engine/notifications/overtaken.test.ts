@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { overtaken, type Place } from '../../../src/engine/notifications/due/overtaken.ts';
-import type { ReportedPlace } from '../../../src/postgres/notifications/board-places.ts';
+import { overtaken, type Place } from '../../../src/engine/notifications/due/places.ts';
+import type { ReportedPlace } from '../../../src/postgres/notifications/places.ts';
 
 const places = (ranks: Record<string, number>): Map<string, Place> =>
   new Map(Object.entries(ranks).map(([userId, rank]) => [userId, { rank, value: 100 - rank }]));

@@ -1,24 +1,29 @@
 import { expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
-import { groupName } from '../../../src/domain/group.ts';
-import type { NotificationType } from '../../../src/domain/notification.ts';
-import { NOTIFICATION_PAYLOADS } from '../../../src/domain/notification-payloads.ts';
+import { groupName } from '../../../src/domain/user.ts';
+import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
+import { NOTIFICATION_PAYLOADS } from '../../../src/domain/notifications/payloads.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
-import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
-import { achievementCompleted, achievementDue } from '../../../src/engine/notifications/payloads/achievements.ts';
-import { reactivationDue, recapDue } from '../../../src/engine/notifications/payloads/emails.ts';
-import { boardPayload, rankChanged } from '../../../src/engine/notifications/payloads/leaderboards.ts';
-import { userJson } from '../../../src/engine/notifications/payloads/payload.ts';
-import { boostPayload, levelChanged, pointsChanged } from '../../../src/engine/notifications/payloads/points.ts';
+import { WEBHOOK_EVENTS } from '../../../src/domain/notifications/webhook.ts';
 import {
+  achievementCompleted,
+  achievementDue,
+  boardPayload,
+  boostPayload,
   freezeConsumed,
   freezeEarned,
+  levelChanged,
+  pointsChanged,
+  rankChanged,
+  reactivationDue,
+  recapDue,
   streakExtended,
   streakLost,
   streakReminderDue,
-} from '../../../src/engine/notifications/payloads/streaks.ts';
-import { triggerResponse } from '../../../src/engine/responses/points-response.ts';
-import { makeAjv } from '../../../src/operations/ajv.ts';
+  userJson,
+} from '../../../src/engine/notifications/payloads.ts';
+import { triggerResponse } from '../../../src/engine/responses.ts';
+import { makeAjv } from '../../../src/operations/validation.ts';
 import { decodeState } from '../../../src/packed/state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
 import { checkPayload } from '../../contract/contract.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { ClockControl } from '../../../src/engine/clock/clock-control.ts';
-import type { TestClock } from '../../../src/engine/clock/test-clock.ts';
+import { ClockControl } from '../../../src/engine/schedule/clock-control.ts';
+import type { TestClock } from '../../../src/engine/schedule/test-clock.ts';
 import { Listening } from './listening.ts';
 
 const BOARD = {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
-import type { NotificationType } from '../../../src/domain/notification.ts';
-import { createLog } from '../../../src/log/log.ts';
+import { WEBHOOK_EVENTS } from '../../../src/domain/notifications/webhook.ts';
+import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
 import { startWorkers } from '../../../workers/start.ts';
 import { Listening, type Message } from './listening.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Notification } from '../../../src/domain/notification.ts';
+import type { Notification } from '../../../src/domain/notifications/notification.ts';
 import { throttle } from '../../../src/engine/notifications/throttles.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { Listening } from './listening.ts';

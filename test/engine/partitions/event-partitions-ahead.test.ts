@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { EventPartitionsAhead, widthFor } from '../../../src/engine/partitions/event-partitions-ahead.ts';
+import { EventPartitionsAhead, widthFor } from '../../../src/engine/retention/event-partitions.ts';
 import {
   firstIdOf,
   makeEventPartition,

@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { isPersisted } from '../../../src/engine/persisted/persisted.ts';
+import { isPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { awaitedKey, sweepKey } from '../../../src/redis/keys.ts';
-import { backlog } from '../../../src/redis/outbox.ts';
-import { noteSweep, noteSweepEnd } from '../../../src/redis/storing-order.ts';
+import { backlog, noteSweep, noteSweepEnd } from '../../../src/redis/outbox.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, writeEntry } from './outbox-writer.ts';
 

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import { Persister, type PersistStep } from '../../../src/engine/persist/persister.ts';
-import type { SetAside } from '../../../src/engine/persist/set-aside.ts';
+import type { SetAside } from '../../../src/engine/persist/refused-entries.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { keptEntriesKey, outboxKey } from '../../../src/redis/keys.ts';
@@ -10,7 +10,7 @@ import { backlog } from '../../../src/redis/outbox.ts';
 import type { GoneRecord, HappenedRecord } from '../../../src/packed/record.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, newId, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
-import { unpackAll, type PackedStreak } from '../../../src/packed/state.ts';
+import { type PackedStreak, unpackAll } from '../../../src/packed/state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
 
 let database: TestDatabase;

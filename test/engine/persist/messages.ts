@@ -3,7 +3,7 @@ import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { WebhookFilter } from '../../../src/domain/schemas.ts';
-import { WEBHOOK_EVENTS } from '../../../src/domain/webhook.ts';
+import { WEBHOOK_EVENTS } from '../../../src/domain/notifications/webhook.ts';
 import { Reporter } from '../../../src/engine/notifications/reporter.ts';
 import { Persister, type PersisterOptions } from '../../../src/engine/persist/persister.ts';
 import { checkPayload } from '../../contract/contract.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { Reported } from './messages.ts';

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { PersistStep } from '../../../src/engine/persist/persister.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
-import { readCursor } from '../../../src/postgres/persist/cursor.ts';
+import { readCursor } from '../../../src/postgres/shards.ts';
 import { readOutbox } from '../../../src/redis/outbox.ts';
 import { toBatch } from '../../../src/engine/persist/batch.ts';
-import { writeBatch } from '../../../src/engine/persist/write-batch.ts';
+import { writeBatch } from '../../../src/engine/persist/batch-transaction.ts';
 import { FIRST_EVENT, Reported } from './messages.ts';
 
 let reported: Reported;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CaughtUp } from '../../../src/engine/persisted/caught-up.ts';
-import { readCursor } from '../../../src/postgres/persist/cursor.ts';
+import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
+import { readCursor } from '../../../src/postgres/shards.ts';
 import { lastPosition } from '../../../src/redis/outbox.ts';
 import { shardOf } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

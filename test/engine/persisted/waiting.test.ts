@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
-import { BackdatingEngine } from '../../../src/engine/achievements/backdate.ts';
-import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
-import { BoardFilling } from '../../../src/engine/leaderboards/fill-boards.ts';
-import { CaughtUp } from '../../../src/engine/persisted/caught-up.ts';
+import { BackdatingEngine } from '../../../src/engine/achievements/backdating.ts';
+import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
+import { BoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
+import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { readCursor } from '../../../src/postgres/persist/cursor.ts';
+import { readCursor } from '../../../src/postgres/shards.ts';
 import { awaitedKey, shardOf } from '../../../src/redis/keys.ts';
 import { eventually } from '../../chaos/processes.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countersKey, pointsKey } from '../../../src/redis/keys.ts';
-import { totalFields } from '../../../src/redis/points-totals.ts';
+import { totalFields } from '../../../src/redis/lua-library.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from '../events/engine.ts';

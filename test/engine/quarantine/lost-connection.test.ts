@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { appliedReplies, persistedReplies } from '../../../src/engine/events/persisted-replies.ts';
-import { Quarantine } from '../../../src/engine/quarantine/quarantine.ts';
+import { appliedReplies, persistedReplies } from '../../../src/engine/events/stored-replies.ts';
+import { Quarantine } from '../../../src/engine/corrections/quarantine.ts';
 import { quarantineKey } from '../../../src/redis/keys.ts';
-import type { QuarantineRow } from '../../../src/postgres/quarantine/read-quarantine.ts';
+import type { QuarantineRow } from '../../../src/postgres/corrections/quarantine.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';

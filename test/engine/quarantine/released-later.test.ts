@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import { untilPersisted } from '../../../src/engine/persisted/until-persisted.ts';
+import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { makeEventPartition } from '../../../src/postgres/partitions/event-partitions.ts';
 import { startLaurel } from '../../laurel.ts';
 

@@ -2,9 +2,8 @@ import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { redisReady } from '../../../src/redis/client.ts';
-import { connectionOf } from '../../../src/redis/endpoints.ts';
+import { connectionOf, shardsInUse } from '../../../src/redis/endpoints.ts';
 import { gateOf } from '../../../src/redis/gate.ts';
-import { shardsInUse } from '../../../src/redis/shards-in-use.ts';
 import type { TestLaurel } from '../../laurel.ts';
 
 /**

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { RedisGuard } from '../../../src/engine/availability/redis-guard.ts';
-import { createLog } from '../../../src/log/log.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { startWorkers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { readGaps } from '../../../src/engine/availability/inspection.ts';
 import { redisReady } from '../../../src/redis/client.ts';
-import { createLog } from '../../../src/log/log.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';

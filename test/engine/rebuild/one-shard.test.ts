@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { REBUILD_LOCK } from '../../../src/engine/availability/accept.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
-import { readCursors } from '../../../src/postgres/rebuild/storage-epochs.ts';
+import { readCursors } from '../../../src/postgres/shards.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { exclusively } from '../../../src/postgres/exclusively.ts';
+import { exclusively } from '../../../src/postgres/transaction.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { connectionOf, endpointsOf } from '../../../src/redis/endpoints.ts';
 import type { Accepted } from '../../../src/domain/shard-state.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort } from '../../../src/local/free-port.ts';
+import { freePort } from '../../../src/local/free-ports.ts';
 import { readRedisSettings } from '../../../src/local/redis-server.ts';
 import { addressOptions } from '../../../src/redis-address.ts';
 import { DATA_FOLDER } from '../../stack/data-folder.ts';

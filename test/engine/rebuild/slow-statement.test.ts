@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { openLaurel, type Laurel } from '../../../src/processes/composition.ts';
-import { readCursors } from '../../../src/postgres/rebuild/storage-epochs.ts';
+import { readCursors } from '../../../src/postgres/shards.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 /** Longer than a frontend lets a request wait for a statement. */

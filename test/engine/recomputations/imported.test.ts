@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { untilPersisted } from '../../../src/engine/persisted/until-persisted.ts';
+import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { backdated, make, plan } from './recompute-laurel.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { RecomputationDetails, RecomputationRequest } from '../../../src/domain/recomputation.ts';
+import type { RecomputationDetails, RecomputationRequest } from '../../../src/domain/administration/recomputation.ts';
 import type { TestLaurel } from '../../laurel.ts';
 
 const UNDER_WAY = ['planning', 'applying', 'reverting'];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { RECOMPUTED_KINDS } from '../../../src/domain/recomputed-kinds.ts';
+import { RECOMPUTED_KINDS } from '../../../src/domain/kinds.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { backdated, make, plan } from './recompute-laurel.ts';
 

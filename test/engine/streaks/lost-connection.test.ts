@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
-import { isStreakCallStored } from '../../../src/postgres/streaks/is-streak-call-stored.ts';
+import { isStreakCallStored } from '../../../src/postgres/history/streaks.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';

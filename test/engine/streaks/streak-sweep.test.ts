@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/catalog.ts';
 import { DAY_MS } from '../../../src/domain/periods.ts';
-import { replaceStreaks } from '../../../src/domain/streaks-in-force.ts';
+import { replaceStreaks } from '../../../src/domain/streaks/streak-settings.ts';
 import { dayIn, dayStartMs } from '../../../src/domain/zone.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { StreakChange } from '../../../src/engine/scripts.ts';

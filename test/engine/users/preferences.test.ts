@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { UserPreferencesResponse, type UpdateUserPreferencesRequest } from '../../../src/domain/preferences.ts';
+import {
+  type UpdateUserPreferencesRequest,
+  UserPreferencesResponse,
+} from '../../../src/domain/notifications/preferences.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { expectFit, TestUsers } from './test-users.ts';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { deleteUser } from '../../../src/postgres/persist/delete-users.ts';
-import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/insert-messages.ts';
+import { deleteUser } from '../../../src/postgres/persist/users.ts';
+import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/messages.ts';
 import { insert, message } from '../../postgres/webhooks/messages.ts';
 import { DeliveryBed } from './delivery-bed.ts';
 import { hang, Receiver, type Answer, type Received } from './receiver.ts';

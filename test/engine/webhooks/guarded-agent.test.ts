@@ -1,8 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import { expect, test } from 'vitest';
-import { guardedAgent, type GuardOptions } from '../../../src/engine/webhooks/guarded-agent.ts';
-import { TargetRefused } from '../../../src/engine/webhooks/target-refused.ts';
+import { guardedAgent, type GuardOptions, TargetRefused } from '../../../src/engine/webhooks/guarded-agent.ts';
 import { Receiver } from './receiver.ts';
 
 /** The error of a request; null: it was answered. */

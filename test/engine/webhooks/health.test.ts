@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WebhookHealth } from '../../../src/engine/webhooks/health.ts';
+import { WebhookHealth } from '../../../src/engine/webhooks/endpoint.ts';
 
 const DAY_MS = 86_400_000;
 const healthy = { failures: 0, failingSinceMs: null, firstPauseMs: 30_000 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Lanes } from '../../../src/engine/webhooks/lanes.ts';
+import { Lanes } from '../../../src/engine/webhooks/endpoint.ts';
 
 const message = (sequence: number, lane: number) => ({
   webhookId: 'w',

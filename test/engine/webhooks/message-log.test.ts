@@ -1,8 +1,7 @@
 import { v7 as uuid } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MessageLog } from '../../../src/engine/webhooks/message-log.ts';
-import { insertMessages } from '../../../src/postgres/webhooks/insert-messages.ts';
-import { messageDays } from '../../../src/postgres/webhooks/message-days.ts';
+import { insertMessages, messageDays } from '../../../src/postgres/webhooks/messages.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { insert, message } from '../../postgres/webhooks/messages.ts';
 

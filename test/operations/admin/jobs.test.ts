@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import type { JobKind, ShownJob } from '../../../src/domain/job.ts';
-import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
+import type { JobKind, ShownJob } from '../../../src/domain/administration/job.ts';
+import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import { AuditTrail } from '../../../src/postgres/audit/audit-trail.ts';
+import { AuditTrail } from '../../../src/postgres/access/audit.ts';
 import { createPool } from '../../../src/postgres/pool.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';

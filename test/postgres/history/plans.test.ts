@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { METRIC_DAYS } from '../../../src/postgres/history/metric-days.ts';
-import { POINTS_DAYS } from '../../../src/postgres/history/points-days.ts';
-import { SAMPLED_METRIC_CHANGES } from '../../../src/postgres/history/sampled-metric-changes.ts';
-import { SAMPLED_POINTS_CHANGES } from '../../../src/postgres/history/sampled-points-changes.ts';
-import { USER_ATTRIBUTE_SUMS } from '../../../src/postgres/history/user-attribute-sums.ts';
-import { USER_METRIC_DAYS, userMetricDays } from '../../../src/postgres/history/user-metric-days.ts';
-import { USER_POINTS_DAYS } from '../../../src/postgres/history/user-points-days.ts';
+import {
+  METRIC_DAYS,
+  POINTS_DAYS,
+  USER_METRIC_DAYS,
+  USER_POINTS_DAYS,
+  userMetricDays,
+} from '../../../src/postgres/history/days.ts';
+import { SAMPLED_METRIC_CHANGES, SAMPLED_POINTS_CHANGES } from '../../../src/postgres/history/sampled-changes.ts';
+import { USER_ATTRIBUTE_SUMS } from '../../../src/postgres/history/attribute-sums.ts';
 import { addEvents } from '../../../src/postgres/partitions/dropped-days.ts';
 import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';

@@ -1,16 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { historySums } from '../../../src/postgres/boards/history-sums.ts';
-import { METRIC_DAYS, metricDays } from '../../../src/postgres/history/metric-days.ts';
-import { POINTS_DAYS, pointsDays } from '../../../src/postgres/history/points-days.ts';
-import { SAMPLED_METRIC_CHANGES, sampledMetricChanges } from '../../../src/postgres/history/sampled-metric-changes.ts';
-import { SAMPLED_POINTS_CHANGES, sampledPointsChanges } from '../../../src/postgres/history/sampled-points-changes.ts';
-import { activeUsers } from '../../../src/postgres/notifications/email-users.ts';
+import { historySums } from '../../../src/postgres/boards/past-scores.ts';
+import { METRIC_DAYS, metricDays, POINTS_DAYS, pointsDays } from '../../../src/postgres/history/days.ts';
+import {
+  SAMPLED_METRIC_CHANGES,
+  SAMPLED_POINTS_CHANGES,
+  sampledMetricChanges,
+  sampledPointsChanges,
+} from '../../../src/postgres/history/sampled-changes.ts';
+import { activeUsers } from '../../../src/postgres/notifications/emails.ts';
 import {
   firstIdOf,
   makeEventPartition,
   readEventPartitions,
 } from '../../../src/postgres/partitions/event-partitions.ts';
-import { noteDatedAhead } from '../../../src/postgres/persist/note-dated-ahead.ts';
+import { noteDatedAhead } from '../../../src/postgres/persist/events.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { dateOf } from '../../../src/domain/periods.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from '../../../src/postgres/persist/binary-array.ts';
-import { UnstorableValue } from '../../../src/postgres/persist/unstorable-value.ts';
+import {
+  binaryArray,
+  binaryBigIntegers,
+  binaryIntegers,
+  TEXT,
+  UnstorableValue,
+} from '../../../src/postgres/persist/binary-rows.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 let database: TestDatabase;

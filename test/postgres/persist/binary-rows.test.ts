@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decimalText, toDecimal, type Decimal } from '../../../src/domain/decimal.ts';
-import { BinaryRows } from '../../../src/postgres/persist/binary-rows.ts';
-import { copyRows } from '../../../src/postgres/persist/copy-rows.ts';
-import { UnstorableValue } from '../../../src/postgres/persist/unstorable-value.ts';
+import { type Decimal, decimalText, toDecimal } from '../../../src/domain/decimal.ts';
+import { BinaryRows, copyRows, UnstorableValue } from '../../../src/postgres/persist/binary-rows.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 let database: TestDatabase;

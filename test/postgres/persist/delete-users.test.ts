@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EventKey } from '../../../src/postgres/persist/delete-events.ts';
-import { deleteUser } from '../../../src/postgres/persist/delete-users.ts';
+import type { EventKey } from '../../../src/postgres/persist/events.ts';
+import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 

@@ -1,9 +1,7 @@
 import type { PoolClient } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { awaitCursor } from '../../../src/postgres/persist/cursor.ts';
-import { changedPoints, UPDATE_POINTS } from '../../../src/postgres/persist/update-points.ts';
-import { UPDATE_STATES } from '../../../src/postgres/persist/update-states.ts';
-import { packedUsers } from '../../../src/postgres/persist/upsert-users.ts';
+import { awaitCursor } from '../../../src/postgres/shards.ts';
+import { changedPoints, packedUsers, UPDATE_POINTS, UPDATE_STATES } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   completionsOf,
   eachEvent,
-  usersWithLateEvents,
   type ReadUsers,
-} from '../../../src/postgres/recomputations/read-history.ts';
+  usersWithLateEvents,
+} from '../../../src/postgres/corrections/recomputation-history.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 

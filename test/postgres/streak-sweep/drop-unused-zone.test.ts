@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { lockCursor, readCursor } from '../../../src/postgres/persist/cursor.ts';
-import { noteZones } from '../../../src/postgres/persist/note-zones.ts';
-import { dropUnusedZone } from '../../../src/postgres/streak-sweep/zones.ts';
+import { lockCursor, readCursor } from '../../../src/postgres/shards.ts';
+import { noteZones } from '../../../src/postgres/persist/users.ts';
+import { dropUnusedZone } from '../../../src/postgres/streak-sweep.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 

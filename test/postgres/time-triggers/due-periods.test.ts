@@ -1,10 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  DUE_PERIODS,
-  duePeriods,
-  HOUR_MS,
-  type PeriodsAsked,
-} from '../../../src/postgres/time-triggers/due-periods.ts';
+import { DUE_PERIODS, duePeriods, HOUR_MS, type PeriodsAsked } from '../../../src/postgres/time-triggers.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 const DAY_MS = 24 * HOUR_MS;

@@ -1,12 +1,12 @@
 import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
+  type FoundUser,
   listQuery,
   listUsers,
   searchQuery,
   searchUsers,
-  type FoundUser,
-} from '../../../src/postgres/users/find-users.ts';
+} from '../../../src/postgres/users/user-search.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 const USERS = 30_000;

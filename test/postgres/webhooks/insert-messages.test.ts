@@ -1,8 +1,8 @@
 import { v7 as uuid } from 'uuid';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { deleteUser } from '../../../src/postgres/persist/delete-users.ts';
+import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/insert-messages.ts';
+import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/messages.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 import { insert, message } from './messages.ts';
 

@@ -1,8 +1,8 @@
 import { v7 as uuid } from 'uuid';
 import type { Pool } from 'pg';
-import type { NewMessage } from '../../../src/domain/notification.ts';
+import type { NewMessage } from '../../../src/domain/notifications/notification.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { insertMessages } from '../../../src/postgres/webhooks/insert-messages.ts';
+import { insertMessages } from '../../../src/postgres/webhooks/messages.ts';
 
 /** A message about a user, with a payload that names its ID. */
 export function message(webhookId: string, userId: string | null, fields: Partial<NewMessage> = {}): NewMessage {

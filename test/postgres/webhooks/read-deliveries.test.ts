@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeMessageDay } from '../../../src/postgres/webhooks/message-days.ts';
-import { listDeliveries, type DeliveriesQuery } from '../../../src/postgres/webhooks/read-deliveries.ts';
+import { makeMessageDay } from '../../../src/postgres/webhooks/messages.ts';
+import { type DeliveriesQuery, listDeliveries } from '../../../src/postgres/webhooks/deliveries.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 const WEBHOOK = '00000000-0000-7000-8000-000000000001';

@@ -1,5 +1,21 @@
+/** Announcements: starts and ends of leaderboards, runs and boosts. */
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
-import type { Notification } from '../../../domain/notification.ts';
+import {
+  endAnnouncedAfter,
+  endAnnouncedMs,
+  type Notification,
+  type NotificationSubject,
+  type NotificationType,
+  startAnnouncedAfter,
+  startAnnouncedMs,
+} from '../../../domain/notifications/notification.ts';
+import type { Leaderboard, PointsBoost } from '../../../domain/catalog.ts';
+import { DAY_MS, dayOf } from '../../../domain/periods.ts';
+import { boardStatus, playedRule } from '../../../domain/runs.ts';
+import { finalGroups } from '../../../postgres/boards/final-runs.ts';
+import type { WantingTenant } from '../../../postgres/notifications/announcements.ts';
 import {
   beginProgress,
   endProgress,
@@ -7,16 +23,171 @@ import {
   notificationProgress,
   type NotificationProgress,
 } from '../../../postgres/notifications/progress.ts';
-import type { WantingTenant } from '../../../postgres/notifications/wanting-tenants.ts';
+import { KeptRuns } from '../../leaderboards/kept-runs.ts';
+import { groupsOfRun } from '../../leaderboards/runs.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
-import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
-import { ANNOUNCED, announcedNext, type Announcement } from './announced.ts';
-import { Announcer } from './announcer.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
+import { boardPayload, boostPayload } from '../payloads.ts';
 import type { BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
-import type { Redis } from 'ioredis';
 
-export interface AnnouncementsOptions {
+/** The types that announce starts and ends at times of the day in UTC. */
+const ANNOUNCED = [
+  'leaderboard.started',
+  'leaderboard.finished',
+  'points.boost_started',
+  'points.boost_finished',
+] as const satisfies NotificationType[];
+
+/** A start or end that is to be announced. */
+type Announcement = BoardAnnouncement | BoostAnnouncement;
+
+interface BoardAnnouncement {
+  type: 'leaderboard.started' | 'leaderboard.finished';
+  atMs: number;
+  about: NotificationSubject;
+  board: Leaderboard;
+  /** First day of the run, epoch day. */
+  runDay: number;
+}
+
+interface BoostAnnouncement {
+  type: 'points.boost_started' | 'points.boost_finished';
+  atMs: number;
+  about: NotificationSubject;
+  boost: PointsBoost;
+}
+
+/**
+ * What is to be announced next after a time (epoch ms): all of the same time; none where nothing is to come. Each run of a
+ * repeating board has a start and an end. What was over when the board or boost was made is not made up for. Pure.
+ * @param wants whether anybody wants the type, about the board or points system
+ */
+function announcedNext(
+  { catalog }: Pick<CompiledCatalog, 'catalog'>,
+  afterMs: number,
+  wants: (type: NotificationType, about: NotificationSubject) => boolean,
+): Announcement[] {
+  const all = [
+    ...catalog.leaderboards.flatMap((board) => ofBoard(board, afterMs)),
+    ...catalog.boosts.flatMap((boost) => ofBoost(boost, afterMs)),
+  ].filter(({ type, about }) => wants(type, about));
+  const atMs = Math.min(...all.map((each) => each.atMs));
+  return all.filter((each) => each.atMs === atMs);
+}
+
+function ofBoard(board: Leaderboard, afterMs: number): Announcement[] {
+  if (board.status === 'inactive') return [];
+  const rule = playedRule(board);
+  const sinceMs = Math.max(afterMs, board.created);
+  const about = { leaderboardId: board.id };
+  const found: Announcement[] = [];
+  const started = startAnnouncedAfter(rule, sinceMs);
+  if (started !== null) {
+    const { startDay: runDay } = started;
+    found.push({ type: 'leaderboard.started', atMs: startAnnouncedMs(runDay), about, board, runDay });
+  }
+  const ended = endAnnouncedAfter(rule, sinceMs);
+  if (ended !== null) {
+    const { startDay: runDay, endDay } = ended;
+    found.push({ type: 'leaderboard.finished', atMs: endAnnouncedMs(endDay), about, board, runDay });
+  }
+  return found;
+}
+
+/** Of a boost for everybody: one of a single user goes by that user's days (`personal-boosts.ts`). */
+function ofBoost(boost: PointsBoost, afterMs: number): Announcement[] {
+  if (boost.userId !== null) return [];
+  const about = { pointsSystemId: boost.systemId };
+  const all: Announcement[] = [
+    { type: 'points.boost_started', atMs: startAnnouncedMs(dayOf(boost.start)), about, boost },
+  ];
+  if (boost.end !== null)
+    all.push({ type: 'points.boost_finished', atMs: endAnnouncedMs(dayOf(boost.end)), about, boost });
+  return all.filter(({ atMs }) => atMs > Math.max(afterMs, boost.created));
+}
+
+/** Ranks that the end of a run shows. */
+const TOP = 10;
+
+interface AnnouncerOptions {
+  pool: Pool;
+  redis: Redis;
+  rankings: BoardRankings;
+}
+
+/** Makes the notifications of announced starts and ends. */
+class Announcer {
+  private readonly options: AnnouncerOptions;
+  private readonly kept: KeptRuns;
+
+  constructor(options: AnnouncerOptions) {
+    this.options = options;
+    this.kept = new KeptRuns(options.pool);
+  }
+
+  /** The notifications of an announcement: of the end of a run with a breakdown one for each group. */
+  async notifications(compiled: CompiledCatalog, announcement: Announcement): Promise<Notification[]> {
+    const { type, atMs, about } = announcement;
+    const { tenantNo } = compiled.catalog;
+    const made = (source: string, payload: string): Notification => ({
+      type,
+      tenantNo,
+      userId: null,
+      atMs,
+      source,
+      about,
+      payload,
+    });
+    if ('boost' in announcement) {
+      const { boost } = announcement;
+      const system = compiled.pointsSystemsById.get(boost.systemId);
+      if (system === undefined) return [];
+      return [made(`${boost.no}:${atMs}`, boostPayload(announcement.type, { boost, system, dueMs: atMs }))];
+    }
+    const { board, runDay } = announcement;
+    if (announcement.type === 'leaderboard.started') {
+      const status = boardStatus(board, Math.floor(atMs / DAY_MS)) ?? 'scheduled';
+      const at = { compiled, board, runDay, group: '' };
+      return [made(`${board.no}:${runDay}`, boardPayload(announcement.type, at, { status, rankings: [] }))];
+    }
+    const found: Notification[] = [];
+    for (const group of await this.groups(board, { tenantNo, runDay })) {
+      const rankings = await this.top(board, { tenantNo, runDay, group });
+      const at = { compiled, board, runDay, group };
+      const payload = boardPayload(announcement.type, at, { status: 'finished', rankings });
+      const place = { boardNo: board.no, runDay, group };
+      found.push({ ...made(`${board.no}:${runDay}:${group}`, payload), place });
+    }
+    return found;
+  }
+
+  /** The groups of a run of which the end is announced one by one. */
+  private async groups(
+    board: Leaderboard,
+    { tenantNo, runDay }: { tenantNo: number; runDay: number },
+  ): Promise<string[]> {
+    if (board.breakdownAttributes.length === 0) return [''];
+    const run = { tenantNo, boardNo: board.no, runDay };
+    const kept = await finalGroups(this.options.pool, run);
+    if (kept.length > 0) return kept;
+    const { pool, redis, rankings } = this.options;
+    return rankings.whole(pool, tenantNo, () => groupsOfRun(redis, board, run));
+  }
+
+  /** The best of a run as it was kept; as they stand where that has not come to it yet. */
+  private async top(board: Leaderboard, { tenantNo, ...place }: { tenantNo: number; runDay: number; group: string }) {
+    const { pool, rankings } = this.options;
+    const run = { tenantNo, boardNo: board.no, runDay: place.runDay };
+    const kept = await this.kept.standings(run, place.group);
+    const standings = kept ?? rankings.standings({ board }, { tenantNo, ...place });
+    return rankings.whole(pool, tenantNo, async () =>
+      rankings.rankings(tenantNo, await rankings.places(standings, TOP)),
+    );
+  }
+}
+
+interface AnnouncementsOptions {
   publisher: Publisher;
   redis: Redis;
   rankings: BoardRankings;

@@ -5,13 +5,18 @@ import type { Leaderboard } from '../../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboard.ts';
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
-import type { BoardPlace } from '../../../domain/notification.ts';
+import type { BoardPlace } from '../../../domain/notifications/notification.ts';
 import { boardKey, shardOf } from '../../../redis/keys.ts';
-import { memberPage, ranked, type RankedMember } from '../../leaderboards/ranked.ts';
-import { LiveStandings, type Standings } from '../../leaderboards/standings.ts';
-import { userNames } from '../../leaderboards/user-names.ts';
-import { whileWhole } from '../../persisted/while-whole.ts';
-import { boardPayload } from '../payloads/leaderboards.ts';
+import {
+  LiveStandings,
+  memberPage,
+  ranked,
+  type RankedMember,
+  type Standings,
+  userNames,
+} from '../../leaderboards/standings.ts';
+import { whileWhole } from '../../persist/cursor-wait.ts';
+import { boardPayload } from '../payloads.ts';
 
 /** Places that are read of a board: all that a board with a maximum has, the best of one without. */
 export const MOST_PLACES = 1_000;

@@ -2,11 +2,11 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { PointsBoost } from '../../../domain/catalog.ts';
 import { DAY_MS, dayOf } from '../../../domain/periods.ts';
 import { dayStartMs } from '../../../domain/zone.ts';
-import { announcedBoosts, claimBoost } from '../../../postgres/notifications/announced-boosts.ts';
-import { storedZones } from '../../../postgres/users/stored-zones.ts';
+import { announcedBoosts, claimBoost } from '../../../postgres/notifications/announcements.ts';
+import { storedZones } from '../../../postgres/users/stored-states.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
-import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
-import { boostPayload } from '../payloads/points.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
+import { boostPayload } from '../payloads.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
 export interface PersonalBoostsOptions {

@@ -1,25 +1,41 @@
+/** Notifications of changed ranks. */
 import type { Redis } from 'ioredis';
-import { DAY_MS } from '../../../domain/periods.ts';
-import { finalMs, playedRule, runOf, type Run } from '../../../domain/runs.ts';
+import { createHash } from 'node:crypto';
+import type { PoolClient } from 'pg';
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../../domain/catalog.ts';
+import type { Notification } from '../../../domain/notifications/notification.ts';
+import { DAY_MS } from '../../../domain/periods.ts';
+import { finalMs, playedRule, type Run, runOf } from '../../../domain/runs.ts';
 import { boardsInProgress } from '../../../postgres/boards/progress.ts';
+import { wantingTenants } from '../../../postgres/notifications/announcements.ts';
 import {
   boardsToCompare,
   followBoards,
+  forgetBoard,
   forgetBoardsOf,
+  knownPlaces,
   type MovedBoard,
-} from '../../../postgres/notifications/board-places.ts';
+  noteCompared,
+  type ReportedPlace,
+  reportedPlaces,
+  savePlaces,
+} from '../../../postgres/notifications/places.ts';
 import { beginProgress, endProgress, notificationProgress } from '../../../postgres/notifications/progress.ts';
-import { wantingTenants } from '../../../postgres/notifications/wanting-tenants.ts';
+import { enterWindows } from '../../../postgres/notifications/windows.ts';
 import { readOrganisation } from '../../../postgres/organisation.ts';
-import { groupsOfRun } from '../../leaderboards/groups-of-run.ts';
+import { storedStates } from '../../../postgres/users/stored-states.ts';
+import { groupsOfRun } from '../../leaderboards/runs.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
-import { Pieces, type OnPieceFailed, type Piece } from '../../schedule/pieces.ts';
-import { BoardRankings } from './board-rankings.ts';
-import { comparePlaces } from './compare-places.ts';
+import { type OnPieceFailed, type Piece, Pieces } from '../../schedule/pieces.ts';
+import { listenersOf } from '../listeners.ts';
+import { rankChanged } from '../payloads.ts';
+import { RecordedUser } from '../rules.ts';
+import { boardSubject, throttledChange } from '../throttles.ts';
+import { type BoardInPlay, BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
 
-export interface PlacesOptions {
+interface PlacesOptions {
   publisher: Publisher;
   redis: Redis;
   /** Called when a board's places cannot be compared. */
@@ -135,4 +151,151 @@ function runsInPlay(board: Leaderboard, nowMs: number): Run[] {
   const runs = [-2, -1, 0, 1].flatMap((shift) => runOf(rule, utcDay + shift) ?? []);
   const distinct = new Map(runs.map((run) => [run.startDay, run]));
   return [...distinct.values()].filter(({ endDay }) => endDay === null || finalMs(endDay) > nowMs);
+}
+
+/** What a board's places are compared with. */
+interface Comparing {
+  rankings: BoardRankings;
+  compiled: CompiledCatalog;
+  /** Share of the users who are in the control group. */
+  controlShare: number;
+  /** Laurel's clock. */
+  nowMs: number;
+}
+
+/**
+ * Compares a board's places with those that were reported, in the client's transaction, which holds the cursor of the
+ * tenant's shard from before the places are read: no rank that is older than a reported one is ever reported. Answers what
+ * goes out now; ranks of users with an open window are left to wait there. Null: another process compares the board. Throws
+ * RedisNotReady where the board was not whole all the while.
+ */
+async function comparePlaces(
+  client: PoolClient,
+  moved: MovedBoard,
+  { rankings, compiled, controlShare, nowMs }: Comparing,
+): Promise<Notification[] | null> {
+  if (!(await noteCompared(client, moved))) return null;
+  const played = rankings.inPlay(compiled, moved, nowMs);
+  const about = { leaderboardId: played?.board.id ?? '' };
+  if (played === null || !listenersOf(compiled).wants('leaderboard.rank_changed', about)) {
+    await forgetBoard(client, moved.id);
+    return [];
+  }
+  const { tenantNo } = moved;
+  const known = await knownPlaces(client, moved.id);
+  const now = await rankings.whole(client, tenantNo, () => placesNow(rankings, played, moved, known));
+  const userIds = [...new Set([...known.keys(), ...now.keys()])];
+  const reported = await reportedPlaces(client, { tenantNo, subject: boardSubject(moved) }, userIds);
+  const changes = overtaken({ now, known, reported });
+  const states = await storedStates(
+    client,
+    tenantNo,
+    changes.map(({ userId }) => userId),
+  );
+  // A user whom Postgres does not know yet is reported by the record that comes.
+  const notifications = changes.flatMap((change) => {
+    const state = states.get(change.userId);
+    if (state === undefined) return [];
+    const user = new RecordedUser({ compiled, controlShare }, change.userId, state);
+    return notificationOf({ compiled, moved, played }, change, user);
+  });
+  const changed = [...now].filter(([userId, { rank, value }]) => {
+    const before = known.get(userId);
+    return before?.rank !== rank || before.value !== value;
+  });
+  await savePlaces(client, moved, {
+    changed: changed.map(([userId, place]) => ({ userId, ...place })),
+    gone: [...known.keys()].filter((userId) => !now.has(userId)),
+  });
+  const going = await enterWindows(client, notifications.map(throttledChange), nowMs);
+  return notifications.filter((_, index) => going.has(index));
+}
+
+/** The places as they are: of the first ranks, and of those who were there before and are not any more. */
+async function placesNow(
+  rankings: BoardRankings,
+  played: BoardInPlay,
+  moved: MovedBoard,
+  known: ReadonlyMap<string, Place>,
+): Promise<Map<string, Place>> {
+  const standings = rankings.standings(played, moved);
+  const now = new Map<string, Place>();
+  for (const { userId, rank, score } of await rankings.places(standings)) now.set(userId, { rank, value: score });
+  if (played.board.maxParticipants !== null) return now;
+  // Of a board without a maximum only the best are compared: who left those has a rank all the same.
+  for (const userId of known.keys()) {
+    if (now.has(userId)) continue;
+    const found = await standings.find(userId);
+    if (found !== null) now.set(userId, { rank: found.rank, value: found.score });
+  }
+  return now;
+}
+
+function notificationOf(
+  { compiled, moved, played }: { compiled: CompiledCatalog; moved: MovedBoard; played: BoardInPlay },
+  { userId, now, before }: Overtaken,
+  user: RecordedUser,
+): Notification {
+  const { tenantNo, runDay, group, compareMs } = moved;
+  const { board } = played;
+  const change = {
+    rank: now?.rank ?? null,
+    value: now?.value ?? null,
+    previousRank: before.rank,
+    previousValue: before.value,
+  };
+  const groupHash = createHash('sha256').update(group).digest('hex').slice(0, 16);
+  return {
+    type: 'leaderboard.rank_changed',
+    tenantNo,
+    userId,
+    atMs: compareMs,
+    source: `places:${board.no}:${runDay}:${groupHash}:${compareMs}:${userId}`,
+    about: { leaderboardId: board.id },
+    place: { boardNo: board.no, runDay, group },
+    payload: rankChanged(user.json(), { compiled, board, runDay, group }, change),
+  };
+}
+
+/** A rank and score on a board. */
+export interface Place {
+  rank: number;
+  value: number;
+}
+
+/** A user whose rank is not the one that was reported, nor waits to be. */
+interface Overtaken {
+  userId: string;
+  /** Null: not on the board. */
+  now: Place | null;
+  before: { rank: number | null; value: number | null };
+}
+
+const NOWHERE = { rank: null, value: null };
+
+/**
+ * Users of whom another rank is to be reported. What was reported in a window counts before what was compared last; what
+ * waits in one is enough where it is of the rank of now. Where nothing was compared before, those without a window are left
+ * out: nobody knows where they were. Pure.
+ * @param known the places as they were compared last
+ */
+export function overtaken({
+  now,
+  known,
+  reported,
+}: {
+  now: ReadonlyMap<string, Place>;
+  known: ReadonlyMap<string, Place>;
+  reported: ReadonlyMap<string, ReportedPlace>;
+}): Overtaken[] {
+  const found: Overtaken[] = [];
+  for (const userId of new Set([...known.keys(), ...now.keys()])) {
+    const place = now.get(userId) ?? null;
+    const window = reported.get(userId);
+    if (window === undefined && known.size === 0) continue;
+    const { rank, value } = window ?? known.get(userId) ?? NOWHERE;
+    const latest = window?.waits === true ? window.waitingRank : rank;
+    if (latest !== (place?.rank ?? null)) found.push({ userId, now: place, before: { rank, value } });
+  }
+  return found;
 }

@@ -2,16 +2,16 @@ import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Catalogs } from '../../../catalog/catalogs.ts';
 import type { Clock } from '../../../clock.ts';
-import type { Notification, NotificationType } from '../../../domain/notification.ts';
-import { catalogVersions } from '../../../postgres/catalog-versions.ts';
-import { wantingTenants, type WantingTenant } from '../../../postgres/notifications/wanting-tenants.ts';
-import { awaitCursor } from '../../../postgres/persist/cursor.ts';
+import type { Notification, NotificationType } from '../../../domain/notifications/notification.ts';
+import { catalogVersions } from '../../../postgres/catalog.ts';
+import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/announcements.ts';
+import { awaitCursor } from '../../../postgres/shards.ts';
 import { transaction } from '../../../postgres/transaction.ts';
-import { insertMessages } from '../../../postgres/webhooks/insert-messages.ts';
+import { insertMessages } from '../../../postgres/webhooks/messages.ts';
 import { shardOf } from '../../../redis/keys.ts';
 import type { ListenedUsers } from '../../../redis/live-streams.ts';
 import { listenersOf } from '../listeners.ts';
-import type { Wants } from '../rules/change.ts';
+import type { Wants } from '../rules.ts';
 
 /** Where making notifications of the clock can be stopped by a crash. */
 export type PublishStep = 'made' | 'inserted' | 'published';

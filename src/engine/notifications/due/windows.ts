@@ -1,20 +1,20 @@
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
-import type { Notification, NotificationSubject } from '../../../domain/notification.ts';
+import type { Notification, NotificationSubject } from '../../../domain/notifications/notification.ts';
 import {
   closeWindows,
+  type EndedWindow,
   endWindowsAhead,
   firstEndedWindow,
   reopenWindows,
+  type ReportedWindow,
   takeEndedWindows,
   tenantsWithEndedWindows,
-  type EndedWindow,
-  type ReportedWindow,
-} from '../../../postgres/notifications/flush-windows.ts';
-import { wantingTenants } from '../../../postgres/notifications/wanting-tenants.ts';
+} from '../../../postgres/notifications/windows.ts';
+import { wantingTenants } from '../../../postgres/notifications/announcements.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
-import { Pieces, tenantPiece, type OnPieceFailed } from '../../schedule/pieces.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { listenersOf } from '../listeners.ts';
-import { mergedPayload, movedBoard, THROTTLED, type RankPayload } from '../throttled-change.ts';
+import { mergedPayload, movedBoard, type RankPayload, THROTTLED } from '../throttles.ts';
 import type { BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { untilPersisted } from '../../../../src/engine/persisted/until-persisted.ts';
+import { untilPersisted } from '../../../../src/engine/persist/cursor-wait.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';

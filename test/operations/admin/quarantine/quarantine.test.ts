@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../../../src/engine/rebuild/verify.ts';
-import { untilPersisted } from '../../../../src/engine/persisted/until-persisted.ts';
+import { untilPersisted } from '../../../../src/engine/persist/cursor-wait.ts';
 import { quarantineKey } from '../../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { emptyRedis } from '../../../stack/all-servers.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import type { TimelineEntry, TimelinePage } from '../../../../src/domain/timeline.ts';
+import type { TimelineEntry, TimelinePage } from '../../../../src/domain/administration/timeline.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Resources } from '../../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../../src/clock.ts';
-import type { WebhookDelivery } from '../../../../src/domain/webhook-delivery.ts';
-import { disableWebhook } from '../../../../src/engine/webhooks/disable-webhook.ts';
+import type { WebhookDelivery } from '../../../../src/domain/notifications/webhook.ts';
+import { disableWebhook } from '../../../../src/engine/webhooks/deliveries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 

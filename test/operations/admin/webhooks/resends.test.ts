@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { JobRunner } from '../../../../src/engine/jobs/job-runner.ts';
-import { Resends } from '../../../../src/engine/webhooks/resends.ts';
+import { JobRunner } from '../../../../src/engine/schedule/job-runner.ts';
+import { Resends } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { NotificationType } from '../../../../src/domain/notification.ts';
-import { insertMessages } from '../../../../src/postgres/webhooks/insert-messages.ts';
+import type { NotificationType } from '../../../../src/domain/notifications/notification.ts';
+import { insertMessages } from '../../../../src/postgres/webhooks/messages.ts';
 import { transaction } from '../../../../src/postgres/transaction.ts';
 
 export interface StoredMessage {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { WEBHOOK_EVENTS } from '../../../../src/domain/webhook.ts';
-import { signingSecrets } from '../../../../src/postgres/webhook-secrets.ts';
+import { WEBHOOK_EVENTS } from '../../../../src/domain/notifications/webhook.ts';
+import { signingSecrets } from '../../../../src/postgres/webhooks/secrets.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';

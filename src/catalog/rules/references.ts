@@ -1,0 +1,151 @@
+/** References between resources: lookups by ID or key, and referrers. */
+import type { Achievement, Attribute, Catalog, PointsBoost, PointsLevel, PointsTrigger } from '../../domain/catalog.ts';
+import type { Kind } from '../../domain/kinds.ts';
+import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
+
+/**
+ * Memoises lookups per list; a draft replaces its lists and never changes them in place. Without this, rules would search one list for each member
+ * of another: a document of 15,000 attributes took a minute.
+ */
+const once = <List extends object, T>(make: (list: List) => T): ((list: List) => T) => {
+  const made = new WeakMap<List, T>();
+  return (list) => {
+    let known = made.get(list);
+    if (known === undefined) made.set(list, (known = make(list)));
+    return known;
+  };
+};
+
+export const idsIn = once((list: readonly { id: string }[]): ReadonlySet<string> => new Set(list.map(({ id }) => id)));
+
+/** Number of items per text. Items whose text is `null` are not counted. */
+function countsOf<T>(list: readonly T[], text: (of: T) => string | null): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const one of list) {
+    const its = text(one);
+    if (its !== null) counts.set(its, (counts.get(its) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Number of items per key. */
+export const keysIn = once((list: readonly { key: string | null }[]) => countsOf(list, ({ key }) => key));
+
+/** Number of attributes per type and key, e.g. `user:city`. */
+export const attributeKeysIn = once((list: readonly Attribute[]) =>
+  countsOf(list, ({ type, key }) => `${type}:${key}`),
+);
+
+/** Number of achievements without a key, per name. */
+export const unkeyedNamesIn = once((list: readonly Achievement[]) =>
+  countsOf(list, ({ key, name }) => (key === null ? name : null)),
+);
+
+/** Number of a points system's levels per key, and per number of points. */
+export const levelsIn = once((list: readonly PointsLevel[]) => ({
+  keys: countsOf(list, ({ systemId, key }) => `${systemId}:${key}`),
+  points: countsOf(list, ({ systemId, points }) => `${systemId}:${points}`),
+}));
+
+export const attributesIn = once(
+  (list: readonly Attribute[]): ReadonlyMap<string, Attribute> => new Map(list.map((one) => [one.id, one])),
+);
+
+export const achievementsIn = once(
+  (list: readonly Achievement[]): ReadonlyMap<string, Achievement> => new Map(list.map((one) => [one.id, one])),
+);
+
+/** Achievements whose parts, directly or indirectly, include themselves. */
+export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string> => {
+  const byId = achievementsIn(list);
+  const open = new Map(
+    list.map(({ id, achievementIds }) => [id, achievementIds.filter((part) => byId.has(part)).length]),
+  );
+  const partOf = new Map<string, string[]>();
+  for (const { id, achievementIds } of list) {
+    for (const part of achievementIds) {
+      const whole = partOf.get(part);
+      if (whole === undefined) partOf.set(part, [id]);
+      else whole.push(id);
+    }
+  }
+  const ended = list.filter(({ id }) => open.get(id) === 0).map(({ id }) => id);
+  for (let id = ended.pop(); id !== undefined; id = ended.pop()) {
+    for (const whole of partOf.get(id) ?? []) {
+      const left = open.get(whole)! - 1;
+      open.set(whole, left);
+      if (left === 0) ended.push(whole);
+    }
+  }
+  return new Set([...open].filter(([, left]) => left > 0).map(([id]) => id));
+});
+
+/** Descriptions of everything that refers to a resource, except what is deleted together with it. */
+export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] {
+  if (kind === 'attribute') return attributeReferrers(id, catalog);
+  if (kind === 'metric') return metricReferrers(id, catalog);
+  if (kind === 'achievement') return achievementReferrers(id, catalog);
+  if (kind === 'leaderboard') return webhooksFor('leaderboardIds', id, catalog);
+  if (kind !== 'points_system') return [];
+  return [
+    ...catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName),
+    ...webhooksFor('pointsSystemIds', id, catalog),
+  ];
+}
+
+function attributeReferrers(id: string, catalog: Catalog): string[] {
+  const named = (conditions: AttributeCondition[]): boolean => conditions.some((one) => one.attributeId === id);
+  return [
+    ...catalog.achievements
+      .filter(({ userAttributes, eventAttributes }) => named(userAttributes) || named(eventAttributes))
+      .map(achievementName),
+    ...catalog.triggers
+      .filter(({ userAttributes, eventAttributes }) => named(userAttributes) || named(eventAttributes))
+      .map((trigger) => triggerName(trigger, catalog)),
+    ...catalog.boosts
+      .filter(({ userAttributes }) => named(userAttributes))
+      .map((boost) => `boost '${boost.name}'${ofSystem(boost, catalog)}`),
+    ...catalog.leaderboards.filter(({ breakdownAttributes }) => breakdownAttributes.includes(id)).map(boardName),
+  ];
+}
+
+/** IDs of user attributes in rules, including inactive rules: users' earnings depend on these values. */
+function ruledAttributes({ achievements, triggers, boosts, leaderboards }: Catalog): Set<string> {
+  const found = new Set<string>();
+  for (const { userAttributes } of [...achievements, ...triggers, ...boosts])
+    for (const { attributeId } of userAttributes) found.add(attributeId);
+  for (const { breakdownAttributes } of leaderboards) for (const id of breakdownAttributes) found.add(id);
+  return found;
+}
+
+/** Returns the effective `writableBy` of attributes. Reads the catalog once, when it is called. */
+export function writersIn(catalog: Catalog): (attribute: Attribute) => WritableBy {
+  const ruled = ruledAttributes(catalog);
+  return ({ id, writableBy }) => writableBy ?? (ruled.has(id) ? 'server' : 'user');
+}
+
+const metricReferrers = (id: string, catalog: Catalog): string[] => [
+  ...catalog.achievements.filter(({ metricId }) => metricId === id).map(achievementName),
+  ...catalog.triggers.filter(({ metricId }) => metricId === id).map((trigger) => triggerName(trigger, catalog)),
+  ...catalog.leaderboards.filter(({ metricId }) => metricId === id).map(boardName),
+  ...(catalog.streaks.metrics.some(({ metricId }) => metricId === id) ? ['the streak settings'] : []),
+  ...webhooksFor('metricIds', id, catalog),
+];
+
+const achievementReferrers = (id: string, catalog: Catalog): string[] => [
+  ...catalog.achievements.filter(({ achievementIds }) => achievementIds.includes(id)).map(achievementName),
+  ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
+];
+
+/** Webhooks whose filter names a resource. */
+export const webhooksFor = (list: keyof WebhookFilter, id: string, { webhooks }: Catalog): string[] =>
+  webhooks.filter(({ filter }) => filter?.[list]?.includes(id)).map(({ name }) => `webhook '${name}'`);
+
+const achievementName = ({ key, name }: { key: string | null; name: string }): string => `achievement '${key ?? name}'`;
+const boardName = ({ key }: { key: string }): string => `leaderboard '${key}'`;
+// A trigger has neither key nor name.
+const triggerName = (trigger: PointsTrigger, catalog: Catalog): string =>
+  `${trigger.type} trigger ${trigger.id}${ofSystem(trigger, catalog)}`;
+
+const ofSystem = ({ systemId }: PointsTrigger | PointsBoost, { pointsSystems }: Catalog): string =>
+  ` of points system '${pointsSystems.find(({ id }) => id === systemId)?.key ?? systemId}'`;

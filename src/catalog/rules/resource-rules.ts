@@ -1,0 +1,183 @@
+/** Rules of each kind of resource. */
+import type {
+  Achievement,
+  Catalog,
+  Leaderboard,
+  PointsBoost,
+  PointsLevel,
+  PointsSystem,
+  PointsTrigger,
+  StreakSettings,
+} from '../../domain/catalog.ts';
+import { isDate } from '../../domain/periods.ts';
+import { PARTICIPANTS } from '../../domain/schemas.ts';
+import { amount, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';
+import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './references.ts';
+
+/** Longest streak that a rule may require, in periods. */
+const LONGEST_STREAK = 1_000_000;
+
+/** Most years of an anniversary. */
+const MOST_YEARS = 1_000;
+
+export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
+  const { metricValue, streakLength, anniversaryYears } = achievement;
+  const keys = keysIn(catalog.achievements);
+  yield* ownKey(achievement, { holders: (of) => keys.get(of), noun: 'achievement' });
+  if (metricValue !== null) yield* amount('metricValue', metricValue);
+  if (streakLength !== null) yield* whole('streakLength', streakLength, { min: 1, max: LONGEST_STREAK });
+  if (anniversaryYears !== null) yield* whole('anniversaryYears', anniversaryYears, { min: 1, max: MOST_YEARS });
+  yield* partProblems(achievement, catalog);
+}
+
+function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): Generator<Problem> {
+  const earlier = new Set<string>();
+  for (const [index, part] of achievementIds.entries()) {
+    const field = `achievementIds[${index}]`;
+    yield* refers(field, part, { among: catalog.achievements, noun: 'achievement' });
+    if (earlier.has(part)) yield problem(field, 'named twice');
+    earlier.add(part);
+  }
+  const circle = circleThrough(id, catalog);
+  if (circle !== null) yield problem('achievementIds', `go in a circle: ${wayOf(circle)}`);
+}
+
+/** Most names that a message about a cycle lists. */
+const MOST_NAMED = 20;
+
+const wayOf = (names: string[]): string =>
+  (names.length <= MOST_NAMED ? names : [...names.slice(0, MOST_NAMED - 1), '…', names.at(-1)]).join(' → ');
+
+/** The names on a cycle through a composite, or `null`. */
+function circleThrough(id: string, catalog: Catalog): string[] | null {
+  if (!endlessIn(catalog.achievements).has(id)) return null;
+  const byId = achievementsIn(catalog.achievements);
+  const label = (of: string): string => byId.get(of)?.key ?? byId.get(of)?.name ?? of;
+  const cameFrom = new Map<string, string>();
+  for (const open = [id]; open.length > 0;) {
+    const at = open.shift()!;
+    for (const part of byId.get(at)?.achievementIds ?? []) {
+      if (part === id) {
+        const way = [label(id)];
+        for (let step = at; step !== id; step = cameFrom.get(step)!) way.unshift(label(step));
+        return [label(id), ...way];
+      }
+      if (!cameFrom.has(part)) {
+        cameFrom.set(part, at);
+        open.push(part);
+      }
+    }
+  }
+  return null;
+}
+
+const LONGEST_RUN = 10_000;
+/** All their values are part of a group's name, and so of Redis keys. */
+const MOST_BREAKDOWN = 10;
+
+export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Generator<Problem> {
+  const keys = keysIn(catalog.leaderboards);
+  yield* ownKey(board, { holders: (key) => keys.get(key), noun: 'leaderboard' });
+  if (board.maxParticipants !== null) {
+    yield* whole('maxParticipants', board.maxParticipants, { min: 1, max: PARTICIPANTS.most });
+  }
+  yield* windowProblems(board);
+  yield* runProblems(board);
+  if (board.breakdownAttributes.length > MOST_BREAKDOWN)
+    yield problem('breakdownAttributes', `must have at most ${MOST_BREAKDOWN} items`);
+  const known = attributesIn(catalog.attributes);
+  const earlier = new Set<string>();
+  for (const [index, id] of board.breakdownAttributes.entries()) {
+    const field = `breakdownAttributes[${index}]`;
+    const attribute = known.get(id);
+    if (attribute === undefined) yield problem(field, `unknown user attribute '${id}'`);
+    else if (attribute.type !== 'user') yield problem(field, `'${attribute.key}' is an event attribute`);
+    else if (earlier.has(id)) yield problem(field, `'${attribute.key}' is named twice`);
+    earlier.add(id);
+  }
+}
+
+function* windowProblems({ start, end, startTime, endTime }: Leaderboard): Generator<Problem> {
+  if (!isDate(start)) yield problem('start', 'must be a date (YYYY-MM-DD)');
+  if (end !== null && !isDate(end)) yield problem('end', 'must be a date (YYYY-MM-DD)');
+  else if (end !== null && end < start) yield problem('end', 'must not be before start');
+  if (startTime !== null && endTime !== null && withSeconds(startTime) === withSeconds(endTime))
+    yield problem('endTime', 'must differ from startTime');
+}
+
+const withSeconds = (timeOfDay: string): string => (timeOfDay.length === 5 ? `${timeOfDay}:00` : timeOfDay);
+
+function* runProblems({ rankBy, runUnit, runInterval }: Leaderboard): Generator<Problem> {
+  if (runUnit !== null && rankBy === 'streak')
+    yield problem('runUnit', `not for rankBy 'streak': such a board is perpetual`);
+  if (runInterval !== null) yield* whole('runInterval', runInterval, { min: 1, max: LONGEST_RUN });
+}
+
+const MOST_INTERVALS = 100_000;
+const USER_ID_LENGTH = 255;
+
+/** The rules of a points system. Its parts have their own rules. */
+export function* systemProblems(system: PointsSystem, catalog: Catalog): Generator<Problem> {
+  const keys = keysIn(catalog.pointsSystems);
+  yield* ownKey(system, { holders: (key) => keys.get(key), noun: 'points system' });
+  if (system.maxPoints !== null) yield* whole('maxPoints', system.maxPoints, { min: 1, max: MOST });
+}
+
+export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<Problem> {
+  const { systemId } = level;
+  const siblings = levelsIn(catalog.levels);
+  yield* ownKey(level, { holders: (key) => siblings.keys.get(`${systemId}:${key}`), noun: 'level' });
+  yield* whole('points', level.points, { min: 0, max: MOST });
+  if ((siblings.points.get(`${systemId}:${level.points}`) ?? 0) > 1) {
+    yield problem('points', `another level begins at ${level.points} points`);
+  }
+}
+
+export function* triggerProblems(trigger: PointsTrigger): Generator<Problem> {
+  const { points, metricThreshold, streakLength, timeInterval } = trigger;
+  yield* whole('points', points, { min: -MOST, max: MOST });
+  if (metricThreshold !== null) yield* whole('metricThreshold', metricThreshold, { min: 1, max: MOST });
+  if (streakLength !== null) yield* whole('streakLength', streakLength, { min: 1, max: LONGEST_STREAK });
+  if (timeInterval !== null) yield* whole('timeInterval', timeInterval, { min: 1, max: MOST_INTERVALS });
+}
+
+export function* boostProblems(boost: PointsBoost): Generator<Problem> {
+  const { userId, start, end, multiplier } = boost;
+  if (userId !== null && (userId === '' || userId.length > USER_ID_LENGTH)) {
+    yield problem('userId', `must have 1 to ${USER_ID_LENGTH} characters`);
+  }
+  if (!isDate(start)) yield problem('start', 'must be a date (YYYY-MM-DD)');
+  if (end !== null && !isDate(end)) yield problem('end', 'must be a date (YYYY-MM-DD)');
+  else if (end !== null && end < start) yield problem('end', 'must not be before start');
+  if (!(multiplier > 0 && multiplier < 100)) yield problem('multiplier', 'must be greater than 0 and less than 100');
+}
+
+const MOST_FREEZES = 100;
+/** Same limit as for a user's own rule. Each event keeps one sum per metric. */
+const MOST_METRICS = 100;
+const LONGEST_INTERVAL_DAYS = 3_650;
+
+export function* streakProblems(settings: StreakSettings, catalog: Catalog): Generator<Problem> {
+  const { frequency, daysOff, metrics, freezes } = settings;
+  if (daysOff.length > 0 && frequency !== 'daily') yield problem('daysOff', `only for frequency 'daily'`);
+  if (metrics.length > MOST_METRICS) yield problem('metrics', `must have at most ${MOST_METRICS} items`);
+  const earlier = new Set<string>();
+  for (const [index, { metricId, threshold }] of metrics.entries()) {
+    yield* refers(`metrics[${index}].metricId`, metricId, { among: catalog.metrics, noun: 'metric' });
+    if (earlier.has(metricId)) yield problem(`metrics[${index}].metricId`, 'named twice');
+    earlier.add(metricId);
+    yield* amount(`metrics[${index}].threshold`, threshold);
+  }
+  const { initial, max, autoEarnInterval, autoEarnAmount } = freezes;
+  yield* whole('freezes.initial', initial, { min: 0, max: MOST_FREEZES });
+  yield* whole('freezes.max', max, { min: 0, max: MOST_FREEZES });
+  if (initial > max) yield problem('freezes.initial', 'must not be above freezes.max');
+  if (autoEarnInterval !== null) {
+    yield* whole('freezes.autoEarnInterval', autoEarnInterval, { min: 1, max: LONGEST_INTERVAL_DAYS });
+  }
+  if (autoEarnAmount !== null) yield* whole('freezes.autoEarnAmount', autoEarnAmount, { min: 1, max: MOST_FREEZES });
+  if ((autoEarnInterval === null) !== (autoEarnAmount === null)) {
+    const missing = autoEarnInterval === null ? 'autoEarnInterval' : 'autoEarnAmount';
+    yield problem(`freezes.${missing}`, 'autoEarnInterval and autoEarnAmount go together');
+  }
+}

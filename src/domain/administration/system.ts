@@ -1,0 +1,49 @@
+/** The state of the installation, and its clock. */
+import { type Static, Type } from 'typebox';
+import { Nullable } from '../schemas.ts';
+
+/** The Redis server that holds the live state. */
+export const RedisState = Type.Object({
+  /** `redis`, or the name that a compatible server reports. */
+  server: Type.String(),
+  version: Type.String(),
+  memoryBytes: Type.Integer(),
+  /** `null` if no limit is set. */
+  maxMemoryBytes: Nullable(Type.Integer()),
+});
+export type RedisState = Static<typeof RedisState>;
+
+/** The Postgres server that is the system of record. */
+export const PostgresState = Type.Object({
+  version: Type.String(),
+  databaseBytes: Type.Integer(),
+  sharedBuffersBytes: Type.Integer(),
+  connections: Type.Integer(),
+  maxConnections: Type.Integer(),
+});
+export type PostgresState = Static<typeof PostgresState>;
+
+/** A Redis server that holds shards. */
+export const RedisServer = Type.Object({
+  name: Type.String(),
+  state: Nullable(RedisState),
+  shards: Type.Integer(),
+  shutShards: Type.Integer(),
+  tenants: Type.Integer(),
+});
+export type RedisServer = Static<typeof RedisServer>;
+
+/** The software and servers of an installation. */
+export const SystemState = Type.Object({
+  version: Type.String(),
+  node: Type.String(),
+  redis: Nullable(RedisState),
+  postgres: Nullable(PostgresState),
+  shards: Nullable(Type.Array(Type.Object({ shard: Type.Integer(), outboxEntries: Type.Integer() }))),
+  redisServers: Nullable(Type.Array(RedisServer)),
+});
+export type SystemState = Static<typeof SystemState>;
+
+/** The current time of Laurel's clock. */
+export const ClockTime = Type.Object({ now: Type.String({ format: 'date-time' }) });
+export type ClockTime = Static<typeof ClockTime>;

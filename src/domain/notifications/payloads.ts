@@ -1,0 +1,110 @@
+import { type Static, type TProperties, Type } from 'typebox';
+import { KeyValue, UserAchievementResponse } from '../achievement.ts';
+import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings } from '../leaderboard.ts';
+import { MetricEventPointsResponse, PointsLevelResponse, PointsResponse } from '../points.ts';
+import { LocalDate, Nullable, NullableWholeNumber } from '../schemas.ts';
+import { streakFields, StreakResponse } from '../streaks/streak.ts';
+import { User } from '../user.ts';
+import type { WEBHOOK_EVENTS } from './webhook.ts';
+
+/** Schemas of the 18 webhook payloads, as the contract defines them. All senders and documents derive from these. */
+
+type WebhookType = (typeof WEBHOOK_EVENTS)[number];
+
+const payload = <T extends WebhookType, P extends TProperties>(type: T, fields: P) =>
+  Type.Object({ type: Type.Literal(type), ...fields });
+
+const aboutUser = { user: User };
+/** When the notification fell due; only on those that the clock causes. */
+const timestamp = Type.String({ format: 'date-time' });
+
+const Streak = Type.Object(streakFields);
+
+export const BoostOfWebhook = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  status: Type.Enum(['active', 'finished']),
+  userId: Nullable(Type.String()),
+  pointsSystemId: Type.String(),
+  pointsSystemKey: Type.String(),
+  pointsSystemName: Type.String(),
+  start: LocalDate,
+  end: Nullable(LocalDate),
+  multiplier: Type.Number(),
+  rounding: Type.Enum(['down', 'up', 'nearest']),
+});
+export type BoostOfWebhook = Static<typeof BoostOfWebhook>;
+
+/** The group of a leaderboard with a breakdown. The contract has it only in answers to events. */
+const groupOfBoard = {
+  breakdownAttributeValue: Type.Optional(Type.String()),
+  breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
+};
+
+const BoardWithRankings = Type.Object({ ...LeaderboardResponseWithRankings.properties, ...groupOfBoard });
+
+/** A user's rank and the last reported rank. Values are decimal if the metric is. */
+export const BoardOfWebhook = Type.Object({
+  ...leaderboardFields,
+  ...groupOfBoard,
+  status: BoardStatus,
+  rank: Nullable(Type.Integer()),
+  value: NullableWholeNumber(),
+  previousRank: Nullable(Type.Integer()),
+  previousValue: NullableWholeNumber(),
+});
+export type BoardOfWebhook = Static<typeof BoardOfWebhook>;
+
+const level = Nullable(PointsLevelResponse);
+
+export const NOTIFICATION_PAYLOADS = {
+  'achievement.completed': payload('achievement.completed', { ...aboutUser, achievement: UserAchievementResponse }),
+  'streak.started': payload('streak.started', { ...aboutUser, streak: Streak }),
+  'streak.extended': payload('streak.extended', { ...aboutUser, streak: Streak }),
+  'streak.lost': payload('streak.lost', { ...aboutUser, length: Type.Integer() }),
+  'streak.freeze_consumed': payload('streak.freeze_consumed', {
+    ...aboutUser,
+    consumed: Type.Integer(),
+    freezes: Type.Integer(),
+  }),
+  'streak.freeze_earned': payload('streak.freeze_earned', {
+    ...aboutUser,
+    earned: Type.Integer(),
+    freezes: Type.Integer(),
+  }),
+  'points.changed': payload('points.changed', { ...aboutUser, points: MetricEventPointsResponse }),
+  'points.level_changed': payload('points.level_changed', {
+    ...aboutUser,
+    points: Type.Object({ ...PointsResponse.properties, total: Type.Integer() }),
+    previousLevel: level,
+    newLevel: level,
+  }),
+  'points.boost_started': payload('points.boost_started', { timestamp, boost: BoostOfWebhook }),
+  'points.boost_finished': payload('points.boost_finished', { timestamp, boost: BoostOfWebhook }),
+  'leaderboard.started': payload('leaderboard.started', { leaderboard: BoardWithRankings }),
+  'leaderboard.changed': payload('leaderboard.changed', { leaderboard: BoardWithRankings }),
+  'leaderboard.finished': payload('leaderboard.finished', { leaderboard: BoardWithRankings }),
+  'leaderboard.rank_changed': payload('leaderboard.rank_changed', { ...aboutUser, leaderboard: BoardOfWebhook }),
+  'emails.recap_due': payload('emails.recap_due', {
+    timestamp,
+    ...aboutUser,
+    recap: Type.Object({ periodStart: LocalDate, periodEnd: LocalDate }),
+  }),
+  'emails.reactivation_due': payload('emails.reactivation_due', {
+    timestamp,
+    ...aboutUser,
+    reactivation: Type.Object({ messageNumber: Type.Integer(), daysSinceLastActive: Type.Integer() }),
+  }),
+  'emails.streak_reminder_due': payload('emails.streak_reminder_due', {
+    timestamp,
+    ...aboutUser,
+    streak: StreakResponse,
+  }),
+  'emails.achievement_due': payload('emails.achievement_due', {
+    timestamp,
+    ...aboutUser,
+    achievement: UserAchievementResponse,
+  }),
+} satisfies Record<WebhookType, unknown>;
+
+export type PayloadOf<T extends WebhookType> = Static<(typeof NOTIFICATION_PAYLOADS)[T]>;

@@ -1,0 +1,176 @@
+import type { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
+import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { fittingCall } from '../../catalog/event-work.ts';
+import type { Clock } from '../../clock.ts';
+import { clamped, parseDecimal } from '../../domain/decimal.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
+import type { Job } from '../../postgres/jobs.ts';
+import { countedUsers, countUsers, usersAfter } from '../../postgres/users/selections.ts';
+import { shardOf } from '../../redis/keys.ts';
+import { eventId } from '../ids.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
+import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
+import { callUsers, stateDigest } from '../scripts.ts';
+
+/** A job to complete an achievement that was activated or edited for the users who qualify already. */
+export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };
+
+export interface BackdatingOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  /** Tells that entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+  /** See `JobWork.settleMs`. */
+  settleMs?: number;
+  /** Called when a user has to be left out. */
+  onFailed?: OnPieceFailed;
+}
+
+/** Every process has a new catalog in under a second; twice that is waited for. */
+const SETTLE_MS = 2_000;
+/** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
+const USERS_A_CALL = 200;
+/** A user who gets events all the time is counted again this often, and then left out. */
+const COUNTING_TRIES = 50;
+const TITLE = 'backdating of achievements';
+const NOT_PERSISTED = 'What was written before is not stored yet.';
+
+/** Completes activated or edited achievements for the users who qualify already. Completing twice changes nothing. */
+export class BackdatingEngine implements JobWork<Backdating> {
+  readonly kinds = ['backdating'] as const;
+  readonly title = TITLE;
+  readonly settleMs: number;
+  private readonly options: BackdatingOptions;
+
+  constructor(options: BackdatingOptions) {
+    this.options = options;
+    this.settleMs = options.settleMs ?? SETTLE_MS;
+  }
+
+  async slice(job: Backdating, record: RecordSlice): Promise<void> {
+    const { pool } = this.options;
+    const { tenantNo, cursor: after } = job;
+    const compiled = await this.catalogOf(tenantNo);
+    if (compiled?.achievementsByNo.get(job.parameters.achievementNo)?.status !== 'active') {
+      await record(async () => ({ end: 'done' }));
+      return;
+    }
+    if (job.total === null) {
+      // Users from before the edit may not all be in Postgres yet.
+      if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
+      await record(async (client) => ({ total: await countUsers(client, tenantNo) }));
+      return;
+    }
+    const limit = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
+    const ids = (await usersAfter(pool, { tenantNo, after, limit })).map(({ id }) => id);
+    const completed = ids.length === 0 ? 0 : await this.complete({ compiled, request: job, ids });
+    await record(async () => ({
+      cursor: ids.at(-1) ?? after,
+      done: ids.length,
+      result: { completed: (job.result.completed ?? 0) + completed },
+      ...(ids.length < limit && { end: 'done' }),
+    }));
+  }
+
+  private async catalogOf(tenantNo: number): Promise<CompiledCatalog | null> {
+    const catalog = await loadCatalog(this.options.pool, tenantNo);
+    return catalog === null ? null : compileCatalog(catalog);
+  }
+
+  /** Completes what the users qualify for; how many of them completed something. */
+  private async complete({
+    compiled,
+    request,
+    ids,
+  }: {
+    compiled: CompiledCatalog;
+    request: Backdating;
+    ids: string[];
+  }): Promise<number> {
+    const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
+    const counting = achievement.trigger === 'metric' && achievement.eventAttributes.length > 0;
+    let waiting = ids;
+    let completed = 0;
+    for (let tries = 0; waiting.length > 0; tries += 1) {
+      // Who is counted while events come is counted again, when those are stored.
+      if (tries > 0) await sleep(100);
+      if (tries === COUNTING_TRIES) {
+        this.leaveOut(request, waiting);
+        break;
+      }
+      const counts = counting ? await this.counts({ compiled, request, ids: waiting }) : null;
+      const outcomes = await this.call({ compiled, request, ids: waiting, counts });
+      completed += outcomes.filter((outcome) => outcome === 1).length;
+      waiting = waiting.filter((_, index) => outcomes[index] === -1);
+    }
+    return completed;
+  }
+
+  /** Nobody waits longer for users who never stop to change: they qualify by what they do from now on. */
+  private leaveOut({ tenantNo, parameters: { achievementNo } }: Backdating, ids: readonly string[]): void {
+    const error = new Error('The user changes all the time: what was done before is left out.');
+    for (const id of ids)
+      this.options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, id, { achievementNo }), error });
+  }
+
+  private async counts({
+    compiled,
+    request,
+    ids,
+  }: {
+    compiled: CompiledCatalog;
+    request: Backdating;
+    ids: string[];
+  }): Promise<Map<string, { state: Buffer; count: string }>> {
+    const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
+    const conditions = achievement.eventAttributes.map(({ attributeId, attributeValue }) => [
+      compiled.attributesById.get(attributeId)?.key ?? '',
+      attributeValue,
+    ]);
+    const rows = await countedUsers(this.options.pool, {
+      tenantNo: request.tenantNo,
+      ids,
+      metricNo: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
+      attributes: Object.fromEntries(conditions),
+    });
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  private async call({
+    compiled,
+    request,
+    ids,
+    counts,
+  }: {
+    compiled: CompiledCatalog;
+    request: Backdating;
+    ids: string[];
+    counts: Map<string, { state: Buffer; count: string }> | null;
+  }): Promise<number[]> {
+    const { tenantNo, parameters } = request;
+    const { achievementNo } = parameters;
+    const nowMs = this.options.clock.now();
+    const plan = compileBackdatingPlan(compiled, new Set([achievementNo]), Math.floor(nowMs / DAY_MS));
+    const users = ids.map((userId) => {
+      const user = { userId, id: eventId(nowMs), boosts: compiled.personalBoosts.get(userId) };
+      const counted = counts?.get(userId);
+      if (counted === undefined) return user;
+      const { whole, micros } = clamped(parseDecimal(counted.count));
+      const total: [number, number] = [whole, micros];
+      return { ...user, counts: [{ no: achievementNo, total }], digest: stateDigest(counted.state) };
+    });
+    return callUsers(this.options, tenantNo, {
+      script: 'backdate_achievements',
+      nowMs,
+      plan: JSON.stringify(plan),
+      userIds: ids,
+      body: { users },
+    });
+  }
+}

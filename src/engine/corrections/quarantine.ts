@@ -1,0 +1,235 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { CompiledPlan } from '../../catalog/plan.ts';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import { parseDecimal } from '../../domain/decimal.ts';
+import type { EventResponse } from '../../domain/event.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import type {
+  GuardCount,
+  QuarantinedEvent,
+  QuarantineQuery,
+  ReleasedEvent,
+} from '../../domain/administration/quarantine.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { AppError } from '../../errors.ts';
+import { GUARD } from '../../packed/guard-fields.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
+import type { ScriptReply } from '../../packed/record.ts';
+import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
+import { unpack } from '../../packed/state.ts';
+import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
+import {
+  guardCounts,
+  listQuarantine,
+  QUARANTINE_STATUS,
+  type QuarantineRow,
+  readQuarantined,
+} from '../../postgres/corrections/quarantine.ts';
+import { scriptNamed } from '../../redis/script.ts';
+import { eventAnswer, guardName } from '../events/event-answer.ts';
+import { eventCall, type ReadyEvent } from '../events/event-call.ts';
+import { matching } from '../events/prepared-event.ts';
+import { untilPersisted } from '../persist/cursor-wait.ts';
+import { refusalError } from '../refusals.ts';
+import type { Scripts } from '../scripts.ts';
+import { spanOf } from '../span.ts';
+import { withZone } from '../users/sent-user.ts';
+
+export interface QuarantineOptions {
+  redis: Redis;
+  pool: Pool;
+  scripts: Scripts;
+  clock: Clock;
+  /** Answers for those of these events that Postgres holds as applied. */
+  findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
+  recordAudit: RecordAudit;
+}
+
+/** What became of events that were to leave the quarantine: those that did, and why the others did not. */
+export interface Left<T> {
+  done: T[];
+  refused: ReadonlyMap<string, string>;
+}
+
+/** Events of one call that drops some. */
+const DROPPED_A_CALL = 100;
+
+const NOT_THERE = 'There is no event in quarantine with this ID';
+
+/** Events that guards keep from being applied until an administrator decides. `by`: who asks for it. */
+export class Quarantine {
+  private readonly options: QuarantineOptions;
+
+  constructor(options: QuarantineOptions) {
+    this.options = options;
+  }
+
+  /** Some events, newest first, and the cursor to those after them; null: there are none. 422 for an unknown metric. */
+  async list(
+    compiled: CompiledCatalog,
+    { limit, cursor, status, userId, metricKey, guard, from, to }: QuarantineQuery,
+  ): Promise<{ events: QuarantinedEvent[]; nextCursor: string | null }> {
+    const metric = metricKey === undefined ? null : compiled.metrics.get(metricKey);
+    if (metric === undefined) throw new AppError('unprocessable', `There is no metric with the key '${metricKey}'.`);
+    const rows = await listQuarantine(await this.upToDate(compiled), {
+      tenantNo: compiled.catalog.tenantNo,
+      status: QUARANTINE_STATUS[status ?? 'waiting'],
+      limit: limit + 1,
+      before: cursor ?? null,
+      userId: userId ?? null,
+      metricNo: metric?.no ?? null,
+      guard: guard === undefined ? null : GUARD[guard],
+      ...spanOf({ from, to }),
+    });
+    const page = rows.slice(0, limit);
+    const nextCursor = rows.length > limit ? uuidText(page.at(-1)!.id) : null;
+    return { events: page.map((row) => quarantinedAnswer(compiled, row)), nextCursor };
+  }
+
+  /** How often guards stopped events of a user, by metric and guard. */
+  async countsOf(compiled: CompiledCatalog, userId: string): Promise<GuardCount[]> {
+    const counts = await guardCounts(await this.upToDate(compiled), compiled.catalog.tenantNo, userId);
+    return counts.map(({ metricNo, guard, last, ...numbers }) => ({
+      metricKey: compiled.metricsByNo.get(metricNo)?.key ?? null,
+      guard: guardName(guard),
+      ...numbers,
+      last: last.toISOString(),
+    }));
+  }
+
+  /**
+   * Applies events now, oldest first, each once however often and from where it is asked for; guards are not asked again. The
+   * audit log records it before. What refuses any other event (out of points, the range of sums) keeps one where it is.
+   */
+  async release(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<ReleasedEvent>> {
+    const left: ReleasedEvent[] = [];
+    const { rows, refused } = await this.asked(compiled, ids);
+    await this.record('release', compiled, { rows, by });
+    for (const row of rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+      const outcome = await this.apply(compiled, row);
+      if (typeof outcome === 'string') refused.set(uuidText(row.id), outcome);
+      else if (outcome !== null) left.push({ id: uuidText(row.id), event: outcome.event });
+      else {
+        const [now] = await readQuarantined(await this.upToDate(compiled), compiled.catalog.tenantNo, [row.id]);
+        if (now?.status === QUARANTINE_STATUS.released) left.push({ id: uuidText(row.id), event: null });
+        else refused.set(uuidText(row.id), NOT_THERE);
+      }
+    }
+    return { done: left, refused };
+  }
+
+  /** Drops events for good; their idempotency keys stay used. Those that were dropped before are done, too. */
+  async drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
+    const { rows, refused } = await this.asked(compiled, ids);
+    await this.record('delete', compiled, { rows, by });
+    for (let from = 0; from < rows.length; from += DROPPED_A_CALL)
+      await this.options.scripts.dropQuarantined(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
+    const after = await readQuarantined(
+      await this.upToDate(compiled),
+      compiled.catalog.tenantNo,
+      rows.map(({ id }) => id),
+    );
+    const dropped = after.filter(({ status }) => status === QUARANTINE_STATUS.dropped).map(({ id }) => uuidText(id));
+    for (const { id } of rows) if (!dropped.includes(uuidText(id))) refused.set(uuidText(id), NOT_THERE);
+    return { done: dropped, refused };
+  }
+
+  /**
+   * Applies an event now, if it waits: it leaves the quarantine in the same atomic step. Resolves with what it changed; with a
+   * text where it is refused and goes on waiting; with null where it does not wait. 503 while the backlog is full.
+   */
+  async apply(compiled: CompiledCatalog, row: QuarantineRow): Promise<{ event: EventResponse } | string | null> {
+    const { clock, scripts } = this.options;
+    scripts.refuseOverload();
+    const metric = compiled.metricsByNo.get(row.metricNo);
+    if (metric === undefined) return 'Its metric was deleted: it can only be dropped';
+    const plan = compiled.plan(metric.key, Math.floor(clock.now() / DAY_MS))!;
+    const event: ReadyEvent = {
+      compiled,
+      plan: withoutGuards(plan),
+      id: row.id,
+      userId: row.userId,
+      value: parseDecimal(row.value),
+      sent: null,
+      attributes: row.attributes === null ? '' : JSON.stringify(row.attributes),
+      counted: matching(plan.counters, row.attributes ?? undefined),
+      idempotency: null,
+    };
+    let reply = await this.attempt(event);
+    // A retry that found the record of when the event was kept: it says nothing of a release.
+    while (reply[kindField] === KIND.guarded) reply = await this.attempt(event);
+    if (reply[kindField] === REFUSAL.unknownOffset) {
+      const sent = withZone(null, reply[UNKNOWN_OFFSET.zone], clock.now());
+      reply = await this.attempt({ ...event, sent });
+    }
+    if (reply[kindField] === KIND.event)
+      return { event: JSON.parse(eventAnswer(compiled, reply, row.idempotencyKey)) as EventResponse };
+    return reply[kindField] === REFUSAL.notQuarantined ? null : refusalError(compiled, reply).message;
+  }
+
+  private async attempt(event: ReadyEvent): Promise<ScriptReply> {
+    const { tenantNo } = event.compiled.catalog;
+    let persisted: ScriptReply | undefined;
+    const replies = await this.options.scripts.callShard(tenantNo, {
+      script: scriptNamed('record_events'),
+      keysAndArgs: (at) => eventCall(tenantNo, [event], { ...at, idempotencyKeysPerDay: 0 }),
+      foundElsewhere: async () => {
+        persisted = (await this.options.findPersisted(tenantNo, [event])).get(event.id);
+        return persisted !== undefined;
+      },
+    });
+    return persisted ?? (unpack(replies![0]!) as ScriptReply);
+  }
+
+  private async asked(
+    compiled: CompiledCatalog,
+    ids: readonly string[],
+  ): Promise<{ rows: QuarantineRow[]; refused: Map<string, string> }> {
+    const rows = await readQuarantined(await this.upToDate(compiled), compiled.catalog.tenantNo, ids);
+    const known = new Set(rows.map(({ id }) => uuidText(id)));
+    return { rows, refused: new Map(ids.flatMap((id) => (known.has(id) ? [] : [[id, NOT_THERE] as const]))) };
+  }
+
+  private async record(
+    action: AuditAction,
+    { catalog: { tenantNo } }: CompiledCatalog,
+    { rows, by }: { rows: readonly QuarantineRow[]; by: Author },
+  ): Promise<void> {
+    const waiting = rows.filter(({ status }) => status === QUARANTINE_STATUS.waiting);
+    const entries = waiting.map(({ id, userId }) => ({ action, kind: 'quarantined_event', id: uuidText(id), userId }));
+    await this.options.recordAudit({ tenantNo, by, entries });
+  }
+
+  /** What was kept a moment ago is seen. */
+  private async upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
+    await untilPersisted(this.options, catalog.tenantNo);
+    return this.options.pool;
+  }
+}
+
+/** The plan with which an event leaves the quarantine. */
+function withoutGuards({ plan, ...compiled }: CompiledPlan): CompiledPlan {
+  const released = { ...plan, guards: { asked: [], release: true as const } };
+  return { ...compiled, plan: released, json: JSON.stringify(released) };
+}
+
+const STATUS = new Map(
+  (['waiting', 'released', 'dropped'] as const).map((status) => [QUARANTINE_STATUS[status] as number, status]),
+);
+
+/** An event in quarantine as it is answered. */
+export const quarantinedAnswer = (compiled: CompiledCatalog, row: QuarantineRow): QuarantinedEvent => ({
+  id: uuidText(row.id),
+  userId: row.userId,
+  metricKey: compiled.metricsByNo.get(row.metricNo)?.key ?? null,
+  guard: guardName(row.guard),
+  value: Number(row.value),
+  attributes: row.attributes,
+  idempotencyKey: row.idempotencyKey,
+  status: STATUS.get(row.status)!,
+  at: new Date(row.atMs).toISOString(),
+  settled: row.settledMs === null ? null : new Date(row.settledMs).toISOString(),
+});

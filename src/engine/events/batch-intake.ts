@@ -1,0 +1,253 @@
+/** Batches of events: validation, queueing and results. */
+import type { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { decimalNumber } from '../../domain/decimal.ts';
+import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
+import type { GuardedEvent } from '../../domain/administration/guards.ts';
+import { didYouMean } from '../../domain/nearest.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { AppError, ERRORS } from '../../errors.ts';
+import { GUARDED } from '../../packed/guard-fields.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { REFUSAL, REPLAY, UNSENT } from '../../packed/refusal-fields.ts';
+import { decimalOf, type PackedTotal } from '../../packed/state.ts';
+import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
+import { acknowledged, refuseUnacknowledged } from '../../redis/gate.ts';
+import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
+import { shardOf } from '../../redis/keys.ts';
+import { Slices } from '../../slices.ts';
+import type { KeyedIds } from '../ids.ts';
+import { Overload, refusalError, SUBSCRIBED_WITHOUT_ADDRESS } from '../refusals.ts';
+import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
+import { guardedResult, guardError, guardName, isQuarantined, quarantinedBy } from './event-answer.ts';
+import { bodyOf, type EventWindow, occurredMs } from './prepared-event.ts';
+
+interface BatchIntakeOptions {
+  redis: Redis;
+  catalogs: { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
+  clock: Clock;
+  ids: KeyedIds;
+  /** Those of a tenant's users who have an e-mail address on record. */
+  withAddress: (tenantNo: number, userIds: string[]) => Promise<ReadonlySet<string>>;
+  /** Tells that a shard has a new batch. */
+  onAccepted: (shard: number) => void;
+  /** Whether the outbox holds more than it may, so that no event is taken. */
+  overloaded: () => boolean;
+}
+
+/** Batches of one shard that may wait: 64,000 events, some seconds of work; at most 64 MiB. */
+const MAX_WAITING = 64;
+/** Below the time after which clients and proxies commonly give up. */
+const WAIT_MS = 25_000;
+const LOOK_MS = 20;
+
+/** Takes batches of events: checks them, queues them durably, and reports what became of them to a caller who waits. */
+export class BatchIntake {
+  private readonly options: BatchIntakeOptions;
+
+  constructor(options: BatchIntakeOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Queues a tenant's events as a whole or not at all: when this resolves they are in Redis, and each will be
+   * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
+   * unknown attribute or time zone, an `occurredAt` outside its window, or a subscription without an address; 503 while too
+   * much waits, or if no required replica acknowledges (they may be queued then). With `wait`, resolves with the result of
+   * each event, or with null after 25 s: they are queued, and will be processed all the same.
+   * `refused`: errors by index of events that are left out. With it, invalid events are added instead of refusing the batch.
+   * `onQueued` is called as soon as they are queued.
+   */
+  async accept(
+    tenantNo: number,
+    batch: readonly BatchMetricEvent[],
+    { wait, refused, onQueued }: { wait: boolean; refused?: Map<number, AppError>; onQueued?: () => void },
+  ): Promise<BatchEventResult[] | null> {
+    const { redis, catalogs, clock, ids, onAccepted, overloaded } = this.options;
+    if (overloaded()) throw tooMuch();
+    const compiled = await catalogs.of(tenantNo);
+    const acceptedMs = clock.now();
+    await this.check(compiled, batch, { acceptedMs, refused });
+    const events = batch.filter((_, index) => refused?.has(index) !== true);
+    if (events.length === 0) return wait ? withRefused([], batch.length, refused) : null;
+    refuseUnacknowledged(redis, shardOf(tenantNo));
+    const batchId = await addBatch(
+      redis,
+      { tenantNo, acceptedMs, catalogVersion: compiled.catalog.version, awaited: wait, events },
+      MAX_WAITING,
+    );
+    if (batchId === null) throw tooMuch();
+    await acknowledged(redis, shardOf(tenantNo));
+    onAccepted(shardOf(tenantNo));
+    onQueued?.();
+    if (!wait) return null;
+
+    const deadlineMs = performance.now() + WAIT_MS;
+    while (performance.now() < deadlineMs) {
+      const replies = await batchReplies(redis, { tenantNo, batchId, events: events.length });
+      if (replies !== null) {
+        await acknowledged(redis, shardOf(tenantNo));
+        const latest = await catalogs.of(tenantNo);
+        return withRefused(await resultsOf({ compiled: latest, ids }, events, replies), batch.length, refused);
+      }
+      await sleep(LOOK_MS);
+    }
+    return null;
+  }
+
+  /** Throws the error of the first invalid event; with `refused`, adds the errors of all. */
+  private async check(
+    compiled: CompiledCatalog,
+    batch: readonly BatchMetricEvent[],
+    { acceptedMs, refused }: { acceptedMs: number; refused: Map<number, AppError> | undefined },
+  ): Promise<void> {
+    const { tenantNo, events } = compiled.catalog;
+    const refuse = (index: number, error: AppError): void => {
+      if (refused === undefined) throw error;
+      refused.set(index, error);
+    };
+    const left = (): number[] => [...batch.keys()].filter((index) => refused?.has(index) !== true);
+    const slices = new Slices();
+    for (const index of left()) {
+      if (slices.over) await slices.turn();
+      const error = faultOf(compiled, batch[index]!, {
+        index,
+        nowMs: acceptedMs,
+        window: { ...events, byClient: false },
+      });
+      if (error !== null) refuse(index, error);
+    }
+    const indexes = left();
+    const unreachable = await eventsWithoutAddress(
+      indexes.map((index) => batch[index]!),
+      (userIds) => this.options.withAddress(tenantNo, userIds),
+    );
+    for (const at of unreachable)
+      refuse(indexes[at]!, new AppError('unprocessable', `[${indexes[at]!}].${SUBSCRIBED_WITHOUT_ADDRESS}`));
+  }
+}
+
+/** The results of a batch, with the errors of refused events at their indexes. */
+function withRefused(
+  results: readonly BatchEventResult[],
+  size: number,
+  refused: ReadonlyMap<number, AppError> = new Map(),
+): BatchEventResult[] {
+  let next = 0;
+  return Array.from({ length: size }, (_, index) => {
+    const error = refused.get(index);
+    return error === undefined ? results[next++]! : { status: error.status, error: error.message, code: error.code };
+  });
+}
+
+/** In slices: an event that moves a hundred boards has an answer of 50 KB. */
+async function resultsOf(
+  named: { compiled: CompiledCatalog; ids: KeyedIds },
+  events: BatchMetricEvent[],
+  replies: BatchReply[],
+): Promise<BatchEventResult[]> {
+  const slices = new Slices();
+  const results: BatchEventResult[] = [];
+  for (const [index, reply] of replies.entries()) {
+    results.push(batchEventResult(named, events[index]!, reply));
+    if (slices.over) await slices.turn();
+  }
+  return results;
+}
+
+const tooMuch = (): AppError => new Overload('Too many events wait to be processed; try again in a moment.');
+
+/** Why the catalog does not allow an event; null if it does. The message names the index. */
+function faultOf(
+  compiled: CompiledCatalog,
+  { key, user, attributes, occurredAt }: BatchMetricEvent,
+  { index, nowMs, window }: { index: number; nowMs: number; window: EventWindow },
+): AppError | null {
+  if (!compiled.metrics.has(key)) {
+    const hint = didYouMean(key, compiled.metrics.keys());
+    return new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`, { hint });
+  }
+  try {
+    rejectUnknownAttributes({ user, attributes }, compiled);
+    sentUser(user, compiled, { nowMs, byClient: false });
+    if (occurredAt !== undefined) occurredMs(occurredAt, window, nowMs);
+    return null;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return new AppError(error.code, `[${index}]: ${error.message}`, { hint: error.hint });
+  }
+}
+
+/** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
+function batchEventResult(
+  { compiled, ids }: { compiled: CompiledCatalog; ids: KeyedIds },
+  event: BatchMetricEvent,
+  reply: BatchReply,
+): BatchEventResult {
+  const { key, user, idempotencyKey } = event;
+  if (reply[kindField] === REFUSAL.unsent) {
+    const code = reply[UNSENT.code];
+    return { status: ERRORS[code].status, error: reply[UNSENT.message], code };
+  }
+  if (reply[kindField] === KIND.event) {
+    const total = totalOf(reply[RECORD.total]!);
+    return { status: 201, eventId: uuidText(reply[RECORD.id]), total, replayed: false, ...guardedResult(reply) };
+  }
+  if (reply[kindField] === KIND.guarded && isQuarantined(reply)) {
+    const guarded = inQuarantine(reply[RECORD.guard][GUARDED.guard]);
+    const total = totalOf(reply[RECORD.total]!);
+    return { status: 202, eventId: uuidText(reply[RECORD.id]), total, replayed: false, guarded };
+  }
+  const metric = compiled.metrics.get(key);
+  if (reply[kindField] === REFUSAL.replay) {
+    const total = totalOf(reply[REPLAY.total]);
+    // A metric that was deleted since has no number any more to make the ID from.
+    if (metric === undefined) return { status: 202, total, replayed: true };
+    const { tenantNo } = compiled.catalog;
+    const id = ids.make(Number(timeOfUse(reply[REPLAY.use])), {
+      tenantNo,
+      userId: user.id,
+      metricNo: metric.no,
+      key: idempotencyKey!,
+    });
+    const guard = quarantinedBy(reply[REPLAY.quarantined], id);
+    const guarded = guard === null ? {} : { guarded: inQuarantine(guard) };
+    const conflict = isOtherBody(reply[REPLAY.use], bodyOf(event)) ? { idempotencyConflict: true } : {};
+    return { status: 202, eventId: uuidText(id), total, replayed: true, ...conflict, ...guarded };
+  }
+  const { status, message, code } =
+    reply[kindField] === KIND.guarded ? guardError(compiled, reply) : refusalError(compiled, reply);
+  return { status, error: message, code };
+}
+
+const inQuarantine = (guard: number): GuardedEvent => ({ guard: guardName(guard), action: 'quarantine' });
+
+const totalOf = (packed: PackedTotal): number => decimalNumber(decimalOf(packed));
+
+/**
+ * Indexes of a batch's events that subscribe a user to e-mails who has no address then: none on record, and none from that event
+ * or one before it. Only users whose events subscribe them before anything is said of their address are looked up.
+ */
+async function eventsWithoutAddress(
+  events: readonly BatchMetricEvent[],
+  hasAddress: (userIds: string[]) => Promise<ReadonlySet<string>>,
+): Promise<number[]> {
+  if (!events.some(({ user }) => user.subscribeToEmails === true)) return [];
+  const asked = new Set<string>();
+  const known = new Set<string>();
+  for (const { user } of events) {
+    if (user.subscribeToEmails === true && !user.email && !known.has(user.id)) asked.add(user.id);
+    if (user.email || user.subscribeToEmails === false) known.add(user.id);
+  }
+  const reachable = new Set(asked.size === 0 ? [] : await hasAddress([...asked]));
+  const found: number[] = [];
+  for (const [index, { user }] of events.entries()) {
+    // A refused event changes nothing, so the user's later ones meet the same address.
+    if (user.email) reachable.add(user.id);
+    if (user.subscribeToEmails === true && !reachable.has(user.id)) found.push(index);
+    if (user.subscribeToEmails === false) reachable.delete(user.id);
+  }
+  return found;
+}

@@ -1,0 +1,112 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { MOST_EVENT_WORK, workText } from '../../catalog/event-work.ts';
+import type { Counter } from '../../catalog/plan.ts';
+import { toDecimal } from '../../domain/decimal.ts';
+import type { EventSettings } from '../../domain/settings.ts';
+import type { MetricEvent } from '../../domain/event.ts';
+import { didYouMean } from '../../domain/nearest.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import { bodyDigest, packedUse } from '../../redis/idempotency.ts';
+import { eventId, idempotencyDigest, type KeyedIds } from '../ids.ts';
+import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
+import type { ReadyEvent } from './event-call.ts';
+
+/** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
+export function matching(counters: readonly Counter[], attributes: Record<string, string> | undefined): string {
+  if (counters.length === 0 || attributes === undefined) return '';
+  return counters
+    .filter(({ conditions }) =>
+      conditions.every(([key, value]) => Object.hasOwn(attributes, key) && attributes[key] === value),
+    )
+    .map(({ no }) => no)
+    .join(',');
+}
+
+/**
+ * Checks an event of a time against the catalog and makes it ready for the script. 422 for an unknown metric,
+ * attribute or time zone.
+ */
+export function prepareEvent(
+  compiled: CompiledCatalog,
+  metricKey: string,
+  {
+    event,
+    idempotencyKey: key,
+    byClient,
+    nowMs,
+    ids,
+  }: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
+): ReadyEvent {
+  const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
+  if (plan === null)
+    throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`, {
+      hint: didYouMean(metricKey, compiled.metrics.keys()),
+    });
+  if (plan.work > MOST_EVENT_WORK)
+    throw new AppError('too_much_work', `An event of metric '${metricKey}' ${workText(plan.work)}.`);
+  const { user, attributes } = event;
+  rejectUnknownAttributes(event, compiled);
+  const { tenantNo } = compiled.catalog;
+  const { metric: metricNo } = plan.plan;
+  return {
+    compiled,
+    plan,
+    id: key === null ? eventId(nowMs) : ids.make(nowMs, { tenantNo, userId: user.id, metricNo, key }),
+    userId: user.id,
+    value: toDecimal(event.value),
+    sent: sentUser(user, compiled, { nowMs, byClient }),
+    attributes: attributes === undefined ? '' : JSON.stringify(attributes),
+    counted: matching(plan.counters, attributes),
+    idempotency:
+      key === null
+        ? null
+        : {
+            ...idempotencyDigest(user.id, metricNo, key),
+            key,
+            use: packedUse(nowMs, bodyOf(event)),
+          },
+  };
+}
+
+/** Digest of what a replay must have in common with the first event of its key. The metric and the user are part of the key. */
+export function bodyOf({ value, attributes = {}, occurredAt }: Omit<MetricEvent, 'user'>): string {
+  const pairs = Object.entries(attributes).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return bodyDigest(JSON.stringify([value, occurredAt === undefined ? null : Date.parse(occurredAt), pairs]));
+}
+
+/** How far ahead of ours a clock may be. */
+const AHEAD_MS = 5 * 60_000;
+/** How far back application keys reach, where they may send late events at all. */
+const CLIENT_DAYS = 2;
+
+/** Who may send events of which times. */
+export interface EventWindow extends EventSettings {
+  /** Whether it is an application key that sends. */
+  byClient: boolean;
+}
+
+/**
+ * The time (epoch ms) that an event says it happened at. 403 for an application key that may not say so, 422 for a time that is
+ * ahead by more than 5 minutes, or too long ago. The last 24 hours are never too long ago.
+ */
+export function occurredMs(
+  occurredAt: string,
+  { lateEventDays, clientsMaySendLate, byClient }: EventWindow,
+  nowMs: number,
+): number {
+  if (byClient && !clientsMaySendLate)
+    throw new AppError('forbidden', 'occurredAt: application keys may not say when an event happened.');
+  const atMs = Date.parse(occurredAt);
+  if (Number.isNaN(atMs)) throw new AppError('invalid', 'occurredAt must be an ISO 8601 date-time with an offset.');
+  if (atMs > nowMs + AHEAD_MS)
+    throw new AppError('unprocessable', 'occurredAt must not be more than 5 minutes ahead of now.');
+  // Today may be sent, whatever the zone and however few days are set.
+  const days = Math.max(1, byClient ? Math.min(CLIENT_DAYS, lateEventDays) : lateEventDays);
+  if (atMs < nowMs - days * DAY_MS)
+    throw new AppError(
+      'unprocessable',
+      `occurredAt must not be more than ${days === 1 ? '24 hours' : `${days} days`} ago.`,
+    );
+  return atMs;
+}

@@ -1,0 +1,126 @@
+/** Events that Redis has forgotten: found in Postgres by idempotency key, with their replies. */
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { parseDecimal } from '../../domain/decimal.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { GUARD_ACTION } from '../../packed/guard-fields.ts';
+import { packedDecimal, recordedGuard } from '../../packed/packed-arrays.ts';
+import { KIND, type kindField, RECORD, RECORDED_STREAK } from '../../packed/record-fields.ts';
+import type { GuardedRecord, RecordedStreak, Refusal, ScriptReply } from '../../packed/record.ts';
+import { type REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
+import { readQuarantined } from '../../postgres/corrections/quarantine.ts';
+import { findPersistedEvents } from '../../postgres/persisted-events.ts';
+import { findUsedKeys } from '../../postgres/used-keys.ts';
+import { packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
+import { userKey } from '../../redis/keys.ts';
+import { partOf, timeOf } from '../ids.ts';
+import { untilPersisted } from '../persist/cursor-wait.ts';
+import { type ReadyEvent, scopedKey } from './event-call.ts';
+
+/** An event and the script's question about its idempotency key. */
+export interface KeyQuestion {
+  event: ReadyEvent;
+  asked: Refusal & { [kindField]: typeof REFUSAL.unknownUse };
+}
+
+/** Answers for the questions in their order: the events, to be sent to the script again. */
+export type LookUpKeys = (tenantNo: number, questions: readonly KeyQuestion[]) => Promise<ReadyEvent[]>;
+
+/**
+ * Looks in Postgres whether idempotency keys that may be old were used. Errors are those of Postgres; 503 where Postgres may
+ * still hold a user who was deleted, and does not catch up.
+ */
+export async function lookUpKeys(
+  { redis, pool }: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  questions: readonly KeyQuestion[],
+): Promise<ReadyEvent[]> {
+  const own = questions.filter(({ asked }) => asked[UNKNOWN_USE.token] !== undefined);
+  if (own.length === 0) return questions.map(({ event }) => event);
+  // Of a younger generation: an earlier user of this ID was perhaps deleted just now, and used the key.
+  if (own.some(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined))
+    await untilPersisted({ redis, pool }, tenantNo);
+  const scoped = own.map(({ event }) => scopedKey(event));
+  const found = await findUsedKeys(
+    pool,
+    tenantNo,
+    scoped.map((key, index) => ({ ...key, idPart: partOf(own[index]!.event.id) })),
+  );
+  const uses = found.map((id) => (id === null ? '' : packedUse(timeOf(id), UNKNOWN_BODY)));
+  return questions.map(({ event, asked }) => {
+    const token = asked[UNKNOWN_USE.token];
+    return token === undefined ? event : { ...event, lookedUp: { token, use: uses.shift()! } };
+  });
+}
+
+/**
+ * The answers to those of some events that Postgres holds already, by event ID: those that were applied (`appliedReplies`),
+ * and those that guards keep, with total and streak of now.
+ */
+export async function persistedReplies(
+  servers: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  events: readonly ReadyEvent[],
+): Promise<Map<string, ScriptReply>> {
+  const replies = await appliedReplies(servers, tenantNo, events);
+  const others = events.filter(({ id }) => !replies.has(id));
+  if (others.length === 0) return replies;
+  const ids = others.map(({ id }) => id);
+  for (const row of await readQuarantined(servers.pool, tenantNo, ids)) {
+    const event = others.find(({ id }) => id === row.id)!;
+    const packed = await servers.redis.getBuffer(userKey(tenantNo, row.userId));
+    const state = packed === null ? null : decodeState(packed);
+    const day = Math.floor((row.atMs + (state?.offsetSeconds ?? 0) * 1000) / DAY_MS);
+    const guarded: GuardedRecord = {
+      [RECORD.kind]: KIND.guarded,
+      [RECORD.id]: row.id,
+      [RECORD.userId]: row.userId,
+      [RECORD.atMs]: row.atMs,
+      [RECORD.day]: day,
+      [RECORD.metric]: row.metricNo,
+      [RECORD.value]: packedDecimal(parseDecimal(row.value)),
+      [RECORD.total]: packedDecimal(parseDecimal(state?.totals[row.metricNo] ?? '0')),
+      [RECORD.streak]: streakOf(event, state, null),
+      [RECORD.guard]: recordedGuard({ guard: row.guard, action: GUARD_ACTION.quarantined }),
+    };
+    replies.set(row.id, guarded);
+  }
+  return replies;
+}
+
+/**
+ * The answers to those of some events that Postgres holds as applied, by event ID: total and awards of then, the
+ * streak of now, no completions and no ranks, which are not kept by event.
+ */
+export async function appliedReplies(
+  { redis, pool }: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  events: readonly ReadyEvent[],
+): Promise<Map<string, ScriptReply>> {
+  const records = await findPersistedEvents(
+    pool,
+    events.map(({ id }) => id),
+  );
+  const replies = new Map<string, ScriptReply>();
+  for (const event of events) {
+    const record = records.get(event.id);
+    if (record === undefined) continue;
+    const packed = await redis.getBuffer(userKey(tenantNo, record[RECORD.userId]));
+    const state = packed === null ? null : decodeState(packed);
+    replies.set(event.id, { ...record, [RECORD.streak]: streakOf(event, state, record[RECORD.atMs]) });
+  }
+  return replies;
+}
+
+/** The streak of now. `atMs`: when the event was, which may have extended it; null: it did not. */
+function streakOf({ compiled }: ReadyEvent, state: UserState | null, atMs: number | null): RecordedStreak {
+  const { length = 0, startDay, lastPeriod, extendedMs } = state?.streaks[compiled.catalog.streaks.frequency] ?? {};
+  return {
+    [RECORDED_STREAK.length]: length,
+    [RECORDED_STREAK.startDay]: startDay ?? -1,
+    [RECORDED_STREAK.lastPeriod]: lastPeriod ?? -1,
+    [RECORDED_STREAK.extended]: atMs !== null && extendedMs === atMs ? 1 : 0,
+    [RECORDED_STREAK.freezes]: state?.freezes ?? 0,
+  };
+}

@@ -1,0 +1,101 @@
+/** A tenant's activity: counts per day, and the newest completions. */
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { type Activity, type ActivityDay, MAX_DAYS, type RecentCompletion } from '../../domain/history.ts';
+import { dateOf, DAY_MS, dayOf, type Days, isDate } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import { COUNTER } from '../../packed/call-fields.ts';
+import { readDays } from '../../postgres/history/activity.ts';
+import { newestCompletions } from '../../postgres/persist/completions.ts';
+import { countersKey } from '../../redis/keys.ts';
+import { userNames } from '../leaderboards/standings.ts';
+import type { CaughtUp } from '../persist/caught-up-reads.ts';
+
+interface ActivityReadsOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  caughtUp: Pick<CaughtUp, 'tenant'>;
+}
+
+/** What happens in a tenant as a whole. What was answered before is in it, unless Postgres is far behind; see `CaughtUp`. */
+export class ActivityReads {
+  private readonly options: ActivityReadsOptions;
+
+  constructor(options: ActivityReadsOptions) {
+    this.options = options;
+  }
+
+  /** What happened on each of some UTC days, see `activityDays`. */
+  async days(tenantNo: number, asked: { from?: string; to?: string }): Promise<Activity> {
+    const { redis, pool, clock, caughtUp } = this.options;
+    const { fromDay, toDay } = activityDays(asked, clock.now());
+    await caughtUp.tenant(tenantNo);
+    const [counted, users] = await Promise.all([
+      readDays(pool, { tenantNo, fromDay, toDay }),
+      redis.hget(countersKey(tenantNo), COUNTER.users),
+    ]);
+    const days: ActivityDay[] = [];
+    for (let day = fromDay; day <= toDay; day += 1) {
+      const { completions: achievementsCompleted = 0, ...counts } = counted.get(day) ?? {};
+      days.push({ ...NOTHING, date: dateOf(day), ...counts, achievementsCompleted });
+    }
+    return { from: dateOf(fromDay), to: dateOf(toDay), users: Number(users ?? 0), days };
+  }
+
+  /** The newest completions of achievements that are not deleted, newest first: some 20 at most. */
+  async completions(compiled: CompiledCatalog): Promise<RecentCompletion[]> {
+    const { redis, pool, caughtUp } = this.options;
+    const { tenantNo, achievements } = compiled.catalog;
+    await caughtUp.tenant(tenantNo);
+    const newest = await newestCompletions(pool, tenantNo);
+    const names = await userNames(redis, tenantNo, newest);
+    return newest.flatMap(({ userId, achievementNo, at }, index) => {
+      const achievement = achievements.find(({ no }) => no === achievementNo);
+      if (achievement === undefined) return [];
+      return [
+        {
+          userId,
+          userName: names[index] ?? null,
+          achievementId: achievement.id,
+          achievementName: achievement.name,
+          badgeUrl: achievement.badgeUrl ?? null,
+          at: at.toISOString(),
+        },
+      ];
+    });
+  }
+}
+
+const NOTHING: Omit<ActivityDay, 'date'> = {
+  events: 0,
+  activeUsers: 0,
+  newUsers: 0,
+  pointsAwarded: 0,
+  achievementsCompleted: 0,
+};
+
+/** Days that are shown unless others are asked for. */
+const SHOWN = 30;
+
+/**
+ * The days from one UTC date to another, both included; by default the last 30 up to today. 422 for a date that does not exist, a
+ * range that ends before it begins, or has more than 366 days.
+ */
+function activityDays({ from, to }: { from?: string; to?: string }, nowMs: number): Days {
+  for (const [name, date] of Object.entries({ from, to }))
+    if (date !== undefined && !isDate(date))
+      throw unprocessable(`${name} is not a date: give a day that exists as YYYY-MM-DD.`);
+  const toDay = to === undefined ? Math.max(Math.floor(nowMs / DAY_MS), dayOf(from ?? '1970-01-01')) : dayOf(to);
+  const fromDay = from === undefined ? toDay - SHOWN + 1 : dayOf(from);
+  if (toDay < fromDay) throw unprocessable('to is before from: a range ends on or after the day it begins.');
+  if (toDay - fromDay >= MAX_DAYS)
+    throw unprocessable(
+      `The range from ${dateOf(fromDay)} to ${dateOf(toDay)} has more than ${MAX_DAYS} days: ask for parts of it.`,
+    );
+  return { fromDay, toDay };
+}
+
+const unprocessable = (text: string): AppError => new AppError('unprocessable', text);

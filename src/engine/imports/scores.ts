@@ -1,0 +1,166 @@
+/** Imported totals of metrics and scores of leaderboards. */
+import type { Leaderboard } from '../../domain/catalog.ts';
+import {
+  clamped,
+  decimalOfMicros,
+  decimalText,
+  type Micros,
+  SUM_BOUND,
+  toDecimal,
+  toMicros,
+} from '../../domain/decimal.ts';
+import { groupName } from '../../domain/user.ts';
+import type { ImportedUser } from '../../domain/imported-user.ts';
+import { dayOf, isDate } from '../../domain/periods.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import { packedScore, packedTotal } from '../../packed/packed-import.ts';
+import type { PackedScores, PackedTotal } from '../../packed/state.ts';
+import { STREAK, TOTAL, USER } from '../../packed/user-fields.ts';
+import { BadImport, type Draft } from './draft.ts';
+
+/** Earlier days are beyond what the calendar rules can do, and later ones than tomorrow nobody has lived. */
+const FIRST_DATE = '1970-01-01';
+
+/** Adds totals and their daily history. The peak, by which triggers count, is the highest total at the end of a day. Throws BadImport. */
+export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
+  const totals: Record<number, PackedTotal> = {};
+  for (const [key, { total, days = {} }] of Object.entries(metrics)) {
+    const metric = draft.compiled.metrics.get(key);
+    if (metric === undefined) {
+      draft.skipped.push({
+        field: `metrics.${key}`,
+        reason: 'no metric has this key',
+        days: Object.keys(days).length,
+      });
+      continue;
+    }
+    const changes = changesOf(`metrics.${key}.days`, days, draft.today);
+    const end = boundedMicros(`metrics.${key}.total`, total);
+    let running = end - changes.reduce((sum, { change }) => sum + change, 0n);
+    let peak = end;
+    for (const { day, change } of changes) {
+      running += change;
+      if (running > peak) peak = running;
+      draft.days.push({ metricNo: metric.no, day, change, total: running });
+    }
+    totals[metric.no] = totalOf(end, peak);
+  }
+  draft.state[USER.totals] = totals;
+  draft.state[USER.activeDay] = draft.days.reduce((last, { day }) => Math.max(last, day), -1);
+}
+
+/**
+ * Raises peaks where a metric trigger paid more multiples than the totals at the ends of days have reached: events of one day first
+ * raised the total and then lowered it. What such a trigger paid since its first award that is known counts on from the highest
+ * total of the days before. Where no trigger paid for it, the highest total within a day stays unknown.
+ */
+export function raisePeaks({ compiled, state, days, awards }: Draft): void {
+  for (const { no, type, metricId, metricThreshold, eventAttributes } of compiled.catalog.triggers) {
+    const metricNo = compiled.metricsById.get(metricId ?? '')?.no ?? 0;
+    const total = state[USER.totals]?.[metricNo];
+    const paid = awards.filter(({ triggerNo }) => triggerNo === no);
+    if (type !== 'metric' || metricThreshold === null || eventAttributes.length > 0) continue;
+    if (total === undefined || paid.length === 0) continue;
+    const firstDay = paid.reduce((first, { day }) => Math.min(first, day), Infinity);
+    const ofMetric = days.filter((day) => day.metricNo === metricNo);
+    const begin = ofMetric[0] === undefined ? 0n : ofMetric[0].total - ofMetric[0].change;
+    const highest = ofMetric.reduce((high, { day, total: at }) => (day < firstDay && at > high ? at : high), begin);
+    const reached = Math.floor(Math.max(0, decimalOfMicros(highest).whole) / metricThreshold);
+    const multiples = paid.reduce((sum, award) => sum + award.multiples, 0);
+    const peak = (reached + multiples) * metricThreshold;
+    if (peak > (total[TOTAL.peak] ?? Math.max(0, total[TOTAL.whole]))) total[TOTAL.peak] = peak;
+  }
+}
+
+/** TOTAL, of sums in millionths. */
+function totalOf(micros: Micros, peak = micros): PackedTotal {
+  return packedTotal(decimalOfMicros(micros), decimalOfMicros(peak).whole);
+}
+
+/** Changes by day, oldest first, without those of 0. Throws BadImport. */
+export function changesOf(
+  field: string,
+  days: Readonly<Record<string, number>>,
+  today: number,
+): { day: number; change: Micros }[] {
+  return Object.entries(days)
+    .map(([date, change]) => {
+      if (!isDate(date) || date < FIRST_DATE || dayOf(date) > today + 1)
+        throw new BadImport(`${field}: '${date}' is no past day as YYYY-MM-DD.`);
+      return { day: dayOf(date), change: boundedMicros(`${field}.${date}`, change) };
+    })
+    .filter(({ change }) => change !== 0n)
+    .toSorted((a, b) => a.day - b.day);
+}
+
+function boundedMicros(field: string, value: number): Micros {
+  if (Math.abs(value) >= SUM_BOUND) throw new BadImport(`${field} must be between -${SUM_BOUND} and ${SUM_BOUND}.`);
+  return toMicros(decimalText(toDecimal(value)));
+}
+
+const MILLION = 1_000_000n;
+
+/**
+ * Adds the scores in the runs that are not final, from the daily history, as boards are filled that are activated with a past
+ * start. Those of boards with times of day cannot be had from days. Runs that are final stay as they are. A score is in the
+ * group that the import names, else in that of the attributes.
+ */
+export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUser): void {
+  const { compiled, state, skipped, nowMs } = draft;
+  const boards: PackedScores = [];
+  for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
+    if (board.status !== 'active' && board.status !== 'finished') continue;
+    const scores = [...scoresOn(draft, board)]
+      .filter(([runDay, score]) => score !== 0n && !isFinal(board, runDay, nowMs))
+      .toSorted(([a], [b]) => b - a);
+    if (scores.length === 0) continue;
+    if (board.startTime !== null || board.endTime !== null) {
+      skipped.push({
+        field: `leaderboards.${board.key}`,
+        reason: 'its runs start or end at a time of day, and the history has days only',
+        days: 0,
+      });
+      continue;
+    }
+    const group = groupOf(draft, board, shown[board.key]?.group);
+    for (const [runDay, score] of scores)
+      boards.push(...packedScore({ boardNo: board.no, runDay, group, ...clamped(decimalOfMicros(score)) }));
+  }
+  state[USER.boards] = boards;
+}
+
+/** What the user's history comes to, by first day (epoch day) of the run. */
+function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leaderboard): Map<number, Micros> {
+  const rule = playedRule(board);
+  const scores = new Map<number, Micros>();
+  const add = (day: number, change: Micros): void => {
+    const run = runOf(rule, day);
+    if (run !== null) scores.set(run.startDay, (scores.get(run.startDay) ?? 0n) + change);
+  };
+  if (board.rankBy === 'metric') {
+    const metric = compiled.metricsById.get(board.metricId ?? '');
+    for (const { metricNo, day, change } of days) if (metricNo === metric?.no) add(day, change);
+  } else if (board.rankBy === 'points') {
+    const system = compiled.pointsSystemsById.get(board.pointsSystemId ?? '');
+    for (const { systemNo, day, awarded } of awards) if (systemNo === system?.no) add(day, BigInt(awarded) * MILLION);
+  } else {
+    const at = ['daily', 'weekly', 'monthly'].indexOf(compiled.catalog.streaks.frequency);
+    add(today, BigInt(state[USER.streaks]![at]![STREAK.length]) * MILLION);
+  }
+  return scores;
+}
+
+function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
+  const endDay = runOf(playedRule(board), runDay)?.endDay ?? null;
+  return endDay !== null && finalMs(endDay) <= nowMs;
+}
+
+/** The user's group on a board: '' without breakdown, and of one who lacks a value. */
+function groupOf({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
+  const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
+  const values = board.breakdownAttributes.map((id) => {
+    const attribute = compiled.attributesById.get(id);
+    return attribute && (shown[attribute.key] ?? attributes[attribute.no]);
+  });
+  return values.includes(undefined) ? '' : groupName(values as string[]);
+}

@@ -1,0 +1,104 @@
+import { compileCatalog } from '../../catalog/compiled-catalog.ts';
+import { type BoardFill, deletePastScores, firstOpenRun } from '../../postgres/boards/fills.ts';
+import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
+import type { Progress } from '../../postgres/jobs.ts';
+import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
+import { shardOf } from '../../redis/keys.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
+import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
+import { boardHistory, pastRuns } from './board-history.ts';
+import { clearRun } from './runs.ts';
+import { pastScores, UserScores, type UserScoresOptions } from './user-scores.ts';
+
+export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
+  /** See `JobWork.settleMs`. */
+  settleMs?: number;
+  /** Called when a user has to be left out. */
+  onFailed?: OnPieceFailed;
+  /** Called when a board is filled: it may have something due. */
+  onFilled?: () => void;
+}
+
+/** Every process has a new catalog in under a second, and a call made with the one before is retried for 2 s. */
+const SETTLE_MS = 4_000;
+/** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
+const USERS_A_CALL = 200;
+
+const TITLE = 'filling of leaderboards';
+const NOT_PERSISTED = 'What was written before is not stored yet.';
+
+/**
+ * Fills boards from history: what users earned since the board's first day, by their local dates, before it was
+ * switched on. Scores are set as they follow from history, not added, so a slice that is repeated changes nothing. Runs
+ * that are past become readable as final ones at the end.
+ */
+export class BoardFilling implements JobWork<BoardFill> {
+  readonly kinds = ['leaderboard_filling'] as const;
+  readonly title = TITLE;
+  readonly settleMs: number;
+  /** The last slice ranks all that the board ever had. */
+  readonly patienceMs = 600_000;
+  private readonly options: FillOptions;
+  private readonly scores: UserScores;
+
+  constructor(options: FillOptions) {
+    this.options = options;
+    this.settleMs = options.settleMs ?? SETTLE_MS;
+    this.scores = new UserScores({
+      ...options,
+      onLeftOut: ({ tenantNo, boardNo, userId }, error) =>
+        options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, userId, { boardNo }), error }),
+    });
+  }
+
+  onRecorded({ end }: Progress): void {
+    if (end !== undefined) this.options.onFilled?.();
+  }
+
+  async slice(job: BoardFill, record: RecordSlice): Promise<void> {
+    const { pool, clock } = this.options;
+    const { tenantNo, cursor: after, result } = job;
+    const { boardNo } = job.parameters;
+    const catalog = await loadCatalog(pool, tenantNo);
+    const compiled = catalog === null ? null : compileCatalog(catalog);
+    const board = compiled?.leaderboardsByNo.get(boardNo);
+    if (compiled === null || board === undefined || board.status === 'inactive') {
+      await record(async (client) => {
+        await deletePastScores(client, tenantNo, [boardNo]);
+        return { end: 'done' };
+      });
+      return;
+    }
+    if (job.total === null) {
+      // Users from before the edit may not all be in Postgres yet.
+      if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
+      await record(async (client) => ({
+        total: await countUsers(client, tenantNo),
+        result: { openRunDay: await firstOpenRun(client, job) },
+      }));
+      return;
+    }
+    const fill = { tenantNo, boardNo, openRunDay: result.openRunDay ?? null };
+    const history = boardHistory(compiled, board, clock.now());
+    const users = await usersAfter(pool, { tenantNo, after, limit: USERS_A_CALL });
+    const { scored, done } = await this.scores.set({ compiled, board, history, fill }, users);
+    const end = users.length < USERS_A_CALL;
+    await record(async (client) => {
+      await putPastScores(client, fill, pastScores(compiled, board, done));
+      if (end) {
+        const past = pastRuns(board, history, fill.openRunDay);
+        await rankPastScores(client, { ...fill, max: board.maxParticipants }, past);
+        // Of a board that was on before, and off when they ended.
+        for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
+      }
+      return {
+        cursor: users.at(-1)?.id ?? after,
+        done: users.length,
+        result: { ...result, scored: (result.scored ?? 0) + scored },
+        ...(end && { end: 'done' }),
+      };
+    });
+  }
+}

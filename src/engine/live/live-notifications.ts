@@ -1,0 +1,212 @@
+/** Turns an outbox entry into notifications. */
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { decimalText, type Micros, toMicros } from '../../domain/decimal.ts';
+import type { Notification, NotificationType } from '../../domain/notifications/notification.ts';
+import {
+  KIND,
+  kindField,
+  RECORD,
+  RECORDED_BOARD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  SETTLED,
+  SETTLEMENT,
+} from '../../packed/record-fields.ts';
+import type {
+  GoneRecord,
+  GuardedRecord,
+  HappenedRecord,
+  ImportedRecord,
+  ProgressRecord,
+  RecordedBoard,
+} from '../../packed/record.ts';
+import { unpackAll } from '../../packed/state.ts';
+import { FREQUENCY, TOTAL } from '../../packed/user-fields.ts';
+import type { OutboxEntry } from '../../redis/outbox.ts';
+import { fromRecord } from '../notifications/entry-notifications.ts';
+import { RecordedUser } from '../notifications/rules.ts';
+
+/** A user's move on a board. */
+export interface BoardMove {
+  boardNo: number;
+  runDay: number;
+  group: string;
+  userId: string;
+  /** Ranks; Infinity: not on the board. */
+  from: number;
+  to: number;
+  /** The scores in the group, where the record holds them. */
+  previousValue: number | null;
+  value: number | null;
+  /** What the move added to the score; null: not known. */
+  earned: Micros | null;
+  atMs: number;
+  user: RecordedUser | undefined;
+}
+
+/** What an entry of the outbox says that live streams report. */
+export interface Happened {
+  /** The entry's, in the outbox. */
+  position: string;
+  /** But those of ranks; `no` numbers them in the entry, the same for whoever reads it. */
+  notifications: { no: number; notification: Notification }[];
+  moves: BoardMove[];
+  /** Whether somebody may have left any board without a move. */
+  hasDeletion: boolean;
+  events: HappenedRecord[];
+  users: ReadonlyMap<string, RecordedUser>;
+}
+
+/** For whom an entry is read. */
+interface Readers {
+  compiled: CompiledCatalog;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: number;
+  /** Whether anybody wants what happens to a user. */
+  wantsUser: (userId: string) => boolean;
+  /** Whether anybody wants notifications of a type. */
+  wantsType: (type: NotificationType) => boolean;
+}
+
+/** Types that records make, in the order in which they are reported; what ranks have become is reported by board. */
+const ORDER: ReadonlyMap<NotificationType, number> = new Map(
+  (
+    [
+      'streak.lost',
+      'streak.freeze_consumed',
+      'streak.freeze_earned',
+      'streak.started',
+      'streak.extended',
+      'achievement.completed',
+      'points.changed',
+      'points.level_changed',
+    ] as const
+  ).map((type, order) => [type, order]),
+);
+/** Of one record fewer are of a type. */
+const NUMBERS_A_TYPE = 1_000;
+const NOT_ON_THE_BOARD = -1;
+
+/**
+ * Reads an entry as far as somebody wants it. Pure. A record that is of no known form is left out, as is one whose notifications
+ * cannot be made; `onProblem` is called.
+ */
+export function happenedIn(
+  { id: position, records, states }: OutboxEntry,
+  { compiled, controlShare, wantsUser, wantsType }: Readers,
+  onProblem: (error: unknown) => void,
+): Happened {
+  const users = new Map<string, RecordedUser>();
+  for (let at = 0; at < states.length; at += 2) {
+    const userId = states[at]!.toString('utf8');
+    users.set(userId, new RecordedUser({ compiled, controlShare }, userId, states[at + 1]!));
+  }
+  const happened: Happened = { position, notifications: [], moves: [], hasDeletion: false, events: [], users };
+  for (const [index, record] of recordsOf(records, onProblem).entries()) {
+    const kind = record[kindField];
+    if (kind === KIND.progress || kind === KIND.guarded || kind === KIND.imported) continue;
+    if (kind === KIND.deletion) {
+      happened.hasDeletion = true;
+      continue;
+    }
+    if (kind === KIND.event) happened.events.push(record);
+    const user = users.get(record[RECORD.userId]);
+    for (const board of record[RECORD.boards] ?? []) happened.moves.push(moveOf(compiled, record, board, user));
+    if (user === undefined || !wantsUser(record[RECORD.userId])) continue;
+    try {
+      const wants = (type: NotificationType): boolean => ORDER.has(type) && wantsType(type);
+      const made = fromRecord({ compiled, wants }, record, user);
+      for (const numbered of numberedIn(index, made)) happened.notifications.push(numbered);
+    } catch (error) {
+      onProblem(error);
+    }
+  }
+  return happened;
+}
+
+/**
+ * Numbers the notifications of a record by their types and, in each, their order: the same whichever types are made, since
+ * others may want others.
+ */
+function numberedIn(index: number, made: readonly Notification[]): Happened['notifications'] {
+  const counts = new Map<NotificationType, number>();
+  const numbered = made.map((notification) => {
+    const { type } = notification;
+    const nth = counts.get(type) ?? 0;
+    counts.set(type, nth + 1);
+    return { no: (index * ORDER.size + ORDER.get(type)!) * NUMBERS_A_TYPE + nth, notification };
+  });
+  return numbered.toSorted((a, b) => a.no - b.no);
+}
+
+function recordsOf(
+  records: Buffer,
+  onProblem: (error: unknown) => void,
+): (HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord)[] {
+  try {
+    return unpackAll(records) as (HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord)[];
+  } catch (error) {
+    onProblem(error);
+    return [];
+  }
+}
+
+const rankOf = (rank: number): number => (rank === NOT_ON_THE_BOARD ? Infinity : rank);
+
+function moveOf(
+  compiled: CompiledCatalog,
+  record: HappenedRecord,
+  recorded: RecordedBoard,
+  user: RecordedUser | undefined,
+): BoardMove {
+  const boardNo = recorded[RECORDED_BOARD.board];
+  const board = compiled.leaderboardsByNo.get(boardNo);
+  return {
+    boardNo,
+    runDay: recorded[RECORDED_BOARD.runDay],
+    group: recorded[RECORDED_BOARD.group],
+    userId: record[RECORD.userId],
+    from: rankOf(recorded[RECORDED_BOARD.previousRank]),
+    to: rankOf(recorded[RECORDED_BOARD.rank]),
+    previousValue: recorded[RECORDED_BOARD.previousScore] ?? null,
+    value: recorded[RECORDED_BOARD.score] ?? null,
+    earned: board === undefined ? null : earnedOn(compiled, board, record),
+    atMs: record[RECORD.atMs],
+    user,
+  };
+}
+
+/**
+ * What a record that moved a user on a board added to the score there: with it the previous score is known from the score
+ * after it, which records need not hold. Null: the record does not say.
+ */
+export function earnedOn(compiled: CompiledCatalog, board: Leaderboard, record: HappenedRecord): Micros | null {
+  // Who is hidden, or shown again, keeps the score.
+  if (record[kindField] === KIND.user && record[RECORD.points] === undefined) return 0n;
+  if (board.rankBy === 'metric') return earnedOfMetric(record);
+  if (board.rankBy === 'streak') return whole(earnedOfStreak(compiled, record));
+  const system = compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no;
+  const points = record[RECORD.points]?.find((each) => each[RECORDED_POINTS.system] === system);
+  return points === undefined ? null : whole(points[RECORDED_POINTS.after] - points[RECORDED_POINTS.before]);
+}
+
+function earnedOfMetric(record: HappenedRecord): Micros | null {
+  const value = record[RECORD.value];
+  if (value === undefined) return null;
+  return toMicros(decimalText({ whole: value[TOTAL.whole], micros: value[TOTAL.micros] }));
+}
+
+/** Of a late event it is not known how much longer the streak is by it. */
+function earnedOfStreak({ catalog: { streaks } }: CompiledCatalog, record: HappenedRecord): number | null {
+  const streak = record[RECORD.streak];
+  const lost = record[RECORD.settlements]?.findLast(
+    (settlement) =>
+      settlement[SETTLEMENT.frequency] === FREQUENCY[streaks.frequency] && settlement[SETTLEMENT.kind] === SETTLED.lost,
+  );
+  if (lost !== undefined) return (streak?.[RECORDED_STREAK.length] ?? 0) - (lost[SETTLEMENT.length] ?? 0);
+  const isUsual = record[kindField] === KIND.event && record[RECORD.occurredDay] === undefined;
+  return isUsual && streak?.[RECORDED_STREAK.extended] === 1 ? 1 : null;
+}
+
+const whole = (value: number | null): Micros | null => (value === null ? null : toMicros(String(value)));

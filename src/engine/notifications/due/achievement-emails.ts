@@ -1,0 +1,111 @@
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import type { Notification } from '../../../domain/notifications/notification.ts';
+import { decodeState } from '../../../packed/state.ts';
+import {
+  type DueCompletion,
+  firstDueCompletion,
+  takeDueCompletions,
+  tenantsWithDueCompletions,
+} from '../../../postgres/notifications/emails.ts';
+import { readOrganisation } from '../../../postgres/organisation.ts';
+import { storedStates } from '../../../postgres/users/stored-states.ts';
+import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
+import { achievementDue, userJson } from '../payloads.ts';
+import { aboutAchievement, type Wants } from '../rules.ts';
+import { isReachable } from './email-kinds.ts';
+import type { Publisher } from './publisher.ts';
+
+export interface AchievementEmailsOptions {
+  publisher: Publisher;
+  /** Called when a tenant's e-mails fail. */
+  onFailed?: OnPieceFailed;
+}
+
+const TYPE = 'emails.achievement_due';
+/** Completions of one transaction. */
+const AT_ONCE = 500;
+
+/**
+ * E-mails about achievements: each completion was noted with the time when its e-mail is due (`noteDue`). The row goes in
+ * the transaction that stores the messages. Whoever may not be written to at that time gets none.
+ */
+export class AchievementEmails implements ScheduledWork {
+  readonly name = 'e-mails about achievements';
+  private readonly options: AchievementEmailsOptions;
+  private readonly pieces: Pieces;
+
+  constructor(options: AchievementEmailsOptions) {
+    this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
+  }
+
+  due(upToMs: number): Promise<number | null> {
+    const except = this.pieces.aside.map(({ key }) => Number(key));
+    return firstDueCompletion(this.options.publisher.pool, upToMs, except);
+  }
+
+  upcoming(untilMs: number): Promise<number | null> {
+    return this.due(untilMs);
+  }
+
+  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    const { publisher } = this.options;
+    const lastMs = Math.max(dueMs, beforeMs - 1);
+    const { controlShare } = await readOrganisation(publisher.pool);
+    const wanting = new Map((await publisher.wanting([TYPE])).map(({ tenantNo, version }) => [tenantNo, version]));
+    for (const tenantNo of await tenantsWithDueCompletions(publisher.pool, lastMs, AT_ONCE)) {
+      if (ending.aborted) return;
+      if (this.pieces.isAside(String(tenantNo))) continue;
+      await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
+        const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo) ?? 0);
+        const wantsOf = (userId: string): Wants => publisher.wants(compiled, userId);
+        const context = { compiled, controlShare, wantsOf };
+        await publisher.publish(compiled, upToMs, async (client) => {
+          const due = await takeDueCompletions(client, { tenantNo, upToMs: lastMs, limit: AT_ONCE });
+          const userIds = [...new Set(due.map(({ userId }) => userId))];
+          const states = await storedStates(client, tenantNo, userIds);
+          return due.flatMap((completion) => {
+            const state = states.get(completion.userId);
+            return (state && notification(context, completion, state)) ?? [];
+          });
+        });
+      });
+    }
+  }
+}
+
+/** Null: the achievement is no more, or nobody wants it, or the user may not be written to. */
+function notification(
+  {
+    compiled,
+    controlShare,
+    wantsOf,
+  }: { compiled: CompiledCatalog; controlShare: number; wantsOf: (userId: string) => Wants },
+  { userId, achievementNo, dueMs }: DueCompletion,
+  packed: Buffer,
+): Notification | null {
+  const achievement = compiled.achievementsByNo.get(achievementNo);
+  if (achievement === undefined) return null;
+  const about = aboutAchievement(achievement);
+  const state = decodeState(packed);
+  const completedMs = state.completions[achievementNo];
+  if (completedMs === undefined || !wantsOf(userId)(TYPE, about)) return null;
+  if (!isReachable({ userId, state }, 'achievement_completed', controlShare)) return null;
+  const user = userJson(compiled, { userId, state, controlShare });
+  const payload = achievementDue(user, { compiled, achievement, completedMs, dueMs });
+  const { tenantNo } = compiled.catalog;
+  return {
+    type: TYPE,
+    tenantNo,
+    userId,
+    atMs: dueMs,
+    source: `${userId}:${achievementNo}:${completedMs}`,
+    about,
+    payload,
+  };
+}

@@ -1,0 +1,171 @@
+/** The kinds of emails: recaps, reminders of streaks, and reactivations. */
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import {
+  REACTIVATION_DAYS,
+  REACTIVATION_TIME,
+  RECAP_TIMES,
+  recapDays,
+  REMINDER_TIMES,
+} from '../../../domain/notifications/email-times.ts';
+import { dayIn, dayStartMs, type LocalMoment, type LocalTime } from '../../../domain/zone.ts';
+import type { NotificationType } from '../../../domain/notifications/notification.ts';
+import { dateOf, DAY_MS, dayOf, periodEnd, periodOf, periodStart } from '../../../domain/periods.ts';
+import type { NotificationPreferences } from '../../../domain/notifications/preferences.ts';
+import type { Settings } from '../../../domain/settings.ts';
+import type { StreakResponse } from '../../../domain/streaks/streak.ts';
+import { uuidText } from '../../../domain/schemas.ts';
+import { decodeState, type UserState } from '../../../packed/state.ts';
+import { activeUsers, metricNumbers, restingUsers, usersInDanger } from '../../../postgres/notifications/emails.ts';
+import { baseStreak, isControl, settledNow } from '../../responses.ts';
+import { streakHistory } from '../../streaks/streak-reads.ts';
+import { notificationPreferences } from '../../users/preferences.ts';
+import { reactivationDue, recapDue, streakReminderDue, userJson } from '../payloads.ts';
+
+/** What e-mails of a tenant go by. */
+export interface EmailSettings {
+  compiled: CompiledCatalog;
+  aggregation: Settings['aggregationPeriod'];
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: number;
+}
+
+/** Some users of a zone for whom it is a time of the day at which e-mails are due. */
+interface Asked extends EmailSettings {
+  pool: Pool;
+  userIds: readonly string[];
+  /** IANA name; null: UTC. */
+  zone: string | null;
+  moment: LocalMoment;
+}
+
+/** An e-mail that is due for a user. */
+export interface DueEmail {
+  userId: string;
+  /** What for, for ever: a user gets one for it, whatever becomes of the zone. */
+  dueFor: string;
+  payload: string;
+}
+
+/** A kind of e-mail that falls due at a time of the day in the users' zones. */
+export interface EmailKind {
+  readonly type: NotificationType;
+  /** When; null: never, by these settings. */
+  time(settings: EmailSettings): LocalTime | null;
+  /** For whom of some users it is due. Reads Postgres, writes nothing. */
+  due(asked: Asked): Promise<DueEmail[]>;
+}
+
+/** Recaps of the last week or month, by the organisation's setting, for users with an event in it. */
+export const RECAPS: EmailKind = {
+  type: 'emails.recap_due',
+  time: ({ aggregation }) => RECAP_TIMES[aggregation],
+  due: async ({ pool, compiled, aggregation, controlShare, userIds, moment }) => {
+    const { tenantNo } = compiled.catalog;
+    const days = recapDays(aggregation, moment.day);
+    const from = dateOf(days.fromDay);
+    const metricNos = await metricNumbers(pool, tenantNo);
+    const users = await activeUsers(pool, { tenantNo, userIds }, { metricNos, from, to: dateOf(days.toDay) });
+    return users.flatMap(({ userId, state: packed }) => {
+      const state = decodeState(packed);
+      if (!isReachable({ userId, state }, 'recap', controlShare)) return [];
+      const payload = recapDue(userJson(compiled, { userId, state, controlShare }), { dueMs: moment.atMs, ...days });
+      return [{ userId, dueFor: `${aggregation} ${from}`, payload }];
+    });
+  },
+};
+
+/**
+ * Reminders of streaks that end with the period unless something is done: not those that a freeze, a pause or a day off
+ * keeps, nor those of users who switched streaks off.
+ */
+export const STREAK_REMINDERS: EmailKind = {
+  type: 'emails.streak_reminder_due',
+  time: ({ compiled: { catalog } }) => (catalog.streaks.enabled ? REMINDER_TIMES[catalog.streaks.frequency] : null),
+  due: async (asked) => {
+    const { compiled, moment } = asked;
+    const { frequency, weekStart } = compiled.catalog.streaks;
+    const period = periodOf(moment.day, frequency, weekStart);
+    const endDay = periodEnd(period, frequency, weekStart) + 1;
+    const users = { tenantNo: compiled.catalog.tenantNo, userIds: asked.userIds };
+    const due: DueEmail[] = [];
+    for (const { userId, state: packed } of await usersInDanger(asked.pool, users, endDay)) {
+      const state = decodeState(packed);
+      if (!isReachable({ userId, state }, 'streak_reminder', asked.controlShare)) continue;
+      const streak = streakInDanger(asked, state, endDay);
+      if (streak === null) continue;
+      const user = userJson(compiled, { userId, state, controlShare: asked.controlShare });
+      const payload = streakReminderDue(user, { streak, dueMs: moment.atMs });
+      due.push({ userId, dueFor: `${frequency} ${dateOf(periodStart(period, frequency, weekStart))}`, payload });
+    }
+    return due;
+  },
+};
+
+/** A streak that is lost when a local day (epoch day) begins, unless something is done; null: there is none. */
+function streakInDanger({ compiled, moment, zone }: Asked, state: UserState, endDay: number): StreakResponse | null {
+  const { streaks: settings } = compiled.catalog;
+  const { frequency, weekStart } = settings;
+  if (state.createdMs > moment.atMs || state.streakRule?.enabled === false) return null;
+  const { day, streaks, freezes, settlements, offDays } = settledNow(compiled, state, moment.atMs);
+  const live = streaks[frequency];
+  const after = settledNow(compiled, state, dayStartMs(zone ?? 'UTC', endDay));
+  if (live.length === 0 || after.streaks[frequency].length > 0) return null;
+  const { extendedMs } = state.streaks[frequency];
+  return {
+    ...baseStreak(compiled, { streak: live, freezesLeft: freezes, day, offDays }),
+    extended: extendedMs === null ? null : new Date(extendedMs).toISOString(),
+    streakHistory: streakHistory({
+      live,
+      settlements: settlements.filter((settlement) => settlement.frequency === frequency),
+      current: periodOf(day, frequency, weekStart),
+      count: 1,
+      calendar: settings,
+      dayAt: (ms) => dayIn(state.tz, ms),
+    }),
+    pauses: state.pauses
+      .filter(({ to }) => to >= day)
+      .map(({ id, from, to }) => ({ id: uuidText(id), start: dateOf(from), end: dateOf(to) })),
+  };
+}
+
+/**
+ * Messages to users without an event for some days: local days since that of the last event, or since the user was first
+ * seen where there never was one.
+ */
+export const REACTIVATIONS: EmailKind = {
+  type: 'emails.reactivation_due',
+  time: () => REACTIVATION_TIME,
+  due: async ({ pool, compiled, controlShare, userIds, zone, moment }) => {
+    const { tenantNo } = compiled.catalog;
+    const metricNos = await metricNumbers(pool, tenantNo);
+    const days = REACTIVATION_DAYS.map((rest) => dateOf(moment.day - rest));
+    // No zone is further from UTC than a day.
+    const sinceMs = (moment.day - REACTIVATION_DAYS.at(-1)! - 1) * DAY_MS;
+    const users = await restingUsers(pool, { tenantNo, userIds }, { metricNos, days, sinceMs });
+    return users.flatMap(({ userId, state: packed, lastDay }) => {
+      const state = decodeState(packed);
+      const last = lastDay === null ? dayIn(zone, state.createdMs) : dayOf(lastDay);
+      const daysSinceLastActive = moment.day - last;
+      const messageNumber = REACTIVATION_DAYS.indexOf(daysSinceLastActive) + 1;
+      if (messageNumber === 0 || !isReachable({ userId, state }, 'reactivation', controlShare)) return [];
+      const user = userJson(compiled, { userId, state, controlShare });
+      const payload = reactivationDue(user, { dueMs: moment.atMs, messageNumber, daysSinceLastActive });
+      return [{ userId, dueFor: `${dateOf(last)} ${messageNumber}`, payload }];
+    });
+  },
+};
+
+/**
+ * Whether a user may be written to about something: has an e-mail address, wants e-mails, also of that kind, and is not in
+ * the control group. `controlShare`: share of the users, 0 to 1, who are.
+ */
+export const isReachable = (
+  { userId, state }: { userId: string; state: UserState },
+  kind: keyof NotificationPreferences,
+  controlShare: number,
+): boolean =>
+  state.email !== null &&
+  state.subscribed &&
+  notificationPreferences(state)[kind].includes('email') &&
+  !isControl(userId, controlShare);

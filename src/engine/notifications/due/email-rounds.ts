@@ -1,0 +1,201 @@
+/** Rounds: a zone's due emails, and those of users whose zone changed. */
+import type { Pool, PoolClient } from 'pg';
+import { type LocalMoment, momentToday } from '../../../domain/zone.ts';
+import type { Notification } from '../../../domain/notifications/notification.ts';
+import {
+  claimEmails,
+  forgetMoves,
+  forgetOtherMoves,
+  hasMovedUsers,
+  idsOfZone,
+  movedUsers,
+} from '../../../postgres/notifications/emails.ts';
+import { moveNotificationProgress, type NotificationProgress } from '../../../postgres/notifications/progress.ts';
+import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../../schedule/pieces.ts';
+import { type DueEmail, type EmailKind, REACTIVATIONS, RECAPS, STREAK_REMINDERS } from './email-kinds.ts';
+import { type FollowedZone, FollowedZones } from './followed-zones.ts';
+import type { Publisher } from './publisher.ts';
+
+interface EmailRoundsOptions {
+  publisher: Publisher;
+  /** Called when a kind of a tenant's zone fails. */
+  onFailed?: OnPieceFailed;
+  /** How long a piece of work takes, about. */
+  workMs?: number;
+}
+
+const KINDS: readonly EmailKind[] = [STREAK_REMINDERS, RECAPS, REACTIVATIONS];
+
+/** Users that are looked at together, and whose messages are one transaction. */
+const USERS_A_PAGE = 500;
+/** A piece of work takes not much longer than this. */
+const WORK_MS = 2_000;
+
+const zonePiece = ({ tenantNo, kind, zone }: NotificationProgress): Piece => ({
+  key: `${tenantNo}:${kind}:${zone}`,
+  name: `${kind} in zone ${zone === '' ? 'UTC' : zone} of tenant ${tenantNo}`,
+  detail: { tenantNo, type: kind, zone },
+});
+
+/**
+ * E-mails that are due at a time of the day in the users' zones. When it is that time in a zone of a tenant, its users, or those
+ * who listen where nobody else wants it, are gone through in the order of their IDs, some hundred at a time; how far is a row that moves in the transaction that stores
+ * their messages. A kind of a zone that fails is set aside, and the others go on.
+ *
+ * What a user's last e-mail of a kind was due for is kept: one who moves to a zone where the time is still to come gets no
+ * second. One who moves to a zone where it is over already, on the same local day, is looked at when the move is stored.
+ */
+export class EmailRounds implements ScheduledWork {
+  readonly name = 'e-mails that are due';
+  private readonly options: EmailRoundsOptions;
+  private readonly zones: FollowedZones;
+  private readonly pieces: Pieces;
+
+  constructor(options: EmailRoundsOptions) {
+    this.options = options;
+    this.zones = new FollowedZones(options.publisher, KINDS);
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const dueMs = this.next(await this.zones.follow(upToMs), upToMs)?.moment.atMs ?? null;
+    return dueMs ?? ((await hasMovedUsers(this.options.publisher.pool, this.tenantsAside())) ? upToMs : null);
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    return this.next(await this.zones.followed(), untilMs)?.moment.atMs ?? null;
+  }
+
+  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    const endMs = performance.now() + (this.options.workMs ?? WORK_MS);
+    const lastMs = Math.max(dueMs, beforeMs - 1);
+    const followed = await this.zones.followed();
+    let next = this.next(followed, lastMs);
+    if (next === null) return this.lookAtMoves(followed, { nowMs: upToMs, ending });
+    while (next !== null && !ending.aborted && performance.now() < endMs) {
+      const { zone, moment } = next;
+      const done = await this.pieces.attempt(zonePiece(zone.progress), ending, () => this.page(zone, moment, upToMs));
+      // Another process is faster.
+      if (done?.value === false) return;
+      next = this.next(followed, lastMs);
+    }
+  }
+
+  /** Those whose moves could not be looked at. */
+  private tenantsAside(): number[] {
+    return this.pieces.aside.map(({ key }) => Number(key)).filter(Number.isInteger);
+  }
+
+  /** The zone of a kind that is due first, not after a time. */
+  private next(zones: readonly FollowedZone[], upToMs: number): { zone: FollowedZone; moment: LocalMoment } | null {
+    let first: { zone: FollowedZone; moment: LocalMoment } | null = null;
+    for (const zone of zones) {
+      if (this.pieces.isAside(zonePiece(zone.progress).key)) continue;
+      const moment = this.zones.momentAfter(zone);
+      if (moment.atMs <= upToMs && (first === null || moment.atMs < first.moment.atMs)) first = { zone, moment };
+    }
+    return first;
+  }
+
+  /** Goes through some users of a zone for whom it is the time; false: another process did. */
+  private async page(zone: FollowedZone, moment: LocalMoment, nowMs: number): Promise<boolean> {
+    const { publisher } = this.options;
+    const { settings, progress } = zone;
+    const { tenantNo, lastUser } = progress;
+    const among = zone.users && [...zone.users.keys()];
+    const page = { tenantNo, zone: progress.zone, after: lastUser, among, limit: USERS_A_PAGE };
+    const userIds = await idsOfZone(publisher.pool, page);
+    const due = await dueIn(publisher.pool, { zone, moment, userIds });
+    const isLast = userIds.length < USERS_A_PAGE;
+    const next = isLast
+      ? { doneMs: moment.atMs, lastUser: '' }
+      : { doneMs: progress.doneMs, lastUser: userIds.at(-1)! };
+    const moved = await publisher.publish(settings.compiled, nowMs, async (client) => {
+      if (!(await moveNotificationProgress(client, progress, next))) return null;
+      return claimed(client, { zone, moment, due });
+    });
+    zone.progress = { ...progress, ...next };
+    return moved;
+  }
+
+  private async lookAtMoves(
+    followed: readonly FollowedZone[],
+    { nowMs, ending }: { nowMs: number; ending: AbortSignal },
+  ): Promise<void> {
+    const { publisher } = this.options;
+    const tenants = new Set(followed.map(({ progress }) => progress.tenantNo));
+    await forgetOtherMoves(publisher.pool, [...tenants]);
+    for (const tenantNo of tenants) {
+      if (ending.aborted) return;
+      if (this.pieces.isAside(String(tenantNo))) continue;
+      const zones = followed.filter(({ progress }) => progress.tenantNo === tenantNo);
+      const look = (): Promise<void> => lookAtMoved(publisher, zones, { nowMs, limit: USERS_A_PAGE });
+      await this.pieces.attempt(tenantPiece(tenantNo), ending, look);
+    }
+  }
+}
+
+/** For whom of some users of a zone e-mails are due at a moment. */
+async function dueIn(
+  pool: Pool,
+  { zone, moment, userIds }: { zone: FollowedZone; moment: LocalMoment; userIds: readonly string[] },
+): Promise<DueEmail[]> {
+  if (userIds.length === 0) return [];
+  return zone.kind.due({ ...zone.settings, pool, userIds, zone: zone.name, moment });
+}
+
+/** The notifications of e-mails, in the client's transaction: of those that were not due for the same before. */
+async function claimed(
+  client: PoolClient,
+  { zone, moment, due }: { zone: FollowedZone; moment: LocalMoment; due: readonly DueEmail[] },
+): Promise<Notification[]> {
+  const { type } = zone.kind;
+  const { tenantNo } = zone.progress;
+  const users = await claimEmails(client, { tenantNo, kind: type }, due);
+  return due.flatMap(({ userId, dueFor, payload }) =>
+    users.has(userId)
+      ? [{ type, tenantNo, userId, atMs: moment.atMs, source: `${userId}:${dueFor}`, about: {}, payload }]
+      : [],
+  );
+}
+
+/**
+ * Looks at some users of a tenant whose zone changed: for whom it was the time of an e-mail today in the new zone, before
+ * they came, it is due now.
+ * @param zones the tenant's
+ */
+async function lookAtMoved(
+  publisher: Publisher,
+  zones: readonly FollowedZone[],
+  { nowMs, limit }: { nowMs: number; limit: number },
+): Promise<void> {
+  const [first] = zones;
+  if (first === undefined) return;
+  const { tenantNo } = first.progress;
+  const users = await movedUsers(publisher.pool, tenantNo, limit);
+  if (users.length === 0) return;
+  const found: { zone: FollowedZone; moment: LocalMoment; due: DueEmail[] }[] = [];
+  for (const zone of zones) {
+    const isAsked = (userId: string): boolean => zone.users?.has(userId) !== false;
+    const inZone = users.filter((user) => user.zone === zone.progress.zone);
+    const userIds = inZone.map(({ userId }) => userId).filter(isAsked);
+    const moment = userIds.length === 0 ? null : momentToday(zone.time, zone.name, nowMs);
+    if (moment === null || moment.atMs <= zone.sinceMs) continue;
+    found.push({ zone, moment, due: await dueIn(publisher.pool, { zone, moment, userIds }) });
+  }
+  await publisher.publish(first.settings.compiled, nowMs, async (client) => {
+    await forgetMoves(
+      client,
+      tenantNo,
+      users.map(({ userId }) => userId),
+    );
+    const made: Notification[] = [];
+    for (const each of found) made.push(...(await claimed(client, each)));
+    return made;
+  });
+}

@@ -1,0 +1,122 @@
+import { dayStartMs, type LocalMoment, type LocalTime, momentAfter } from '../../../domain/zone.ts';
+import type { NotificationType } from '../../../domain/notifications/notification.ts';
+import {
+  beginProgress,
+  endProgress,
+  notificationProgress,
+  type NotificationProgress,
+} from '../../../postgres/notifications/progress.ts';
+import { readOrganisation } from '../../../postgres/organisation.ts';
+import { zonesOf } from '../../../postgres/streak-sweep.ts';
+import type { EmailKind, EmailSettings } from './email-kinds.ts';
+import type { Publisher, Wanting } from './publisher.ts';
+
+/** A kind of e-mail that somebody wants of a tenant. */
+interface Wanted {
+  tenantNo: number;
+  kind: EmailKind;
+  settings: EmailSettings;
+  time: LocalTime;
+  /** What fell due up to then (epoch ms) was before anybody wanted it. */
+  sinceMs: number;
+  /** The users for whom; null: all. */
+  users: Wanting<NotificationType>['users'];
+}
+
+/** A zone of a tenant in which e-mails of a kind fall due. */
+export interface FollowedZone extends Wanted {
+  /** IANA name; null: UTC. */
+  name: string | null;
+  progress: NotificationProgress;
+}
+
+/** Times that are known of zones: each is asked for again and again until it comes. */
+const MOST_KNOWN = 20_000;
+
+const keyOf = ({ tenantNo, kind, zone }: Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone'>): string =>
+  `${tenantNo}:${kind}:${zone}`;
+
+/** The zones of users for whom e-mails fall due that somebody wants, with how far they are. */
+export class FollowedZones {
+  private readonly publisher: Publisher;
+  private readonly kinds: readonly EmailKind[];
+  private readonly types: readonly NotificationType[];
+  private readonly known = new Map<string, LocalMoment>();
+
+  constructor(publisher: Publisher, kinds: readonly EmailKind[]) {
+    this.publisher = publisher;
+    this.kinds = kinds;
+    this.types = kinds.map(({ type }) => type);
+  }
+
+  /**
+   * Begins with the zones that are new and those of kinds that are wanted now, and ends with the others: what falls due is
+   * that of the day on which a zone's first user came, or after the webhook was made. Then as `followed`.
+   */
+  async follow(nowMs: number): Promise<FollowedZone[]> {
+    const { pool } = this.publisher;
+    const wanted = await this.wanted();
+    const progress = await notificationProgress(pool, this.types);
+    const tenants = [...new Set([...wanted.values()].map(({ tenantNo }) => tenantNo))];
+    const zones = tenants.length === 0 ? [] : await zonesOf(pool, tenants);
+    const rows = new Map<string, Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone' | 'doneMs'>>();
+    for (const { tenantNo, zone, sweptDay } of zones) {
+      for (const type of this.types) {
+        const sinceMs = wanted.get(`${tenantNo}:${type}`)?.sinceMs;
+        if (sinceMs === undefined) continue;
+        const dayMs = dayStartMs(zone === '' ? 'UTC' : zone, sweptDay);
+        const row = { tenantNo, kind: type, zone, doneMs: Math.min(Math.max(sinceMs, dayMs), nowMs) };
+        rows.set(keyOf(row), row);
+      }
+    }
+    const known = new Set(progress.map(keyOf));
+    await beginProgress(
+      pool,
+      [...rows].flatMap(([key, row]) => (known.has(key) ? [] : [row])),
+    );
+    await endProgress(
+      pool,
+      progress.filter((row) => !rows.has(keyOf(row))),
+    );
+    return this.followed(wanted);
+  }
+
+  /** The zones as they stand. */
+  async followed(known?: ReadonlyMap<string, Wanted>): Promise<FollowedZone[]> {
+    const wanted = known ?? (await this.wanted());
+    if (wanted.size === 0) return [];
+    const progress = await notificationProgress(this.publisher.pool, this.types);
+    return progress.flatMap((row) => {
+      const found = wanted.get(`${row.tenantNo}:${row.kind}`);
+      return found === undefined ? [] : [{ ...found, name: row.zone === '' ? null : row.zone, progress: row }];
+    });
+  }
+
+  /** When e-mails fall due in a zone next. */
+  momentAfter({ time, name, progress: { doneMs } }: FollowedZone): LocalMoment {
+    const key = `${time.minute}:${time.weekday}:${time.dayOfMonth}:${doneMs}:${name}`;
+    let moment = this.known.get(key);
+    if (moment === undefined) {
+      if (this.known.size >= MOST_KNOWN) this.known.clear();
+      this.known.set(key, (moment = momentAfter(time, name, doneMs)));
+    }
+    return moment;
+  }
+
+  /** The kinds that are wanted and fall due at all, by `<tenant no>:<type>`. */
+  private async wanted(): Promise<Map<string, Wanted>> {
+    const { pool } = this.publisher;
+    const wanting = await this.publisher.wanting(this.types);
+    const wanted = new Map<string, Wanted>();
+    if (wanting.length === 0) return wanted;
+    const { aggregationPeriod: aggregation, controlShare } = await readOrganisation(pool);
+    for (const { tenantNo, type, version, sinceMs, users } of wanting) {
+      const kind = this.kinds.find((each) => each.type === type)!;
+      const compiled = await this.publisher.catalog(tenantNo, version);
+      const settings = { compiled, aggregation, controlShare };
+      const time = kind.time(settings);
+      if (time !== null) wanted.set(`${tenantNo}:${type}`, { tenantNo, kind, settings, time, sinceMs, users });
+    }
+    return wanted;
+  }
+}

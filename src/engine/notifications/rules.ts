@@ -1,0 +1,238 @@
+/** Rules: which changes in a record are notifications. */
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Achievement } from '../../domain/catalog.ts';
+import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
+import { periodOf } from '../../domain/periods.ts';
+import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/points.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
+import {
+  AWARD,
+  RECORD,
+  RECORDED_BOARD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  REVERSAL,
+  SETTLED,
+  SETTLEMENT,
+} from '../../packed/record-fields.ts';
+import type { HappenedRecord, RecordedAward, RecordedBoard, RecordedSettlement } from '../../packed/record.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
+import { FREQUENCY } from '../../packed/user-fields.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { awardId } from '../ids.ts';
+import { boostResponse, recordedStreak, triggerResponse } from '../responses.ts';
+import {
+  achievementCompleted,
+  freezeConsumed,
+  freezeEarned,
+  isoTime,
+  levelChanged,
+  onceACatalog,
+  pointsChanged,
+  rankChanged,
+  streakExtended,
+  streakLost,
+  type UserJson,
+  userJson,
+} from './payloads.ts';
+
+/** Whether anybody wants to hear of a type: about a subject, or, without one, of any. */
+export type Wants = (type: NotificationType, about?: NotificationSubject) => boolean;
+
+/** A record whose notifications are made. */
+interface Change {
+  compiled: CompiledCatalog;
+  wants: Wants;
+  record: HappenedRecord;
+  /** The record's user, as the entry left them: costly, so not asked for unless something is wanted. */
+  user: RecordedUser;
+}
+
+/** What a rule makes of a record. `no` is unlike that of any other of its type in the record. */
+interface Reported {
+  type: NotificationType;
+  no: number;
+  about: NotificationSubject;
+  place?: BoardPlace;
+  payload: string;
+}
+
+/** What filters go by where a notification is about an achievement: the metric of one that is completed by a metric. */
+export const aboutAchievement = ({ trigger, metricId }: Achievement): NotificationSubject =>
+  trigger === 'metric' && metricId !== null ? { metricId } : {};
+
+/** `achievement.completed` for each completion, in their order. */
+export function* achievementNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
+  for (const no of record[RECORD.completed] ?? []) {
+    const achievement = compiled.achievementsByNo.get(no);
+    if (achievement === undefined) continue;
+    const about = aboutAchievement(achievement);
+    if (!wants('achievement.completed', about)) continue;
+    const completion = { compiled, achievement, completedMs: record[RECORD.atMs] };
+    yield { type: 'achievement.completed', no, about, payload: achievementCompleted(user.json(), completion) };
+  }
+}
+
+interface Candidate {
+  type: NotificationType;
+  payload: (user: UserJson) => string;
+}
+
+/**
+ * What became of the user's streak: first by the clock (freezes earned and consumed, the streak lost), then by the event
+ * (started, extended). An administrator's reset loses it too, and a reversal that leaves nothing of it; a restored streak is
+ * not reported, nor the one that gave way to it.
+ * Nothing where streaks are switched off, for all or by the user.
+ */
+export function* streakNotifications(change: Change): Generator<Reported> {
+  const { compiled, wants, user } = change;
+  if (!compiled.catalog.streaks.enabled) return;
+  const wanted = [...settled(change), ...extended(change)].filter(({ type }) => wants(type, {}));
+  if (wanted.length === 0) return;
+  if (user.state().streakRule?.enabled === false) return;
+  for (const { type, payload } of wanted) yield { type, no: 0, about: {}, payload: payload(user.json()) };
+}
+
+function* settled({ compiled, record }: Change): Generator<Candidate> {
+  const settlements = record[RECORD.settlements] ?? [];
+  const freezes = record[RECORD.freezes] ?? 0;
+  const earned = record[RECORD.freezesEarned] ?? 0;
+  if (earned > 0) yield { type: 'streak.freeze_earned', payload: (user) => freezeEarned(user, { earned, freezes }) };
+  const consumed = settlements.reduce((sum, settlement) => sum + freezesIn(compiled, settlement), 0);
+  if (consumed > 0)
+    yield { type: 'streak.freeze_consumed', payload: (user) => freezeConsumed(user, { consumed, freezes }) };
+  const counted = FREQUENCY[compiled.catalog.streaks.frequency];
+  const lost = settlements.findLast(
+    (settlement) =>
+      settlement[SETTLEMENT.frequency] === counted &&
+      (settlement[SETTLEMENT.kind] === SETTLED.lost || settlement[SETTLEMENT.kind] === SETTLED.reset),
+  );
+  const length = lost?.[SETTLEMENT.length] ?? record[RECORD.reversal]?.[REVERSAL.endedStreak] ?? 0;
+  if (length > 0) yield { type: 'streak.lost', payload: (user) => streakLost(user, { length }) };
+}
+
+/** How many freezes were used for the days of a settlement: one a period. */
+function freezesIn({ catalog: { streaks } }: CompiledCatalog, settlement: RecordedSettlement): number {
+  const frequency = FREQUENCIES[settlement[SETTLEMENT.frequency] - 1];
+  if (settlement[SETTLEMENT.kind] !== SETTLED.freeze || frequency === undefined) return 0;
+  const period = (day: number): number => periodOf(day, frequency, streaks.weekStart);
+  return period(settlement[SETTLEMENT.lastDay]) - period(settlement[SETTLEMENT.firstDay]) + 1;
+}
+
+function* extended({ compiled, record }: Change): Generator<Candidate> {
+  const streak = record[RECORD.streak];
+  if (streak?.[RECORDED_STREAK.extended] !== 1) return;
+  const type = streak[RECORDED_STREAK.length] === 1 ? 'streak.started' : 'streak.extended';
+  const shown = recordedStreak(compiled, streak, record[RECORD.day]);
+  yield { type, payload: (user) => streakExtended(type, user, { streak: shown }) };
+}
+
+/** `points.changed` for each system that something was awarded in, and `points.level_changed` where the level is another. */
+export function* pointsNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
+  // Awards are numbered through all systems of a record.
+  let ordinal = 0;
+  for (const points of record[RECORD.points] ?? []) {
+    const no = points[RECORDED_POINTS.system];
+    const before = points[RECORDED_POINTS.before];
+    const total = points[RECORDED_POINTS.after];
+    const awards = points[RECORDED_POINTS.awards];
+    const first = ordinal + 1;
+    ordinal += awards.length;
+    const system = compiled.pointsSystemsByNo.get(no);
+    // Of a reversal that could take nothing there are none.
+    if (system === undefined || awards.length === 0) continue;
+    const about = { pointsSystemId: system.id };
+    if (wants('points.changed', about)) {
+      const shown = awards.map((award, index) => awardResponse(compiled, record, award, first + index));
+      const payload = pointsChanged(compiled, user.json(), { system, before, total, awards: shown });
+      yield { type: 'points.changed', no, about, payload };
+    }
+    const previousLevel = compiled.levelOf(system.id, before);
+    const newLevel = compiled.levelOf(system.id, total);
+    if (previousLevel?.id !== newLevel?.id && wants('points.level_changed', about)) {
+      const payload = levelChanged(user.json(), { system, total, previousLevel, newLevel });
+      yield { type: 'points.level_changed', no, about, payload };
+    }
+  }
+}
+
+const triggers = onceACatalog<number, PointsTriggerResponse>();
+
+/** An award as an event's answer shows it; without a trigger or boost that was deleted since. */
+function awardResponse(
+  compiled: CompiledCatalog,
+  record: HappenedRecord,
+  award: RecordedAward,
+  ordinal: number,
+): PointsAwardResponse {
+  const trigger = compiled.triggersByNo.get(award[AWARD.trigger]);
+  const boosts = award[AWARD.boosts].flatMap((no) => compiled.boostsByNo.get(no) ?? []);
+  return {
+    id: uuidText(awardId(record[RECORD.id], ordinal)),
+    awarded: award[AWARD.awarded],
+    date: isoTime(record[RECORD.atMs]),
+    total: award[AWARD.after],
+    ...(trigger !== undefined && { trigger: triggers(compiled, trigger.no, () => triggerResponse(compiled, trigger)) }),
+    ...(boosts.length > 0 && { boosts: boosts.map((boost) => boostResponse(boost, record[RECORD.day])) }),
+  };
+}
+
+const NOT_ON_THE_BOARD = -1;
+
+/** `leaderboard.rank_changed` for each board on which the user has another rank than before: appears, moves, leaves. */
+export function* boardNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
+  for (const recorded of record[RECORD.boards] ?? []) {
+    const rank = recorded[RECORDED_BOARD.rank];
+    const previousRank = recorded[RECORDED_BOARD.previousRank];
+    if (rank === previousRank) continue;
+    const no = recorded[RECORDED_BOARD.board];
+    const board = compiled.leaderboardsByNo.get(no);
+    if (board === undefined) continue;
+    const about = { leaderboardId: board.id };
+    if (!wants('leaderboard.rank_changed', about)) continue;
+    const on = <T>(place: number, value: T): T | null => (place === NOT_ON_THE_BOARD ? null : value);
+    const change = {
+      rank: on(rank, rank),
+      value: on(rank, recorded[RECORDED_BOARD.score] ?? scoreIn(user.state(), recorded)),
+      previousRank: on(previousRank, previousRank),
+      previousValue: on(previousRank, recorded[RECORDED_BOARD.previousScore] ?? null),
+    };
+    const runDay = recorded[RECORDED_BOARD.runDay];
+    const group = recorded[RECORDED_BOARD.group];
+    const payload = rankChanged(user.json(), { compiled, board, runDay, group }, change);
+    yield { type: 'leaderboard.rank_changed', no, about, place: { boardNo: no, runDay, group }, payload };
+  }
+}
+
+/** The score as the entry left it: of a record that does not hold it. */
+function scoreIn({ boards }: UserState, recorded: RecordedBoard): number | null {
+  const runs = boards[recorded[RECORDED_BOARD.board]] ?? [];
+  const score = runs.find(({ runDay }) => runDay === recorded[RECORDED_BOARD.runDay])?.score;
+  return score === undefined ? null : Number(score);
+}
+
+/** A user as an entry of the outbox left them: decoded, and made what payloads hold, when first asked for. */
+export class RecordedUser {
+  readonly userId: string;
+  private readonly packed: Buffer;
+  private readonly shown: { compiled: CompiledCatalog; controlShare: number };
+  private decoded: UserState | undefined;
+  private text: UserJson | undefined;
+
+  /** `controlShare`: share of the users, 0 to 1, who are in the control group. */
+  constructor(shown: { compiled: CompiledCatalog; controlShare: number }, userId: string, packed: Buffer) {
+    this.shown = shown;
+    this.userId = userId;
+    this.packed = packed;
+  }
+
+  /** Throws what decoding throws. */
+  state(): UserState {
+    return (this.decoded ??= decodeState(this.packed));
+  }
+
+  json(): UserJson {
+    const { userId, shown } = this;
+    return (this.text ??= userJson(shown.compiled, { userId, state: this.state(), controlShare: shown.controlShare }));
+  }
+}

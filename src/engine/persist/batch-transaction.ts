@@ -1,0 +1,283 @@
+/** The transaction that stores a batch: rows, notifications and cursor. */
+import type { Redis } from 'ioredis';
+import type { Pool, PoolClient } from 'pg';
+import type { FailedPart } from '../../domain/administration/dead-letters.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { OUTBOX } from '../../packed/call-fields.ts';
+import { RECORD } from '../../packed/record-fields.ts';
+import type { UncheckedRecord } from '../../packed/record.ts';
+import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
+import {
+  deleteLetters,
+  lettersAbout,
+  rewriteLetter,
+  type WholeDeadLetter,
+} from '../../postgres/corrections/dead-letters.ts';
+import { countGuarded, insertQuarantined, settleQuarantined } from '../../postgres/corrections/quarantine.ts';
+import { addDayCounts } from '../../postgres/history/activity.ts';
+import { resetPlaces } from '../../postgres/notifications/places.ts';
+import { insertAwards } from '../../postgres/persist/awards.ts';
+import { insertCompletions, keepNewestCompletions } from '../../postgres/persist/completions.ts';
+import { keepDaySums } from '../../postgres/persist/day-sums.ts';
+import { insertEvents, insertReversals, type NamedUser, noteDatedAhead } from '../../postgres/persist/events.ts';
+import { insertImportedCompletions, insertImportedDays, splitImported } from '../../postgres/persist/imported.ts';
+import { insertRecomputed } from '../../postgres/persist/recomputed.ts';
+import {
+  insertStreakCalls,
+  insertStreakChanges,
+  supersedeStreakChanges,
+  writeStreakPauses,
+} from '../../postgres/persist/streaks.ts';
+import {
+  deleteUser,
+  noteZones,
+  updatePoints,
+  updateStates,
+  updateStreaks,
+  upsertUsers,
+} from '../../postgres/persist/users.ts';
+import { lockCursor, moveCursor } from '../../postgres/shards.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { insertUsedKeys } from '../../postgres/used-keys.ts';
+import { beforeDeletion } from '../../postgres/users/stored-states.ts';
+import { insertMessages } from '../../postgres/webhooks/messages.ts';
+import { forgetUsedKeys } from '../../redis/idempotency.ts';
+import {
+  forgetEntry,
+  keepEntry,
+  keptEntry,
+  packFields,
+  readEntry,
+  type ReadEntry,
+  unpackFields,
+} from '../../redis/outbox.ts';
+import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
+import { noteDue } from '../notifications/entry-notifications.ts';
+import { isOf, type Report, type Reporter, type Reporting } from '../notifications/reporter.ts';
+import { throttle } from '../notifications/throttles.ts';
+import { isAboutData, reasonFor } from './about-data.ts';
+import { type Batch, type Deletion, usedKey } from './batch.ts';
+
+/** What a batch reports. `isFinal`: whoever listens by now, it stays so. */
+export interface Reported {
+  reporter: Reporter;
+  report: Report;
+  isFinal: boolean;
+}
+
+interface Write {
+  redis: Redis;
+  shard: number;
+  /** The position that the batch was read after. */
+  after: string;
+  /** What it was read under; undefined: no matter. */
+  storageEpoch: string | undefined;
+  batch: Batch;
+  /** What it reports; undefined: nobody hears of it. */
+  reported?: Reported | undefined;
+  /** Called when everything is written and nothing is committed. */
+  beforeCommit?: (() => void | Promise<void>) | undefined;
+}
+
+/**
+ * Writes the rows, with the messages that report them, and moves the cursor in one transaction: all or none. After an error
+ * nothing is written, or, if the connection broke during COMMIT, everything may be: read the cursor again. Else nothing is
+ * written
+ * - `passed`: if another persister holds the cursor or has moved it since, or Redis is another one since;
+ * - `outdated`: if who listens may have changed since the report was made.
+ */
+export function writeBatch(
+  pool: Pool,
+  { redis, shard, after, storageEpoch, batch, reported, beforeCommit }: Write,
+): Promise<'stored' | 'passed' | 'outdated'> {
+  return transaction(pool, async (client) => {
+    const cursor = await lockCursor(client, shard);
+    if (cursor?.position !== after || (storageEpoch !== undefined && cursor.storageEpoch !== storageEpoch))
+      return 'passed';
+    if (reported?.isFinal === false && !isOf(reported.report, cursor.revisions)) return 'outdated';
+    await writeRows(client, redis, batch);
+    if (reported !== undefined) await storeReport(client, reported.reporter, reported.report);
+    await moveCursor(client, shard, batch);
+    await beforeCommit?.();
+    return 'stored';
+  });
+}
+
+/** Writes the rows in the client's transaction. */
+export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
+  for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
+  await insertEvents(client, batch.events);
+  await insertUsedKeys(client, batch.events);
+  await insertQuarantined(client, batch.quarantined);
+  await settleQuarantined(client, batch.settled);
+  await countGuarded(client, batch.guarded);
+  await insertAwards(client, batch.awards);
+  await insertCompletions(client, batch.completions);
+  await insertReversals(client, batch.reversals);
+  await insertRecomputed(client, batch.recomputed);
+  await supersedeStreakChanges(client, batch.supersededChanges);
+  await insertStreakChanges(client, batch.streakChanges);
+  await writeStreakPauses(client, batch.pauses);
+  await insertStreakCalls(client, batch.streakCalls);
+  const imported = await splitImported(client, { days: batch.importedDays, awards: batch.importedAwards });
+  await insertImportedDays(client, imported.kept.days);
+  await insertImportedCompletions(client, batch.importedCompletions);
+  await insertAwards(client, imported.kept.awards);
+  const events = [batch.events, batch.reversals.map(({ event }) => event), imported.kept.days];
+  const awards = [batch.awards, imported.kept.awards];
+  await noteDatedAhead(client, [...events, ...awards]);
+  await keepDaySums(
+    client,
+    { events: events.flat(), awards: awards.flat() },
+    { events: imported.gone.days, awards: imported.gone.awards },
+  );
+  if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
+  // Nothing is announced of an import: neither the places of those imported nor that others were overtaken by them.
+  await resetPlaces(client, batch.importedZones);
+  const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
+  await upsertUsers(client, users);
+  await updateStreaks(client, streakUsers);
+  await updatePoints(client, paidUsers);
+  await updateStates(client, unchangedUsers);
+  await keepNewestCompletions(client, batch.completions);
+  await addDayCounts(client, batch.tally.rows);
+}
+
+/**
+ * Deletes a user's rows, and the idempotency keys in Redis that only the rows hold: before the commit, so that a crash
+ * leaves none behind. Nothing reads those any more, whether the commit follows or not.
+ */
+async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
+  const { tenantNo, userId } = deletion;
+  await beforeDeletion(client, tenantNo);
+  const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
+  const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
+  await replaceSnapshotParts(client, tenantNo, without);
+  await forgetInLetters(client, redis, deletion);
+  await forgetUsedKeys(redis, deletion.tenantNo, deletion.usedKeys);
+  await deleteUser(client, deletion, (keys) =>
+    forgetUsedKeys(
+      redis,
+      deletion.tenantNo,
+      keys.map((key) => usedKey(deletion, key)),
+    ),
+  );
+}
+
+/** By which the parts of an entry are reported. */
+export interface Reports {
+  reporter: Reporter;
+  reporting: Reporting;
+}
+
+/**
+ * Makes messages of what is reported at once, and keeps the rest until it is due: in the client's transaction, which holds the
+ * shard's cursor. What Postgres does not take is left out; the rows that it is about are stored all the same.
+ */
+export async function storeReport(
+  client: PoolClient,
+  reporter: Reporter,
+  { notifications, completions, messagesFor }: Report,
+): Promise<void> {
+  const nowMs = reporter.now();
+  const onFailed = (_item: unknown, reason: string): void => reporter.leaveOut(new Error(reason));
+  const store = async (some: readonly Notification[]): Promise<void> => {
+    const going = await throttle(client, some, nowMs);
+    await insertMessages(client, going.flatMap(messagesFor), nowMs);
+  };
+  await byHalves(client, notifications, { store, onFailed });
+  await byHalves(client, completions, { store: (some) => noteDue(client, some), onFailed });
+}
+
+/** Does something with all items but those with which it cannot be done, in their order, in the client's transaction. */
+export async function byHalves<T>(
+  client: PoolClient,
+  items: readonly T[],
+  on: { store: (items: readonly T[]) => Promise<void>; onFailed: (item: T, reason: string) => void },
+): Promise<void> {
+  if (items.length === 0) return;
+  const reason = await attempt(client, () => on.store(items));
+  if (reason === null) return;
+  if (items.length === 1) return on.onFailed(items[0]!, reason);
+  const half = items.length >> 1;
+  await byHalves(client, items.slice(0, half), on);
+  await byHalves(client, items.slice(half), on);
+}
+
+/** Does some of a transaction's work; null, or why it could not be done and nothing of it was. Throws what is not about data. */
+export async function attempt(client: PoolClient, work: () => Promise<unknown>): Promise<string | null> {
+  await client.query('SAVEPOINT part');
+  try {
+    await work();
+  } catch (error) {
+    if (!isAboutData(error)) throw error;
+    await client.query('ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part');
+    return reasonFor(error);
+  }
+  await client.query('RELEASE SAVEPOINT part');
+  return null;
+}
+
+/** Takes a record's place, so that the others keep theirs: msgpack's nil. */
+const NOTHING = Buffer.from([0xc0]);
+
+/**
+ * Leaves a deleted user out of the dead letters, in the transaction of the deletion: a letter that waits for nobody else
+ * goes; in the others the user's records and state become nothing, and so does what could not be read, for it
+ * may be the user's. A letter that names nobody readable cannot be found by a user.
+ */
+async function forgetInLetters(client: PoolClient, redis: Redis, user: NamedUser): Promise<void> {
+  for (const letter of await lettersAbout(client, user)) await forgetIn(client, redis, { letter, user });
+}
+
+async function forgetIn(
+  client: PoolClient,
+  redis: Redis,
+  { letter, user: { userId } }: { letter: WholeDeadLetter; user: NamedUser },
+): Promise<void> {
+  const { id, shard, position, inRedis } = letter;
+  const fields = inRedis ? await keptEntry(redis, shard, position) : letter.entry;
+  const entry = fields && readEntry(unpackFields(fields));
+  if (entry === null || !usersOf(entry).includes(userId)) return;
+  const parts = letter.parts.filter((part) => part.part !== 'rest' && userOfPart(entry, part) !== userId);
+  if (parts.length === 0) {
+    await deleteLetters(client, [id]);
+    if (inRedis) await forgetEntry(redis, shard, position);
+    return;
+  }
+  const rewritten = without(entry, userId);
+  if (inRedis) await keepEntry(redis, shard, position, rewritten);
+  await rewriteLetter(client, { id, entry: inRedis ? null : rewritten, parts, userId });
+}
+
+const userOfPart = ({ records, states }: ReadEntry, { part, at }: FailedPart): string | undefined =>
+  part === 'state' ? states[at]?.userId : userOf(records[at]?.value);
+
+function without({ tenantNo, records, states }: ReadEntry, userId: string): Buffer {
+  const kept = records.map(({ value, bytes }) => (userOf(value) === userId ? NOTHING : bytes));
+  const fields: Buffer[] = [OUTBOX.tenant, String(tenantNo), OUTBOX.records].map((text) => Buffer.from(text));
+  fields.push(Buffer.concat(kept));
+  for (const state of states) {
+    const own = state.userId === userId;
+    fields.push(Buffer.from(OUTBOX.user), Buffer.from(own ? '' : state.userId));
+    fields.push(Buffer.from(OUTBOX.state), own ? Buffer.alloc(0) : state.packed);
+  }
+  return packFields(fields);
+}
+
+/** The user of a record; undefined where it names none. */
+export function userOf(record: unknown): string | undefined {
+  const user = (record as UncheckedRecord | null)?.[RECORD.userId];
+  return typeof user === 'string' ? user : undefined;
+}
+
+/** The users that an entry names, each once. */
+export const usersOf = ({ records, states }: ReadEntry): string[] => [
+  ...new Set([
+    ...states.map(({ userId }) => userId),
+    ...records.flatMap(({ value }) => {
+      const user = userOf(value);
+      return user === undefined ? [] : [user];
+    }),
+  ]),
+];

@@ -1,0 +1,238 @@
+/** Dead letters: listed, stored again, or discarded. */
+import type { Redis } from 'ioredis';
+import type { Pool, PoolClient } from 'pg';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { FailedPart, ShownDeadLetter } from '../../domain/administration/dead-letters.ts';
+import { AppError } from '../../errors.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import type { UncheckedRecord } from '../../packed/record.ts';
+import { unpackState } from '../../packed/state.ts';
+import { namedState } from '../../packed/unpack-state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
+import {
+  type DeadLetter,
+  deleteLetters,
+  type LetterQuery,
+  listLetters,
+  noteOwed,
+  noteStored,
+  noteTried,
+  positionsOwed,
+  readLetter,
+  supersededUsers,
+  type WholeDeadLetter,
+} from '../../postgres/corrections/dead-letters.ts';
+import { awaitCursor } from '../../postgres/shards.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
+import {
+  comparePositions,
+  forgetEntry,
+  keptEntry,
+  readEntry,
+  type ReadEntry,
+  type ReadRecord,
+  unpackFields,
+} from '../../redis/outbox.ts';
+import type { Reporter } from '../notifications/reporter.ts';
+import { attempt, type Reports } from './batch-transaction.ts';
+import { reportable, storeParts, type WantedParts } from './refused-entries.ts';
+
+interface DeadLettersOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  /** Reports what is stored after all. */
+  reporter?: Reporter;
+  /** Says that a shard's persister may have given way to a retry. */
+  onRetried: (shard: number) => void;
+}
+
+/** Entries of the outbox that were set aside (`persist/set-aside.ts`): what an administrator does about them. */
+export class DeadLetters {
+  private readonly options: DeadLettersOptions;
+
+  constructor(options: DeadLettersOptions) {
+    this.options = options;
+  }
+
+  /** Some of them, oldest first. */
+  list(query: LetterQuery): Promise<DeadLetter[]> {
+    return listLetters(this.options.pool, query);
+  }
+
+  /** One, with the fields of its entry as they were in the outbox; null fields: they are there no more. 404. */
+  async show(id: string): Promise<{ letter: DeadLetter; fields: Buffer[] | null }> {
+    const letter = await readLetter(this.options.pool, id);
+    if (letter === null) throw noLetter();
+    return { letter, fields: await this.fieldsOf(letter) };
+  }
+
+  /**
+   * Stores what was not stored of an entry, as far as it can be now: see `store-again.ts`. One transaction, under the lock
+   * of the shard's cursor, so that no entry is stored meanwhile. What is stored already is not stored again, and one that
+   * is stored wholly stays as it is. 404; 422 where the entry's bytes are lost. `by`: who asked.
+   */
+  async retry(id: string, by: Author): Promise<DeadLetter> {
+    const { pool, redis, onRetried } = this.options;
+    const before = await readLetter(pool, id);
+    if (before === null) throw noLetter();
+    if (before.status === 'stored') return before;
+    const { shard, position } = before;
+    const reports = await this.reportsOf(before);
+    const after = await transaction(pool, async (client) => {
+      await awaitCursor(client, shard);
+      const letter = await readLetter(client, id);
+      if (letter === null) throw noLetter();
+      if (letter.status === 'stored') return letter;
+      const fields = await this.fieldsOf(letter);
+      if (fields === null) throw new AppError('unprocessable', 'The bytes of this entry are lost: Redis kept them');
+      const failed = await storeAgain(client, redis, { letter, fields, reports });
+      await (failed.length === 0 ? noteStored(client, id) : noteTried(client, id, failed));
+      await this.note(client, by, [{ action: 'update', letter }]);
+      return readLetter(client, id);
+    });
+    if (before.inRedis && after?.status === 'stored') await forgetEntry(redis, shard, position);
+    onRetried(shard);
+    return after!;
+  }
+
+  /** Removes some for good, whatever they hold; the IDs of those that there were. */
+  async drop(ids: string[], by: Author): Promise<string[]> {
+    const { pool, redis } = this.options;
+    const dropped = await transaction(pool, async (client) => {
+      const letters = await deleteLetters(client, ids);
+      await this.note(
+        client,
+        by,
+        letters.map((letter) => ({ action: 'delete' as const, letter })),
+      );
+      return letters;
+    });
+    for (const { shard, position, inRedis } of dropped) if (inRedis) await forgetEntry(redis, shard, position);
+    return dropped.map(({ id }) => id);
+  }
+
+  private async fieldsOf({ entry, inRedis, shard, position }: WholeDeadLetter): Promise<Buffer[] | null> {
+    const packed = inRedis ? await keptEntry(this.options.redis, shard, position) : entry;
+    return packed && unpackFields(packed);
+  }
+
+  private async reportsOf(letter: WholeDeadLetter): Promise<Reports | undefined> {
+    const { reporter } = this.options;
+    const fields = reporter && (await this.fieldsOf(letter));
+    if (reporter === undefined || fields === null || fields === undefined) return undefined;
+    await reporter.refresh();
+    return { reporter, reporting: await reporter.prepare(reportable(readEntry(fields))) };
+  }
+
+  private async note(
+    client: PoolClient,
+    by: Author,
+    done: { action: 'update' | 'delete'; letter: { id: string; position: string } }[],
+  ): Promise<void> {
+    await writeAudit(client, {
+      tenantNo: null,
+      nowMs: this.options.clock.now(),
+      by,
+      entries: done.map(({ action, letter: { id, position } }) => ({ action, kind: 'deadLetter', id, name: position })),
+    });
+  }
+}
+
+const noLetter = (): AppError => new AppError('not_found', 'There is no dead letter with this ID');
+
+/**
+ * Stores the parts of a dead letter that were not stored yet, in the client's transaction; those that cannot be now
+ * either. A state of a user who has a younger one is left out: there is nothing to be done for it. So is nobody deleted
+ * who came back after the deletion that the letter holds.
+ */
+async function storeAgain(
+  client: PoolClient,
+  redis: Redis,
+  { letter, fields, reports }: { letter: WholeDeadLetter; fields: Buffer[]; reports: Reports | undefined },
+): Promise<FailedPart[]> {
+  const entry = readEntry(fields);
+  const { tenantNo } = entry;
+  const parts = new Set(letter.parts.map(({ part, at }) => `${part} ${at}`));
+  const restFrom = letter.parts.find(({ part }) => part === 'rest')?.at ?? Infinity;
+  const wanted: WantedParts = { tenantNo, records: [], states: [], after: entry.states };
+  const refused: FailedPart[] = [];
+  for (const [at, item] of entry.records.entries()) {
+    if (!parts.has(`record ${at}`) && at < restFrom) continue;
+    if (tenantNo !== null && (await isBack(client, tenantNo, item)))
+      refused.push({
+        part: 'record',
+        at,
+        reason: 'the deleted user is back since: delete the user again, and drop this',
+      });
+    else wanted.records.push({ at, item });
+  }
+  const states = entry.states.map((item, at) => ({ at, item })).filter(({ at }) => parts.has(`state ${at}`));
+  const { position } = letter;
+  const userIds = states.map(({ item }) => item.userId);
+  const superseded = new Set<string>();
+  const looked = await attempt(client, async () => {
+    if (tenantNo === null) return;
+    for (const id of await supersededUsers(client, { tenantNo, userIds, position })) superseded.add(id);
+  });
+  if (looked === null) wanted.states = states.filter(({ item }) => !superseded.has(item.userId));
+  const failed = [...(await storeParts(client, redis, wanted, reports)), ...refused];
+  if (tenantNo !== null) await noteYounger(client, { tenantNo, letter, states: wanted.states, failed });
+  if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'it cannot be read to its end' });
+  return failed;
+}
+
+/** Of users whose state was stored now a younger one may wait in another letter: it is to be stored when that is tried. */
+async function noteYounger(
+  client: PoolClient,
+  {
+    tenantNo,
+    letter,
+    states,
+    failed,
+  }: {
+    tenantNo: number;
+    letter: WholeDeadLetter;
+    states: { at: number; item: ReadEntry['states'][number] }[];
+    failed: readonly FailedPart[];
+  },
+): Promise<void> {
+  for (const { at, item } of states) {
+    if (failed.some((part) => part.part === 'state' && part.at === at)) continue;
+    const { userId } = item;
+    const owed = (await positionsOwed(client, { tenantNo, userId })).toSorted(comparePositions).at(-1);
+    if (owed !== undefined && comparePositions(owed, letter.position) > 0)
+      await noteOwed(client, { tenantNo, userIds: [userId], position: owed });
+  }
+}
+
+/** Whether a record is of a deletion, and Postgres holds a user of that ID who came after it. */
+async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecord): Promise<boolean> {
+  const record = (value ?? {}) as UncheckedRecord;
+  const userId = record[RECORD.userId];
+  if (record[kindField] !== KIND.deletion || typeof userId !== 'string') return false;
+  const stored = await storedState(client, { tenantNo, userId });
+  return stored !== null && unpackState(stored)[USER.createdMs] >= Number(record[RECORD.atMs]);
+}
+
+/** What the fields of an entry hold, as far as it can be read. */
+export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadLetter['entry']> {
+  const { records, states } = readEntry([...fields]);
+  return {
+    records: records.map(({ value }) => value),
+    states: states.map(({ userId, packed }) => ({ user: userId, state: readable(packed) })),
+    fields: fields.map((field) => field.toString('base64')),
+  };
+}
+
+/** Decoded; null where it cannot be. */
+function readable(packed: Buffer): unknown {
+  try {
+    return namedState(packed);
+  } catch {
+    return null;
+  }
+}

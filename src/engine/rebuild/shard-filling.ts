@@ -1,0 +1,305 @@
+/** Fills shards of Redis from Postgres. */
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { COUNTER } from '../../packed/call-fields.ts';
+import { waitingEvents, waitingTenants } from '../../postgres/corrections/quarantine.ts';
+import { readAgeing, readIdempotencyKeys } from '../../postgres/used-keys.ts';
+import { estimateRows, readUsers, type StoredUser, tenantsOfShards } from '../../postgres/users/stored-states.ts';
+import type { Belief } from '../../redis/gate.ts';
+import { packedUse, UNKNOWN_BODY, USED } from '../../redis/idempotency.ts';
+import {
+  countersKey,
+  oldKeysKey,
+  quarantineKey,
+  SHARD_NUMBERS,
+  shardOf,
+  shardOfKey,
+  userKey,
+} from '../../redis/keys.ts';
+import { type BucketKeys, loadOldKeys } from '../../redis/old-keys.ts';
+import { scriptNamed } from '../../redis/script.ts';
+import { waitingKeys } from '../retention/waiting-keys.ts';
+import {
+  BoardsOfTenants,
+  bucketOf,
+  countersOf,
+  Generations,
+  placesOf,
+  quarantineOf,
+  readState,
+  totalsOf,
+} from './derived-keys.ts';
+
+/**
+ * Called for each user whose stored state cannot be read. The state is loaded unchanged, since nothing else says what it was. The
+ * user is on no leaderboard and counted nowhere, and each call for the user fails until the user is deleted or a readable state
+ * is stored.
+ */
+export type OnUnreadable = (user: { tenantNo: number; id: string }) => void;
+
+interface FillOptions {
+  /** The server that holds the shards. */
+  redis: Redis;
+  pool: Pool;
+  loaders: Loaders;
+  report: (progress: { step: 'users' | 'idempotency keys'; done: number; total: number | null }) => Promise<void>;
+  onUnreadable: OnUnreadable;
+}
+
+const USERS_A_PAGE = 2_000;
+const KEYS_A_PAGE = 5_000;
+/** How many old keys are collected before they are loaded: those of a bucket go to one segment, which is then written once. */
+const OLD_AT_ONCE = 200_000;
+
+/**
+ * Fills some empty shards with what Postgres holds: users, used idempotency keys, events in quarantine. Resolves when Redis has all
+ * of it. Errors are those of Redis, of Postgres and of `Loader`.
+ */
+export async function fillShards(options: FillOptions): Promise<void> {
+  const { pool, loaders } = options;
+  const isAll = loaders.size === SHARD_NUMBERS.length;
+  const filling = new Filling(options, isAll ? null : await tenantsOfShards(pool, [...loaders.keys()]));
+  await filling.loadUsers();
+  await filling.loadIdempotencyKeys();
+  await filling.loadQuarantine();
+}
+
+class Filling {
+  private readonly options: FillOptions;
+  /** The tenants of the shards; null for all. */
+  private readonly tenants: readonly number[] | null;
+  private readonly generations = new Generations();
+  private readonly boards: BoardsOfTenants;
+  private readonly counts: Counts;
+
+  constructor(options: FillOptions, tenants: readonly number[] | null) {
+    this.options = options;
+    this.tenants = tenants;
+    this.boards = new BoardsOfTenants(options.pool);
+    this.counts = new Counts(options.loaders);
+  }
+
+  /** All users, the sorted sets that they are members of, and what counts them. */
+  async loadUsers(): Promise<void> {
+    const { pool, loaders, report } = this.options;
+    const { tenants, generations, counts } = this;
+    const total = tenants === null ? await estimateRows(pool, 'users') : null;
+    const seen = new Set<number>();
+    let done = 0;
+    for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants })) {
+      const byTenant = new Map<number, StoredUser[]>();
+      for (const user of page) {
+        const users = byTenant.get(user.tenantNo);
+        if (users === undefined) byTenant.set(user.tenantNo, [user]);
+        else users.push(user);
+      }
+      for (const [tenantNo, users] of byTenant) await this.loadPage(tenantNo, users);
+      for (const tenantNo of byTenant.keys()) seen.add(tenantNo);
+      await counts.relieve();
+      done += page.length;
+      await report({ step: 'users', done, total: total && Math.max(total, done) });
+    }
+    await counts.load();
+    for (const tenantNo of seen) {
+      const youngest = generations.youngestOf(tenantNo);
+      if (youngest === undefined) continue;
+      await this.loaderOf(tenantNo).add(['HSET', countersKey(tenantNo), COUNTER.generation, String(youngest)]);
+    }
+    await flushed(loaders);
+  }
+
+  private async loadPage(tenantNo: number, users: readonly StoredUser[]): Promise<void> {
+    const { counts, generations } = this;
+    const loader = this.loaderOf(tenantNo);
+    const boards = await this.boards.of(tenantNo);
+    const states: (string | Buffer)[] = [];
+    const sets = new Map<string, string[]>();
+    const groups = new Map<string, Set<string>>();
+    for (const user of users) {
+      states.push(userKey(tenantNo, user.id), user.state);
+      const state = readState(user);
+      if (state === null) {
+        this.options.onUnreadable(user);
+        continue;
+      }
+      generations.note(user, state);
+      for (const { key, score, listedIn } of placesOf(tenantNo, state, boards)) {
+        const members = sets.get(key);
+        if (members === undefined) sets.set(key, [score, user.id]);
+        else members.push(score, user.id);
+        if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
+      }
+      counts.add(countersKey(tenantNo), countersOf(state));
+      for (const [key, fields] of totalsOf(tenantNo, state)) counts.add(key, fields);
+    }
+    await loader.addPairs(['MSET'], states);
+    for (const [key, members] of sets) await loader.addPairs(['ZADD', key], members);
+    for (const [key, listed] of groups) await loader.addPairs(['SADD', key], [...listed]);
+  }
+
+  /** All used idempotency keys: in the compact form those of old events, and those of events that wait in dead letters. */
+  async loadIdempotencyKeys(): Promise<void> {
+    const { redis, pool, loaders, report } = this.options;
+    const { tenants, generations } = this;
+    const { beforeMs } = await readAgeing(pool);
+    const loadHot = ({ tenantNo, key, field, value }: ReturnType<typeof bucketOf>): Promise<void> =>
+      this.loaderOf(tenantNo).add([USED.note, oldKeysKey(tenantNo), key, field, packedUse(value, UNKNOWN_BODY)]);
+    let done = 0;
+    let old = new Map<string, BucketKeys>();
+    let collected = 0;
+    const loadOld = async (): Promise<void> => {
+      await loadOldKeys(redis, [...old.values()], (shard) => loaders.get(shard)!.belief);
+      old = new Map();
+      collected = 0;
+    };
+    await readIdempotencyKeys(pool, { pageSize: KEYS_A_PAGE, tenants }, async (keys) => {
+      for (const used of keys) {
+        const bucket = bucketOf(used, generations.of(used));
+        const { tenantNo, key, field } = bucket;
+        if (Number(bucket.value) >= beforeMs) {
+          await loadHot(bucket);
+          continue;
+        }
+        const together = old.get(key);
+        if (together === undefined) old.set(key, { tenantNo, bucket: key, fields: [field] });
+        else together.fields.push(field);
+        collected += 1;
+      }
+      if (collected >= OLD_AT_ONCE) await loadOld();
+      done += keys.length;
+      await report({ step: 'idempotency keys', done, total: null });
+    });
+    await loadOld();
+    // Even old ones: the compact form relies on the event in Postgres.
+    for await (const used of waitingKeys({ redis, pool }, (shard) => loaders.has(shard)))
+      await loadHot(bucketOf(used, generations.of(used)));
+    await flushed(loaders);
+  }
+
+  /** Which events wait in quarantine. */
+  async loadQuarantine(): Promise<void> {
+    const { pool, loaders } = this.options;
+    for (const tenantNo of await waitingTenants(pool)) {
+      if (!loaders.has(shardOf(tenantNo))) continue;
+      const hash = quarantineOf(await waitingEvents(pool, tenantNo));
+      await this.loaderOf(tenantNo).addPairs(['HSET', quarantineKey(tenantNo)], [...hash].flat());
+    }
+    await flushed(loaders);
+  }
+
+  private loaderOf(tenantNo: number): Loader {
+    return this.options.loaders.get(shardOf(tenantNo))!;
+  }
+}
+
+/** How many counts are collected before they are loaded: there may be as many totals of points as users. */
+const COLLECTED = 100_000;
+
+/** What a rebuild counts, by key of a hash and its fields. */
+class Counts {
+  private readonly loaders: Loaders;
+  private readonly keys = new Map<string, Map<string, number>>();
+  private size = 0;
+
+  constructor(loaders: Loaders) {
+    this.loaders = loaders;
+  }
+
+  /** Adds 1 to some fields. */
+  add(key: string, fields: readonly string[]): void {
+    let counts = this.keys.get(key);
+    if (counts === undefined) this.keys.set(key, (counts = new Map()));
+    for (const field of fields) {
+      const count = counts.get(field);
+      if (count === undefined) this.size += 1;
+      counts.set(field, (count ?? 0) + 1);
+    }
+  }
+
+  /** Loads what was collected, if that is much; resolves when there is room for more. */
+  async relieve(): Promise<void> {
+    if (this.size >= COLLECTED) await this.load();
+  }
+
+  /** Adds what was collected to what is loaded. */
+  async load(): Promise<void> {
+    for (const [key, counts] of this.keys) {
+      const loader = this.loaders.get(shardOfKey(key))!;
+      for (const [field, count] of counts) await loader.add(['HINCRBY', key, field, String(count)]);
+    }
+    this.keys.clear();
+    this.size = 0;
+  }
+}
+
+/** Lua passes at most about 8,000 words to a command. */
+const MAX_PAIRS = 3_000;
+/** Words of one call, which takes Redis a few milliseconds. */
+const MAX_WORDS = 20_000;
+/** Words that all loaders of a rebuild hold together: memory must not grow with the number of shards. */
+const MAX_WAITING = 200_000;
+
+/** The rebuild must not continue: another one has begun, or Redis is another process than at first. */
+export class RebuildOvertaken extends Error {}
+
+type Word = string | Buffer;
+
+/** Writes to one shard for a rebuild, many commands per call. Throws RedisNotReady after another rebuild took over or Redis restarted. */
+export class Loader {
+  /** Shared by the loaders of all shards, so that an empty Redis receives the library once. */
+  private readonly script = scriptNamed('load_rebuilt');
+  private readonly redis: Redis;
+  private readonly maxWords: number;
+  /** That this rebuild is the one at work on the shard (`rebuildingKey`). */
+  readonly belief: Belief;
+  private words: Word[] = [];
+  private sending: Promise<void> = Promise.resolve();
+
+  /** `beside`: how many other loaders work at the same time. */
+  constructor({ redis, belief, beside = 0 }: { redis: Redis; belief: Belief; beside?: number }) {
+    this.redis = redis;
+    this.maxWords = Math.min(MAX_WORDS, Math.ceil(MAX_WAITING / (beside + 1)));
+    this.belief = belief;
+  }
+
+  /** Adds a command with any number of pairs after its first words (MSET, ZADD, HSET); resolves when there is room for more. */
+  async addPairs(head: Word[], pairs: Word[]): Promise<void> {
+    for (let at = 0; at < pairs.length; at += MAX_PAIRS * 2) {
+      await this.add([...head, ...pairs.slice(at, at + MAX_PAIRS * 2)]);
+    }
+  }
+
+  /** Adds a command, or USED.note; resolves when there is room for more. */
+  async add(command: Word[]): Promise<void> {
+    this.words.push(String(command.length), ...command);
+    if (this.words.length >= this.maxWords) await this.send();
+  }
+
+  /** Resolves when Redis has everything. */
+  async flush(): Promise<void> {
+    await this.send();
+    await this.sending;
+  }
+
+  /** The next call is put together while one is in flight. */
+  private async send(): Promise<void> {
+    const { words } = this;
+    if (words.length === 0) return;
+    this.words = [];
+    await this.sending;
+    this.sending = this.call(words);
+    this.sending.catch(() => undefined);
+  }
+
+  private async call(words: Word[]): Promise<void> {
+    await this.script.runBelieving(this.redis, this.belief, { keys: [this.belief.key], args: words });
+  }
+}
+
+/** The loaders of the shards that are rebuilt, by shard. */
+export type Loaders = ReadonlyMap<number, Loader>;
+
+/** Resolves when Redis has everything from all loaders. */
+export async function flushed(loaders: Loaders): Promise<void> {
+  await Promise.all(Array.from(loaders.values(), (loader) => loader.flush()));
+}

@@ -1,0 +1,243 @@
+/** The job of a recomputation, slice by slice. */
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { fittingCall } from '../../catalog/event-work.ts';
+import { pointsLimits } from '../../catalog/compile/points.ts';
+import type { Clock } from '../../clock.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { RECOMPUTED } from '../../packed/call-fields.ts';
+import { type BoardFill, listFills } from '../../postgres/boards/fills.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
+import {
+  beginPlanning,
+  beginStep,
+  insertPlanned,
+  noteFigures,
+  noteSkipped,
+  openUsers,
+  outcomeOf,
+  readRecomputation,
+  setStatus,
+  skipOpen,
+  type StoredRecomputation,
+} from '../../postgres/corrections/recomputations.ts';
+import type { Job } from '../../postgres/jobs.ts';
+import { outboxKey, shardOf } from '../../redis/keys.ts';
+import { eventId } from '../ids.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
+import { callUsers } from '../scripts.ts';
+import { isUnavailable } from '../unavailable.ts';
+import { openBoards, type ScoredBoard, scoredBoards } from './open-boards.ts';
+import { type PlannedUser, toApply, toRevert, type UserPlan } from './planned-user.ts';
+import { withSlice } from './recomputation-answer.ts';
+import { planSlice } from './slice-proposal.ts';
+
+/** What became of a user: RECOMPUTED. */
+type Recomputed = (typeof RECOMPUTED)[keyof typeof RECOMPUTED];
+
+/** Why nothing was done of a user. */
+const SKIPPED: Partial<Record<Recomputed, string>> = {
+  [RECOMPUTED.nothing]: 'Nothing of the plan was left to do: the user has changed since.',
+  [RECOMPUTED.gone]: 'The user was deleted since.',
+  [RECOMPUTED.large]: 'The user has as much data as a user may have.',
+  [RECOMPUTED.corrected]: 'Events of the user were reversed since it was planned: plan it again.',
+};
+
+interface CalledUsers {
+  users: readonly { userId: string; planned: PlannedUser }[];
+  /** Null: boards of points follow awards in the run of today, and no other score is moved. */
+  scored: readonly ScoredBoard[] | null;
+  nowMs: number;
+}
+
+/** What became of each of some users, in their order. A step that is repeated changes nothing. */
+async function recomputeUsers(
+  to: Parameters<typeof callUsers>[0],
+  compiled: CompiledCatalog,
+  { id, status, jobNo }: Pick<StoredRecomputation, 'id' | 'status' | 'jobNo'>,
+  { users, scored, nowMs }: CalledUsers,
+): Promise<Recomputed[]> {
+  const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+  const limits = pointsLimits(compiled.catalog);
+  const replies = await callUsers(to, compiled.catalog.tenantNo, {
+    script: 'recompute_users',
+    nowMs,
+    plan: JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
+    userIds: users.map(({ userId }) => userId),
+    body: {
+      step: jobNo,
+      job: id.replaceAll('-', ''),
+      reverts: status === 'reverting',
+      users: users.map(({ userId, planned }) => ({ userId, id: eventId(nowMs), planned })),
+    },
+  });
+  return replies as Recomputed[];
+}
+
+interface RecomputingOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  /** Called when entries were written to the outbox of a shard. */
+  onWritten: (shard: number) => void;
+}
+
+/** A job that does a step of a recomputation, which is its subject. */
+type RecomputationJob = Job & { tenantNo: number; subjectId: string };
+
+/** Users a slice, which is followed by as long a pause. */
+const USERS_A_PLAN = 400;
+/**
+ * Users a slice that is applied or reverted, and of them a script call, for which events wait: they come between the calls. What a
+ * slice costs beside its calls (two commits, the catalog) is shared by so many.
+ */
+const USERS_A_SLICE = 200;
+const USERS_A_CALL = 10;
+/** So many entries may wait to be stored before the next slice is applied: the outbox is there for events. */
+const MOST_AHEAD = 2_000;
+/** How often users are looked at again of whom nothing was stored. */
+const PASSES = 3;
+const NOT_STORED = 'It was done, but could not be stored: see the dead letters.';
+const NOT_PERSISTED = 'What was written before is not stored yet.';
+
+/**
+ * Plans, applies and reverts recomputations, slice by slice of users. Planning writes a slice and its progress in one transaction;
+ * applying is idempotent in each user's state, and looks again at the end for users of whom Postgres does not know that it was done.
+ */
+export class Recomputing implements JobWork<RecomputationJob> {
+  readonly kinds = ['recomputation_planning', 'recomputation_applying', 'recomputation_reverting'] as const;
+  readonly title = 'recomputation';
+  readonly rests = true;
+  private readonly options: RecomputingOptions;
+
+  constructor(options: RecomputingOptions) {
+    this.options = options;
+  }
+
+  async slice({ tenantNo, subjectId }: RecomputationJob, record: RecordSlice): Promise<void> {
+    const { redis, pool } = this.options;
+    const job = (await readRecomputation(pool, { tenantNo, id: subjectId }))!;
+    const catalog = await loadCatalog(pool, tenantNo);
+    if (catalog === null) return this.fail(job, 'The tenant was deleted.', record);
+    const compiled = compileCatalog(catalog);
+    const fills = job.request.what.includes('boards') ? await listFills(pool, tenantNo) : [];
+    // A board that is being filled has only part of its scores.
+    if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
+    if (job.status === 'planning') await this.planSome(job, compiled, record);
+    else if ((await redis.xlen(outboxKey(shardOf(tenantNo)))) <= MOST_AHEAD)
+      await this.applySome({ job, compiled, fills }, record);
+  }
+
+  private async planSome(job: StoredRecomputation, compiled: CompiledCatalog, record: RecordSlice): Promise<void> {
+    const { pool, clock } = this.options;
+    const { version } = compiled.catalog;
+    if (job.usersTotal === null || job.catalogVersion !== version) {
+      // A plan goes by one version of the rules: where they change it is made again. What came before is to be in it.
+      await this.persisted(job);
+      await record(async (client) => ({
+        cursor: '',
+        done: -job.usersDone,
+        total: await beginPlanning(client, job, version),
+      }));
+      return;
+    }
+    const nowMs = clock.now();
+    const slice = await planSlice(pool, { job, compiled, nowMs, limit: USERS_A_PLAN });
+    if (typeof slice === 'string') return this.fail(job, slice, record);
+    const { users, rows, lastUser } = slice;
+    const isLast = users < USERS_A_PLAN;
+    await record(async (client) => {
+      await insertPlanned(client, job, rows);
+      await noteFigures(client, job, withSlice(job.figures, slice));
+      if (isLast) {
+        await setStatus(client, job, { status: 'planned', nowMs });
+        if (!job.request.dryRun) await beginStep(client, job, { ...job, step: 'applying', nowMs });
+      }
+      return {
+        cursor: users === 0 ? job.lastUser : lastUser,
+        done: users,
+        ...(isLast && { end: 'done' as const, nowMs }),
+      };
+    });
+  }
+
+  private async applySome(
+    step: { job: StoredRecomputation; compiled: CompiledCatalog; fills: readonly BoardFill[] },
+    record: RecordSlice,
+  ): Promise<void> {
+    const { job, compiled } = step;
+    const doing = job.status === 'reverting' ? 'reverting' : 'applying';
+    const rows = await openUsers<UserPlan>(this.options.pool, job, { step: doing, limit: USERS_A_SLICE });
+    if (rows.length === 0) return this.endPass(job, doing, record);
+    const users = rows.map((row) => ({
+      userId: row.userId,
+      planned:
+        doing === 'reverting' ? toRevert(row.createdMs, row.applied!) : toApply(compiled, row.createdMs, row.plan!),
+    }));
+    const outcomes: (string | null)[] = [];
+    const aCall = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
+    for (let from = 0; from < users.length; from += aCall)
+      outcomes.push(...(await this.attempt(step, users.slice(from, from + aCall))));
+    const skipped = users.flatMap(({ userId }, index) => {
+      const reason = outcomes[index];
+      return reason === null || reason === undefined ? [] : [{ userId, reason }];
+    });
+    await record(async (client) => {
+      await noteSkipped(client, job, skipped);
+      return { cursor: users.at(-1)!.userId, done: users.length };
+    });
+  }
+
+  /** Why nothing was done of each user; null: it was. Where a call of several fails, each is tried by itself. */
+  private async attempt(
+    step: { job: StoredRecomputation; compiled: CompiledCatalog; fills: readonly BoardFill[] },
+    users: readonly { userId: string; planned: PlannedUser }[],
+  ): Promise<(string | null)[]> {
+    const nowMs = this.options.clock.now();
+    const { job, compiled, fills } = step;
+    try {
+      const scored = scoredBoards(job, openBoards(compiled, nowMs), fills);
+      const replies = await recomputeUsers(this.options, compiled, job, { users, scored, nowMs });
+      return replies.map((reply) => SKIPPED[reply] ?? null);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      if (users.length === 1) return [`It failed: ${(error as Error).message}`];
+      const reasons: (string | null)[] = [];
+      for (const user of users) reasons.push(...(await this.attempt(step, [user])));
+      return reasons;
+    }
+  }
+
+  /** All were looked at: those of whom nothing is stored are looked at again; else the step is over. */
+  private async endPass(job: StoredRecomputation, step: 'applying' | 'reverting', record: RecordSlice): Promise<void> {
+    const { pool, clock } = this.options;
+    await this.persisted(job);
+    const [left] = await openUsers(pool, { ...job, lastUser: '' }, { step, limit: 1 });
+    await record(async (client) => {
+      const { passes = 1 } = job.figures;
+      if (left !== undefined && passes < PASSES) {
+        await noteFigures(client, job, { ...job.figures, passes: passes + 1 });
+        return { cursor: '' };
+      }
+      await skipOpen(client, job, { step, reason: NOT_STORED });
+      await noteFigures(client, job, { ...job.figures, ...(await outcomeOf(client, job)) });
+      const nowMs = clock.now();
+      await setStatus(client, job, { status: step === 'applying' ? 'applied' : 'reverted', nowMs });
+      return { end: 'done', nowMs };
+    });
+  }
+
+  private async persisted({ tenantNo }: StoredRecomputation): Promise<void> {
+    if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
+  }
+
+  private async fail(job: StoredRecomputation, failed: string, record: RecordSlice): Promise<void> {
+    const nowMs = this.options.clock.now();
+    await record(async (client) => {
+      await setStatus(client, job, { status: 'failed', nowMs });
+      return { end: { failed }, nowMs };
+    });
+  }
+}

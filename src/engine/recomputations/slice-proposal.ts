@@ -1,0 +1,219 @@
+/** Computes the proposals of a slice of users. */
+import type { Pool, PoolClient } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { PlanBoost } from '../../catalog/plan.ts';
+import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
+import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
+import { decodeState, unpackState, type UserState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import {
+  awardSums,
+  cohortAfter,
+  completionsOf,
+  eachEvent,
+  fixedAwards,
+  longestEnded,
+  triggersOfEvents,
+  usersWithLateEvents,
+} from '../../postgres/corrections/recomputation-history.ts';
+import type { PlannedRow, StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
+import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
+import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
+import { inSnapshot } from '../../postgres/transaction.ts';
+import { boundsOf, openBoards } from './open-boards.ts';
+import { scoreDifferences } from './planned-scores.ts';
+import { directionsOf, type UserPlan } from './planned-user.ts';
+import { rulesOf } from './rules.ts';
+import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.ts';
+import { importedPasts } from './user-replay.ts';
+
+/** Some users of a plan, in the order of their IDs. */
+export interface PlannedSlice {
+  /** The last one that was looked at; '' where none was left. */
+  lastUser: string;
+  users: number;
+  /** Of whom something is to be done, or who could not be planned. */
+  rows: PlannedRow<UserPlan>[];
+}
+
+interface Planning {
+  planning: UserPlanning;
+  createdMs: number;
+}
+
+const failedRow = (userId: string, error: unknown): PlannedRow<UserPlan> => ({
+  userId,
+  createdMs: 0,
+  plan: null,
+  gains: false,
+  loses: false,
+  skipped: `The user could not be planned: ${(error as Error).message}`,
+});
+
+/** By which a streak ends, or gives way. */
+const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
+
+/**
+ * Plans the next users of a recomputation from one snapshot of Postgres. A user who cannot be planned is among the rows with
+ * the reason, and stops no other. A sentence: none can, for events that are needed were dropped.
+ */
+export function planSlice(
+  pool: Pool,
+  {
+    job,
+    compiled,
+    nowMs,
+    limit,
+  }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
+): Promise<PlannedSlice | string> {
+  return inSnapshot(pool, async (client) => {
+    // Events go on beside it: it is to take one processor of Postgres's at most.
+    await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
+    const { tenantNo, cohort, lastUser: after } = job;
+    const detailsDay = await detailsFromDay(client);
+    const missing = missingDetails(compiled, job.request, detailsDay);
+    if (missing !== null) return missing;
+    const users = await cohortAfter(client, { tenantNo, cohort, after, limit });
+    const by = await planRules(client, { job, compiled, nowMs });
+    const { plannings, rows } = await begin(client, { by, users, compiled, detailsDay });
+    const orFailed = (userId: string, work: (one: Planning) => void): void => {
+      const one = plannings.get(userId);
+      if (one === undefined) return;
+      try {
+        work(one);
+      } catch (error) {
+        plannings.delete(userId);
+        rows.push(failedRow(userId, error));
+      }
+    };
+    const { metricNos, streaks } = by.rules;
+    if (metricNos.length > 0 || streaks)
+      await eachEvent(client, { tenantNo, ids: [...plannings.keys()], metricNos, streaks }, (event) =>
+        orFailed(event.userId, ({ planning }) => planning.event(event)),
+      );
+    for (const userId of plannings.keys())
+      orFailed(userId, ({ planning, createdMs }) => {
+        const plan = planning.plan();
+        if (plan !== null) rows.push({ userId, createdMs, plan, ...directionsOf(plan), skipped: null });
+      });
+    return { lastUser: users.at(-1)?.id ?? '', users: users.length, rows };
+  });
+}
+
+async function planRules(
+  client: PoolClient,
+  { job, compiled, nowMs }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number },
+): Promise<PlanRules> {
+  const { what, since, mayRevoke } = job.request;
+  const points = what.includes('points');
+  const triggers = await triggersOfEvents(client, job.tenantNo);
+  const boards = what.includes('boards') ? openBoards(compiled, nowMs) : null;
+  return {
+    rules: rulesOf(compiled, { points, utcDay: Math.floor(nowMs / DAY_MS) }),
+    points,
+    achievements: what.includes('achievements'),
+    boards,
+    bounds: boundsOf(boards ?? []),
+    mayRevoke,
+    sinceDay: since === null ? -Infinity : dayOf(since),
+    nowMs,
+    triggers: new Map(triggers.map(({ no, type }) => [no, type])),
+  };
+}
+
+async function begin(
+  client: PoolClient,
+  {
+    by,
+    users,
+    compiled,
+    detailsDay,
+  }: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog; detailsDay: number | null },
+): Promise<{ plannings: Map<string, Planning>; rows: PlannedRow<UserPlan>[] }> {
+  const { tenantNo } = compiled.catalog;
+  const rows: PlannedRow<UserPlan>[] = [];
+  const states = new Map<string, UserState>();
+  for (const { id, state } of users) {
+    try {
+      states.set(id, decodeState(state));
+    } catch (error) {
+      rows.push(failedRow(id, error));
+    }
+  }
+  const who = { tenantNo, ids: [...states.keys()] };
+  const pasts = await importedPasts(client, { tenantNo, users: states, metricNos: by.rules.metricNos });
+  const importedMs = new Map(Array.from(pasts, ([id, { atMs }]) => [id, atMs]));
+  const since = by.sinceDay === -Infinity ? null : new Date(by.sinceDay * DAY_MS).toISOString().slice(0, 10);
+  const { frequency } = compiled.catalog.streaks;
+  const frequencyNo = FREQUENCIES.indexOf(frequency) + 1;
+  const awards = grouped(await awardSums(client, { ...who, since, importedMs, bounds: by.bounds }));
+  const except = [...by.triggers.keys()];
+  const fixed = grouped(by.points ? await fixedAwards(client, { ...who, since, importedMs, except }) : []);
+  const completions = grouped(await completionsOf(client, who));
+  const ended = await longestEnded(client, { ...who, frequencyNo, kinds: ENDED });
+  const paysStreaks = by.points && [...by.triggers.values()].includes('streak');
+  const late = paysStreaks ? await usersWithLateEvents(client, who) : new Set();
+  const scored = { compiled, boards: by.boards ?? [], users: states, nowMs: by.nowMs, detailsFromDay: detailsDay };
+  const scores = await scoreDifferences(client, scored);
+  const plannings = new Map<string, Planning>();
+  for (const { id, state: packed } of users) {
+    const state = states.get(id);
+    if (state === undefined) continue;
+    try {
+      const own = compiled.personalBoosts.get(id);
+      const corrections = unpackState(packed)[USER.corrections] ?? 0;
+      const history: UserHistory = {
+        state,
+        imported: pasts.get(id) ?? null,
+        completions: (completions.get(id) ?? []).map(({ completion }) => completion),
+        awards: awards.get(id) ?? [],
+        fixed: fixed.get(id) ?? [],
+        boosts: own === undefined ? {} : (JSON.parse(own) as Record<number, PlanBoost[]>),
+        longestStreak: Math.max(state.streaks[frequency].length, ended.get(id) ?? 0),
+        streakAsLived: !late.has(id) && corrections === 0,
+        corrections,
+        scores: scores.get(id) ?? new Map(),
+      };
+      plannings.set(id, { planning: new UserPlanning(by, history), createdMs: state.createdMs });
+    } catch (error) {
+      rows.push(failedRow(id, error));
+    }
+  }
+  return { plannings, rows };
+}
+
+/** Rows by their users. */
+function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const row of rows) {
+    const group = groups.get(row.userId);
+    if (group === undefined) groups.set(row.userId, [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+/**
+ * What of a request cannot be had once events and awards before a day (epoch day; null: none) were dropped, as a sentence; null: all
+ * can. Totals, highest totals, streaks and completions are kept; so is what runs of boards add up.
+ */
+export function missingDetails(
+  { catalog }: CompiledCatalog,
+  { what, mayRevoke }: Pick<RecomputationAsked, 'what' | 'mayRevoke'>,
+  detailsFromDay: number | null,
+): string | null {
+  if (detailsFromDay === null) return null;
+  const dropped = `events and awards before ${dateOf(detailsFromDay)} were dropped (EVENT_RETENTION_DAYS).`;
+  if (what.includes('points'))
+    return `what: 'points' needs all events in their order, and ${dropped} 'achievements' and 'boards' can be computed without.`;
+  if (!what.includes('achievements')) return null;
+  const counting = catalog.achievements.find(
+    ({ status, trigger, eventAttributes }) => status === 'active' && trigger === 'metric' && eventAttributes.length > 0,
+  );
+  if (counting !== undefined)
+    return `what: 'achievements' needs all events, for '${counting.key ?? counting.name}' counts those with certain attributes, and ${dropped} 'boards' can be computed without.`;
+  if (mayRevoke)
+    return `mayRevoke needs all awards, to know what achievements paid, and ${dropped} Without it achievements can be computed.`;
+  return null;
+}

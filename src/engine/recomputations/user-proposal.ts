@@ -1,0 +1,187 @@
+import type { PlanBoost } from '../../catalog/plan.ts';
+import { dayIn } from '../../domain/zone.ts';
+import { packedTaken } from '../../packed/packed-arrays.ts';
+import { COMPLETED } from '../../packed/record-fields.ts';
+import type { PackedCompletion } from '../../packed/record.ts';
+import type { UserState } from '../../packed/state.ts';
+import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/corrections/recomputation-history.ts';
+import { changesOf, Ledger, type TriggerPoints } from './ledger.ts';
+import { dayOfSegment, type OpenBoard, segmentOf } from './open-boards.ts';
+import { plannedScores, type ScoreDifferences } from './planned-scores.ts';
+import type { UserPlan } from './planned-user.ts';
+import type { Rules } from './rules.ts';
+import { type ImportedPast, UserReplay } from './user-replay.ts';
+
+/** What is computed again, and by what. */
+export interface PlanRules {
+  rules: Rules;
+  /** Whether points are computed again; false: only what achievements pay that change. */
+  points: boolean;
+  achievements: boolean;
+  /** The boards whose open runs are computed again; null: boards follow the awards in the run of the day of the application. */
+  boards: readonly OpenBoard[] | null;
+  /** Where segments of time begin (epoch days), see `boundsOf`: awards are dated in theirs. None: they are dated when applied. */
+  bounds: readonly number[];
+  mayRevoke: boolean;
+  /** First local day (epoch day) of whose awards and completions anything is changed. */
+  sinceDay: number;
+  nowMs: number;
+  /** Types of the triggers, deleted ones too, that pay for events and for what they lead to, by number. */
+  triggers: ReadonlyMap<number, 'metric' | 'streak' | 'achievement'>;
+}
+
+/** A user as history has it. */
+export interface UserHistory {
+  state: UserState;
+  /** What was imported, whose awards are not among those here; null: nothing. */
+  imported: ImportedPast | null;
+  /** Oldest first. */
+  completions: readonly PackedCompletion[];
+  awards: readonly AwardSum[];
+  fixed: readonly FixedAward[];
+  /** The user's own, by system number. */
+  boosts: Readonly<Record<number, PlanBoost[]>>;
+  longestStreak: number;
+  /** Whether the history of the streak is that of the events: no correction has changed it. */
+  streakAsLived: boolean;
+  /** How many reversals there were. */
+  corrections: number;
+  /** On boards that are computed again. */
+  scores: ScoreDifferences;
+}
+
+/** Plans one user: made before the user's events are read, given each of them, asked at the end. */
+export class UserPlanning {
+  private readonly by: PlanRules;
+  private readonly user: UserHistory;
+  private readonly ledgers: Ledger[];
+  private readonly replay: UserReplay;
+
+  constructor(by: PlanRules, user: UserHistory) {
+    this.by = by;
+    this.user = user;
+    const { state } = user;
+    this.ledgers = by.rules.systems.map((system) => {
+      const since = user.awards.filter(({ systemNo }) => systemNo === system.no);
+      // What the user had before the first day; where only achievements pay, what there is now.
+      const earlier = by.points ? since.reduce((sum, { awarded }) => sum + awarded, 0) : 0;
+      return new Ledger(system, {
+        total: (state.points[system.no] ?? 0) - earlier,
+        boosts: [...system.boosts, ...(user.boosts[system.no] ?? [])],
+        attributes: state.attributes,
+        segmentOf: (day) => segmentOf(by.bounds, day),
+      });
+    });
+    this.replay = new UserReplay({
+      rules: by.rules,
+      ledgers: by.points ? this.ledgers : [],
+      completions: by.points ? user.completions : [],
+      fixed: by.points ? user.fixed : [],
+      sinceDay: by.sinceDay,
+      imported: user.imported,
+      tz: state.tz,
+      mayLose: by.achievements && by.mayRevoke,
+    });
+  }
+
+  /** Takes the user's next event. */
+  event(event: HistoryEvent): void {
+    this.replay.event(event);
+  }
+
+  /** What is to be done; null: nothing. */
+  plan(): UserPlan | null {
+    const { by, user } = this;
+    const { tz } = user.state;
+    const { gained, lost } = this.changes();
+    const today = dayIn(tz, by.nowMs);
+    if (by.points) this.replay.finish({ gained, lost, day: today });
+    else
+      for (const ledger of this.ledgers)
+        for (const trigger of ledger.system.achievement)
+          if (gained.includes(trigger.achievement ?? 0)) ledger.pay(trigger, 1, today);
+    const revoke = user.completions.filter((each) => lost.includes(each[COMPLETED.achievement]));
+    const { awards, totals } = this.points({ changed: new Set([...gained, ...lost]), lost, today });
+    const keeps = !by.mayRevoke;
+    const scores = plannedScores(by.boards ?? [], {
+      state: user.state,
+      differences: user.scores,
+      awards: awards.map(({ award }) => award),
+      keeps,
+    });
+    if (gained.length + revoke.length + awards.length + scores.length === 0) return null;
+    // Scores differ from history by the same, whatever is reversed; what is paid and completed does not.
+    const rests = gained.length + revoke.length + awards.length > 0;
+    return { complete: gained, revoke, awards, scores, keeps, totals, ...(rests && { corrections: user.corrections }) };
+  }
+
+  private changes(): { gained: number[]; lost: number[] } {
+    const { by, user, replay } = this;
+    if (!by.achievements) return { gained: [], lost: [] };
+    const may = (no: number): boolean => {
+      const atMs = user.state.completions[no] ?? 0;
+      return by.mayRevoke && atMs > (user.imported?.atMs ?? -1) && dayIn(user.state.tz, atMs) >= by.sinceDay;
+    };
+    const reached = {
+      state: user.state,
+      highestCount: (no: number) => replay.highestCount(no),
+      longestStreak: user.longestStreak,
+    };
+    return changesOf(by.rules.achievements, reached, may);
+  }
+
+  /** How the points of each trigger differ from those that history has; of systems whose total changes, and may. */
+  private points({
+    changed,
+    lost,
+    today,
+  }: {
+    changed: ReadonlySet<number>;
+    lost: readonly number[];
+    today: number;
+  }): Pick<UserPlan, 'awards' | 'totals'> {
+    const awards: UserPlan['awards'] = [];
+    const totals: UserPlan['totals'] = {};
+    for (const ledger of this.ledgers) {
+      const { no: systemNo, achievement } = ledger.system;
+      const moved = this.difference(ledger, lost);
+      const sum = moved.reduce((all, { points }) => all + points, 0);
+      if (!differs(moved) || (sum < 0 && !this.by.mayRevoke)) continue;
+      const from = this.user.state.points[systemNo] ?? 0;
+      if (sum !== 0) totals[systemNo] = [from, Math.max(0, from + sum)];
+      const paidFor = new Map(achievement.map((trigger) => [trigger.no, trigger.achievement ?? 0]));
+      for (const { triggerNo, segment, points } of moved) {
+        const of = paidFor.get(triggerNo);
+        const day = this.by.boards === null ? undefined : dayOfSegment(this.by.bounds, segment, today);
+        awards.push({
+          award: packedTaken({ systemNo, triggerNo, points: -points, day }),
+          ...(of !== undefined && changed.has(of) && { achievement: of }),
+        });
+      }
+    }
+    return { awards, totals };
+  }
+
+  /** What triggers give in a system by the rules of now, less what history has of them. */
+  private difference(ledger: Ledger, lost: readonly number[]): TriggerPoints[] {
+    const { awarded: given } = ledger;
+    for (const { systemNo, triggerNo, segment, awarded } of this.user.awards)
+      if (systemNo === ledger.system.no && this.isCounted(ledger, triggerNo, lost))
+        given.add({ triggerNo, segment, points: -awarded });
+    const { streakAsLived } = this.user;
+    return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
+  }
+
+  /** Whether what a trigger has awarded is compared: of all that pay for events, or only of the achievements that are lost. */
+  private isCounted({ system }: Ledger, triggerNo: number, lost: readonly number[]): boolean {
+    if (this.by.points) return this.by.triggers.has(triggerNo);
+    return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && lost.includes(achievement));
+  }
+}
+
+/** Whether points come to something else, as a whole or in a segment of time. */
+function differs(moved: readonly TriggerPoints[]): boolean {
+  const sums = new Map<number, number>();
+  for (const { segment, points } of moved) sums.set(segment, (sums.get(segment) ?? 0) + points);
+  return [...sums.values()].some((sum) => sum !== 0);
+}

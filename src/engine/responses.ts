@@ -1,0 +1,334 @@
+/** Responses: the wire form of users, achievements, streaks, points and leaderboards. */
+import { createHash } from 'node:crypto';
+import { earning } from '../catalog/compile/streak.ts';
+import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
+import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
+import type { ManagedUser } from '../domain/administration/admin.ts';
+import { signUpDate } from '../domain/anniversary.ts';
+import type {
+  Achievement,
+  Catalog,
+  Leaderboard,
+  PointsBoost,
+  PointsLevel,
+  PointsSystem,
+  PointsTrigger,
+  StreaksInForce,
+} from '../domain/catalog.ts';
+import {
+  daysOffFrom,
+  type Frequency,
+  isOnWeekday,
+  ownDaysOff,
+  type OwnDaysOff,
+  weekdaySet,
+} from '../domain/periods.ts';
+import { groupValues, type User } from '../domain/user.ts';
+import type { LeaderboardResponse } from '../domain/leaderboard.ts';
+import {
+  boostStatus,
+  type PointsBoostResponse,
+  type PointsLevelResponse,
+  type PointsResponse,
+  type PointsTriggerResponse,
+} from '../domain/points.ts';
+import type { AttributeCondition } from '../domain/schemas.ts';
+import { type SettledStreaks, settleStreaks, type StreakSettlementRule } from '../domain/streaks/settle.ts';
+import { type StreakAsLeft, streakDates } from '../domain/streaks/streak.ts';
+import { dayIn } from '../domain/zone.ts';
+import { RECORDED_STREAK } from '../packed/record-fields.ts';
+import type { RecordedStreak } from '../packed/record.ts';
+import type { UserState } from '../packed/state.ts';
+import { HIDDEN_BY } from '../packed/user-fields.ts';
+
+interface ShownUser {
+  userId: string;
+  state: UserState;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: number;
+}
+
+/** A user as the Application API shows one. Attributes that were deleted from the catalog are left out. */
+export function userResponse({ attributesByNo }: CompiledCatalog, { userId, state, controlShare }: ShownUser): User {
+  const attributes = Object.entries(state.attributes).flatMap(([no, value]) => {
+    const attribute = attributesByNo.get(Number(no));
+    return attribute === undefined ? [] : [[attribute.key, value]];
+  });
+  return {
+    id: userId,
+    email: state.email,
+    name: state.name,
+    tz: state.tz,
+    signUpDate: signUpDate(state.signUp),
+    deviceTokens: state.deviceTokens,
+    subscribeToEmails: state.subscribed,
+    attributes: Object.fromEntries(attributes) as Record<string, string>,
+    control: isControl(userId, controlShare),
+    created: new Date(state.createdMs).toISOString(),
+    updated: new Date(state.updatedMs).toISOString(),
+  };
+}
+
+/** Whether a user is in the control group: a hash of the ID decides, so the answer is stable while the share is. */
+export function isControl(userId: string, controlShare: number): boolean {
+  const hash = createHash('sha256').update(`control:${userId}`).digest();
+  return hash.readUInt32BE(0) / 2 ** 32 < controlShare;
+}
+
+/** Whether a user is hidden from leaderboards by own wish. */
+export const hidesItself = ({ hidden }: Pick<UserState, 'hidden'>): boolean => (hidden & HIDDEN_BY.user) !== 0;
+
+/** What administrators decide about a user. */
+export const managedUserResponse = (id: string, state: UserState): ManagedUser => ({
+  id,
+  hidden: (state.hidden & HIDDEN_BY.admin) !== 0,
+  hiddenByUser: hidesItself(state),
+});
+
+/** An achievement as the Application API shows it: the fields of its type only. */
+export function achievementResponse(compiled: CompiledCatalog, achievement: Achievement): AchievementResponse {
+  const metric = achievement.trigger === 'metric' ? compiled.metricsById.get(achievement.metricId ?? '') : undefined;
+  return {
+    id: achievement.id,
+    name: achievement.name,
+    trigger: achievement.trigger,
+    description: achievement.description,
+    badgeUrl: achievement.badgeUrl,
+    ...(achievement.key !== null && { key: achievement.key }),
+    ...(achievement.trigger === 'streak' && { streakLength: achievement.streakLength ?? 0 }),
+    ...(achievement.trigger === 'anniversary' && { anniversaryYears: achievement.anniversaryYears ?? 0 }),
+    ...(achievement.trigger === 'achievement' && { achievementIds: achievement.achievementIds }),
+    ...(metric !== undefined && {
+      metricId: metric.id,
+      metricValue: achievement.metricValue ?? 0,
+      metricName: metric.name,
+      ...eventAttributeFields(compiled, achievement.eventAttributes),
+    }),
+    userAttributes: attributePairs(compiled, achievement.userAttributes),
+  };
+}
+
+/** An achievement with when the user completed it; null: not yet. */
+export function userAchievementResponse(
+  compiled: CompiledCatalog,
+  achievement: Achievement,
+  state: Pick<UserState, 'completions'>,
+): UserAchievementResponse {
+  const at = state.completions[achievement.no];
+  const achievedAt = at === undefined ? null : new Date(at).toISOString();
+  return { ...achievementResponse(compiled, achievement), achievedAt };
+}
+
+/** Whether an achievement is there for a user: active ones, and locked ones that the user has. */
+export const showsTo = ({ status, no }: Achievement, state: Pick<UserState, 'completions'>): boolean =>
+  status === 'active' || (status === 'locked' && state.completions[no] !== undefined);
+
+/** The fields that every answer with a streak has. */
+export interface BaseStreak extends ReturnType<typeof streakDates> {
+  length: number;
+  frequency: Frequency;
+  freezes?: number;
+  maxFreezes?: number;
+  freezeAutoEarnInterval?: number;
+  freezeAutoEarnAmount?: number;
+}
+
+/**
+ * A settled streak in the configured frequency on a local day; the freezes where the tenant has them. `offDays`: see
+ * `streakDates`.
+ */
+export function baseStreak(
+  compiled: CompiledCatalog,
+  { streak, freezesLeft, day, offDays }: { streak: StreakAsLeft; freezesLeft: number; day: number; offDays: number },
+): BaseStreak {
+  const { frequency, weekStart, freezes } = compiled.catalog.streaks;
+  return {
+    length: streak.length,
+    frequency,
+    ...streakDates(streak, { day, frequency, weekStart, offDays }),
+    ...(freezes.enabled && {
+      freezes: freezesLeft,
+      maxFreezes: freezes.max,
+      ...(freezes.autoEarnInterval !== null && { freezeAutoEarnInterval: freezes.autoEarnInterval }),
+      ...(freezes.autoEarnAmount !== null && { freezeAutoEarnAmount: freezes.autoEarnAmount }),
+    }),
+  };
+}
+
+/** The streak that a record holds, on the local day of the record. */
+export function recordedStreak(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): BaseStreak {
+  const startDay = recorded[RECORDED_STREAK.startDay];
+  const streak = {
+    length: recorded[RECORDED_STREAK.length],
+    startDay: startDay === -1 ? null : startDay,
+    lastPeriod: recorded[RECORDED_STREAK.lastPeriod],
+  };
+  const freezesLeft = recorded[RECORDED_STREAK.freezes];
+  return baseStreak(compiled, { streak, freezesLeft, day, offDays: recorded[RECORDED_STREAK.offDays] ?? 0 });
+}
+
+/** By what streaks are settled under some settings. */
+export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
+  const { frequency, weekStart, freezes } = inForce.streaks;
+  return { frequency, weekStart, frozen: freezes.enabled, earning: earning(inForce) };
+}
+
+/** Which local days are days off of a user: those that were when the day began. `dayAt`: the user's local day at a time. */
+export const daysOffOf =
+  ({ streaks, streaksBefore = [] }: Catalog, own: OwnDaysOff | null, dayAt: (ms: number) => number) =>
+  (day: number): boolean => {
+    const inForce = streaksBefore.find(({ untilMs }) => dayAt(untilMs) >= day)?.streaks ?? streaks;
+    if (inForce.frequency !== 'daily') return false;
+    const preferred = inForce.personalization ? ownDaysOff(own, day) : null;
+    return isOnWeekday(preferred ?? weekdaySet(inForce.daysOff), day);
+  };
+
+/**
+ * A user's streaks as they stand now, on the user's local day. `offDays`: how many days off follow from the day on by
+ * which to act for the streak that counts.
+ */
+export function settledNow(
+  { catalog }: CompiledCatalog,
+  state: UserState,
+  nowMs: number,
+): SettledStreaks & { day: number; offDays: number } {
+  const dayAt = (ms: number): number => dayIn(state.tz, ms);
+  const day = dayAt(nowMs);
+  const earlier = (catalog.streaksBefore ?? [])
+    .filter(({ untilMs }) => untilMs >= state.updatedMs && untilMs > (state.settledMs ?? 0))
+    .map((one) => ({
+      ...settlementRule(one),
+      lastDay: dayAt(one.untilMs),
+      settled: one.untilMs === state.updatedMs,
+    }));
+  const isDayOff = daysOffOf(catalog, state.daysOff, dayAt);
+  const left = { ...state, createdMs: state.importedMs ?? state.createdMs, dayAt, isDayOff };
+  const settled = settleStreaks(left, settlementRule(catalog), day, earlier);
+  const { length, lastPeriod } = settled.streaks.daily;
+  const counts = catalog.streaks.frequency === 'daily' && length > 0;
+  const offDays = counts ? daysOffFrom(Math.max((lastPeriod ?? -1) + 1, day), isDayOff) : 0;
+  return { ...settled, day, offDays };
+}
+
+export const pointsResponse = (system: PointsSystem): PointsResponse => ({
+  id: system.id,
+  key: system.key,
+  name: system.name,
+  description: system.description,
+  badgeUrl: system.badgeUrl,
+  maxPoints: system.maxPoints,
+});
+
+export const levelResponse = (level: PointsLevel): PointsLevelResponse => ({
+  id: level.id,
+  key: level.key,
+  name: level.name,
+  description: level.description,
+  badgeUrl: level.badgeUrl,
+  points: level.points,
+});
+
+/** A boost as the Application API shows it, on a local day (epoch day) that decides its status. */
+export function boostResponse(boost: PointsBoost, day: number): PointsBoostResponse {
+  return {
+    id: boost.id,
+    name: boost.name,
+    status: boostStatus(boost, day),
+    start: boost.start,
+    end: boost.end,
+    multiplier: boost.multiplier,
+    rounding: boost.rounding,
+  };
+}
+
+/** A trigger as the Application API shows it: the fields of its type only. */
+export function triggerResponse(compiled: CompiledCatalog, trigger: PointsTrigger): PointsTriggerResponse {
+  const metric = compiled.metricsById.get(trigger.metricId ?? '');
+  const achievement = compiled.achievementsById.get(trigger.achievementId ?? '');
+  return {
+    id: trigger.id,
+    type: trigger.type,
+    points: trigger.points,
+    status: trigger.status,
+    ...(trigger.type === 'metric' && {
+      ...(metric !== undefined && { metricId: metric.id, metricName: metric.name }),
+      metricThreshold: trigger.metricThreshold ?? 1,
+      ...eventAttributeFields(compiled, trigger.eventAttributes),
+    }),
+    ...(trigger.type === 'streak' && { streakLengthThreshold: trigger.streakLength ?? 1 }),
+    ...(achievement !== undefined && {
+      achievementId: achievement.id,
+      achievementName: achievement.name,
+    }),
+    ...(trigger.type === 'time' && {
+      timeUnit: trigger.timeUnit === 'hours' ? ('hour' as const) : ('day' as const),
+      timeInterval: trigger.timeInterval ?? 1,
+    }),
+    userAttributes: attributePairs(compiled, trigger.userAttributes),
+    created: new Date(trigger.created).toISOString(),
+    updated: new Date(trigger.updated).toISOString(),
+  };
+}
+
+/** Keys of a board's breakdown attributes, in their order. */
+export const breakdownKeys = (compiled: CompiledCatalog, board: Leaderboard): string[] =>
+  board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.key ?? '');
+
+/** The fields that name a group of a board, in the order of its attributes; none without breakdown. */
+export function groupFields(
+  compiled: CompiledCatalog,
+  board: Leaderboard,
+  group: string,
+): { breakdownAttributeValue?: string; breakdownAttributeValues?: { key: string; value: string }[] } {
+  if (group === '') return {};
+  const keys = breakdownKeys(compiled, board);
+  const pairs = groupValues(group).map((value, index) => ({ key: keys[index] ?? '', value }));
+  return { breakdownAttributeValue: pairs[0]?.value ?? '', breakdownAttributeValues: pairs };
+}
+
+/** A leaderboard as the Application API shows it. */
+export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboard): LeaderboardResponse {
+  const metric = board.rankBy === 'metric' ? compiled.metricsById.get(board.metricId ?? '') : undefined;
+  const system = board.rankBy === 'points' ? compiled.pointsSystemsById.get(board.pointsSystemId ?? '') : undefined;
+  const keys = breakdownKeys(compiled, board);
+  return {
+    id: board.id,
+    name: board.name,
+    key: board.key,
+    rankBy: board.rankBy,
+    breakdownAttribute: keys[0] ?? null,
+    breakdownAttributes: keys,
+    ...(metric !== undefined && { metricKey: metric.key, metricName: metric.name }),
+    ...(system !== undefined && { pointsSystemKey: system.key, pointsSystemName: system.name }),
+    description: board.description,
+    start: board.start,
+    end: board.end,
+    startTime: board.startTime,
+    endTime: board.endTime,
+    maxParticipants: board.maxParticipants,
+    runUnit: board.runUnit,
+    runInterval: board.runInterval,
+  };
+}
+
+/** Conditions as the wire shows them: the attribute's key, not its ID. */
+const attributePairs = (
+  compiled: CompiledCatalog,
+  conditions: AttributeCondition[],
+): { key: string; value: string }[] =>
+  conditions.map(({ attributeId, attributeValue }) => ({
+    key: compiled.attributesById.get(attributeId)?.key ?? '',
+    value: attributeValue,
+  }));
+
+/** `eventAttributes`, and the deprecated single `eventAttribute` where exactly one is set. */
+function eventAttributeFields(
+  compiled: CompiledCatalog,
+  conditions: AttributeCondition[],
+): {
+  eventAttribute?: { key: string; value: string };
+  eventAttributes: { key: string; value: string }[];
+} {
+  const pairs = attributePairs(compiled, conditions);
+  return pairs.length === 1 ? { eventAttribute: pairs[0]!, eventAttributes: pairs } : { eventAttributes: pairs };
+}

@@ -1,0 +1,92 @@
+import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
+import { addJob, type Job, openJobs, type Progress } from '../../postgres/jobs.ts';
+import { type EventPartition, readEventPartitions } from '../../postgres/partitions/event-partitions.ts';
+import { dropEvents, eventsLeft, mostLateDays, moveNextUsers } from '../../postgres/partitions/event-retention.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
+import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
+
+const KIND = 'event_retention';
+
+/** A job to drop the partition of events and awards that begins on a day (epoch day). */
+type PartitionDrop = Job<{ firstDay: number; endDay: number }>;
+
+/**
+ * Has events and awards dropped that are older than they are kept, a partition at a time, when all of it is: adds a job for the oldest
+ * one. Nothing is dropped on whose days an event may still come late or whose used keys have no index of their own yet.
+ */
+export class EventRetention implements ScheduledWork {
+  readonly name = 'retention of events';
+  readonly seesItself = true;
+  private readonly pool: Pool;
+  private readonly days: number | null;
+  private readonly onAdded: () => void;
+  /** The day (epoch day) on which nothing is left to be done. */
+  private cleanDay: number | null = null;
+
+  /** @param options.days that events are kept; null: for ever. `onAdded`: called when a job was added */
+  constructor({ pool, days, onAdded = () => undefined }: { pool: Pool; days: number | null; onAdded?: () => void }) {
+    this.pool = pool;
+    this.days = days;
+    this.onAdded = onAdded;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const today = dayOf(upToMs);
+    if (this.days === null || this.cleanDay === today || (await openJobs(this.pool, { kind: KIND })) > 0) return null;
+    if ((await this.oldest(today)) !== null) return today * DAY_MS;
+    this.cleanDay = today;
+    return null;
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    const day = dayOf(untilMs);
+    return this.days === null || this.cleanDay === day ? null : day * DAY_MS;
+  }
+
+  async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    const old = await this.oldest(dayOf(upToMs));
+    if (old === null) return;
+    const { firstDay, endDay } = old;
+    await addJob(this.pool, { kind: KIND, tenantNo: null, parameters: { firstDay, endDay }, nowMs: upToMs });
+    this.onAdded();
+  }
+
+  /** The oldest stretch that is to be dropped; null: there is none. */
+  private async oldest(today: number): Promise<EventPartition | null> {
+    if (this.days === null) return null;
+    const kept = (await readEventPartitions(this.pool)).find(({ isGone }) => !isGone);
+    if (kept === undefined || !kept.keysIndexed) return null;
+    const days = Math.max(this.days, (await mostLateDays(this.pool)) + 1);
+    return kept.endDay + days <= today ? kept : null;
+  }
+}
+
+/** Drops partitions of events and awards: first these are moved to the sums of their days, in slices. */
+export class PartitionDropping implements JobWork<PartitionDrop> {
+  readonly kinds = [KIND] as const;
+  readonly title = 'retention of events';
+  private readonly pool: Pool;
+  private readonly onDropped: () => void;
+
+  /** @param options.onDropped called when a partition is dropped: the next one may be due */
+  constructor({ pool, onDropped = () => undefined }: { pool: Pool; onDropped?: () => void }) {
+    this.pool = pool;
+    this.onDropped = onDropped;
+  }
+
+  onRecorded({ end }: Progress): void {
+    if (end !== undefined) this.onDropped();
+  }
+
+  async slice({ total, parameters: { firstDay } }: PartitionDrop, record: RecordSlice): Promise<void> {
+    const left = total === null ? await eventsLeft(this.pool, firstDay) : null;
+    await record(async (client) => {
+      const moved = await moveNextUsers(client, firstDay);
+      if (moved !== null) return { done: moved, ...(left !== null && { total: left }) };
+      return (await dropEvents(client, firstDay)) ? { end: 'done' } : {};
+    });
+  }
+}
+
+const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);

@@ -1,0 +1,133 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { DAY_MS } from '../../domain/periods.ts';
+import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/used-keys.ts';
+import { fieldOfDigest, wideBucket } from '../../redis/idempotency.ts';
+import { idempotencyKey, shardOf } from '../../redis/keys.ts';
+import { ageKeys, type BucketKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
+import { idempotencyDigest } from '../ids.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { isUnavailable } from '../unavailable.ts';
+import { waitingKeys } from './waiting-keys.ts';
+
+export interface KeyAgeingOptions {
+  redis: Redis;
+  pool: Pool;
+  /** Keys stay hot for so many days after their event. */
+  hotDays: number;
+  /** Called when the keys of a tenant, or of a shard, cannot be moved. */
+  onFailed?: OnPieceFailed;
+  /** Called between the steps: for tests, which stop the world there. */
+  onStep?: (step: 'found' | 'moved') => void | Promise<void>;
+}
+
+type Bucket = Parameters<typeof findAgedKeys>[1][number];
+
+const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
+
+/** Keys of Redis that a piece of work looks at, and calls it takes for them. */
+const LOOKED_A_CALL = 1_000;
+const CALLS_A_PIECE = 20;
+
+/**
+ * Moves used idempotency keys that are older than `hotDays` into the compact form, once a day of the clock. Only keys
+ * whose events are in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these, but
+ * for those of events that wait in dead letters.
+ * So the event of a key that is found there is in Postgres. A crash, or two at once, change nothing: a key is in one of
+ * both places at any moment. What a pass misses the next day's finds: Redis was restarted in between, a shard's outbox
+ * is not being stored, a tenant's keys cannot be moved.
+ */
+export class KeyAgeing implements ScheduledWork {
+  readonly name = 'ageing of idempotency keys';
+  readonly seesItself = true;
+  private readonly options: KeyAgeingOptions;
+  private readonly pieces: Pieces;
+
+  constructor(options: KeyAgeingOptions) {
+    this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  }
+
+  /** Nothing waits for this, so it is due only when nothing else is: always at the time that is asked for. */
+  async due(upToMs: number): Promise<number | null> {
+    return (await readAgeing(this.options.pool)).doneDay < dayOf(upToMs) ? upToMs : null;
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    const today = dayOf(untilMs);
+    return (await readAgeing(this.options.pool)).doneDay < today ? today * DAY_MS : null;
+  }
+
+  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
+    const { redis, pool, hotDays } = this.options;
+    const progress = await readAgeing(pool);
+    if (progress.doneDay >= dayOf(dueMs)) return;
+    const beforeMs = dueMs - hotDays * DAY_MS;
+    await raiseAgeing(pool, beforeMs);
+    let { cursor } = progress;
+    for (let call = 0; call < CALLS_A_PIECE; call += 1) {
+      if (ending.aborted) return;
+      const { cursor: next, buckets } = await scanBuckets(redis, cursor, LOOKED_A_CALL);
+      if (!(await this.age(buckets, beforeMs, ending))) return;
+      cursor = next;
+      if (cursor === '0') break;
+    }
+    await moveAgeing(pool, cursor === '0' ? { doneDay: dayOf(dueMs), cursor } : { doneDay: progress.doneDay, cursor });
+  }
+
+  /** Moves the old keys of some buckets, all at once or, where that fails, tenant by tenant; false: it was called off. */
+  private async age(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
+    try {
+      return await this.move(buckets, beforeMs, ending);
+    } catch (error) {
+      if (isUnavailable(error) || ending.aborted) throw error;
+    }
+    for (const tenantNo of new Set(buckets.map((bucket) => bucket.tenantNo))) {
+      const own = buckets.filter((bucket) => bucket.tenantNo === tenantNo);
+      if (!this.pieces.isAside(String(tenantNo)))
+        await this.pieces.attempt(tenantPiece(tenantNo), ending, (signal) => this.move(own, beforeMs, signal));
+    }
+    return !ending.aborted;
+  }
+
+  private async move(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
+    const { redis, pool, onStep } = this.options;
+    const aged = await findAgedKeys(redis, buckets, beforeMs);
+    await onStep?.('found');
+    const persisted = new Set<number>();
+    for (const shard of new Set(aged.map(({ tenantNo }) => shardOf(tenantNo))))
+      if (await this.isPersisted(shard, ending)) persisted.add(shard);
+    if (ending.aborted) return false;
+    const stored = aged.filter(({ tenantNo }) => persisted.has(shardOf(tenantNo)));
+    await ageKeys(redis, stored.length === 0 ? [] : await withoutWaiting({ redis, pool }, stored));
+    await onStep?.('moved');
+    return true;
+  }
+
+  /** Whether Postgres holds what a shard's outbox holds now; one that stands still is not waited for again and again. */
+  private async isPersisted(shard: number, ending: AbortSignal): Promise<boolean> {
+    const piece = { key: `shard ${shard}`, name: `shard ${shard}`, detail: { shard } };
+    if (this.pieces.isAside(piece.key)) return false;
+    const persisted = await this.pieces.attempt(piece, ending, async () => {
+      if (!(await isPersisted(this.options, shard))) throw new Error('The outbox is not being stored.');
+    });
+    return persisted !== undefined;
+  }
+}
+
+/** Those keys whose events do not wait in dead letters: these are in Postgres, but not where a key is looked up. */
+async function withoutWaiting(
+  servers: { redis: Redis; pool: Pool },
+  keys: readonly BucketKeys[],
+): Promise<BucketKeys[]> {
+  const waiting = new Set<string>();
+  for await (const { tenantNo, userId, metricNo, key } of waitingKeys(servers)) {
+    const { bucket, field } = idempotencyDigest(userId, metricNo, key);
+    waiting.add(`${idempotencyKey(tenantNo, bucket)} ${field}`);
+  }
+  const isStored = (bucket: string, field: string): boolean =>
+    !waiting.has(`${wideBucket(bucket)} ${fieldOfDigest(field)}`);
+  return keys.map((some) => ({ ...some, fields: some.fields.filter((field) => isStored(some.bucket, field)) }));
+}

@@ -1,0 +1,60 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import type { UncheckedRecord } from '../../packed/record.ts';
+import { waitingEntries, type WaitingEntry } from '../../postgres/corrections/dead-letters.ts';
+import type { UsedKey } from '../../postgres/used-keys.ts';
+import { keptEntry, readEntry, unpackFields } from '../../redis/outbox.ts';
+
+/** An entry has at most some hundred KB. */
+const LETTERS_A_PAGE = 50;
+
+/**
+ * The idempotency keys that events used which wait in dead letters, as far as their records can be read. They are used,
+ * though `events` does not have them: an event with one of them has been counted, and must not be once more. `isWanted`: of
+ * which shards, all without it.
+ */
+export async function* waitingKeys(
+  { redis, pool }: { redis: Redis; pool: Pool },
+  isWanted: (shard: number) => boolean = () => true,
+): AsyncGenerator<UsedKey> {
+  let after: string | null = null;
+  for (;;) {
+    const page: WaitingEntry[] = await waitingEntries(pool, { after, limit: LETTERS_A_PAGE });
+    for (const letter of page) if (isWanted(letter.shard)) yield* keysOf(letter, await bytesOf(redis, letter));
+    if (page.length < LETTERS_A_PAGE) return;
+    after = page.at(-1)!.id;
+  }
+}
+
+/** Null: they are lost. */
+const bytesOf = async (redis: Redis, { entry, inRedis, shard, position }: WaitingEntry): Promise<Buffer | null> =>
+  inRedis ? keptEntry(redis, shard, position) : entry;
+
+function keysOf({ parts }: WaitingEntry, packed: Buffer | null): UsedKey[] {
+  if (packed === null) return [];
+  const { tenantNo, records } = readEntry(unpackFields(packed));
+  if (tenantNo === null) return [];
+  const waiting = new Set(parts.flatMap(({ part, at }) => (part === 'record' ? [at] : [])));
+  return records.flatMap(({ value }, at) => {
+    const used = waiting.has(at) ? keyOf(tenantNo, value) : null;
+    return used === null ? [] : [used];
+  });
+}
+
+const EVENT_ID = /^[0-9a-f]{32}$/;
+
+/** The key that the event of a record used; null: none, or it cannot be read. */
+function keyOf(tenantNo: number, value: unknown): UsedKey | null {
+  const record = (value ?? {}) as UncheckedRecord;
+  if (record[kindField] !== KIND.event && record[kindField] !== KIND.guarded) return null;
+  const {
+    [RECORD.id]: eventId,
+    [RECORD.userId]: userId,
+    [RECORD.metric]: metricNo,
+    [RECORD.idempotencyKey]: key,
+  } = record;
+  if (typeof eventId !== 'string' || !EVENT_ID.test(eventId) || !Number.isInteger(metricNo)) return null;
+  if (typeof userId !== 'string' || typeof key !== 'string') return null;
+  return { tenantNo, userId, metricNo: Number(metricNo), key, eventId };
+}

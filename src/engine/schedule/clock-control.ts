@@ -1,0 +1,216 @@
+/** Sets the test clock, and does everything that falls due on the way. */
+import type { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { Author } from '../../domain/administration/author.ts';
+import { AppError } from '../../errors.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
+import { usedShards } from '../../postgres/shards.ts';
+import {
+  countFollowers,
+  noteWork,
+  readClock,
+  releaseClock,
+  setClock,
+  type StoredClock,
+  switchedOnWaits,
+} from '../../postgres/test-clock.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { batchWaits, newestBatch, readBatchProgress, shardsWithBatches } from '../../redis/batches.ts';
+import { shardsWithEntries } from '../../redis/outbox.ts';
+import { publishSignal } from '../../redis/signals.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import type { PassOutcome, Schedule } from './schedule.ts';
+import type { TestClock } from './test-clock.ts';
+
+const FIRST_MS = 10;
+const LAST_MS = 100;
+/** So much later than it might a wait ends, at most, in parts of its length. */
+const LATER = 0.2;
+
+/**
+ * Pauses between the looks of one wait: short at first, longer the longer it takes. Looking every 10 ms to the end was an
+ * eighth of all that Postgres was asked where the test clock is set again and again.
+ */
+class GrowingPauses {
+  private readonly beganMs = performance.now();
+
+  /** Resolves after the next pause: 10 to 100 ms. */
+  async next(): Promise<void> {
+    const waitedMs = performance.now() - this.beganMs;
+    await sleep(Math.min(LAST_MS, Math.max(FIRST_MS, waitedMs * LATER)));
+  }
+}
+
+interface ClockControlOptions {
+  pool: Pool;
+  redis: Redis;
+  clock: TestClock;
+  /** How long there may be no worker, work that fails, or nothing stored, before a call gives up; ms. */
+  patienceMs?: number;
+}
+
+const PATIENCE_MS = 10_000;
+/** How long a call waits for storage that makes progress; ms. */
+const STORING_MS = 30_000;
+/** How often a call waits for events that were accepted while it waited for others. */
+const ROUNDS = 3;
+const NOT_STORED = 'Not all accepted events are stored yet; the clock stays as it was. Try again in a moment';
+
+/** Sets the test clock of all processes. */
+export class ClockControl {
+  private readonly options: ClockControlOptions;
+
+  constructor(options: ClockControlOptions) {
+    this.options = options;
+  }
+
+  /** The time as everyone here sees it, epoch ms. */
+  nowMs(): number {
+    return this.options.clock.now();
+  }
+
+  /**
+   * Lets the clock stand at a time. First, achievements and leaderboards that were switched on are backdated and filled, and
+   * every event that was accepted before the call is stored, so that its reports have the time at which it happened. Resolves
+   * when every live process shows the new time and the work due up to it is done. 422 for a time before the present one. 503
+   * if no worker lives or events are not stored in time (the clock stays as it was; if the last worker dies afterwards, it is
+   * set), or if work fails again and again: that is done as soon as its cause is mended.
+   */
+  async set(nowMs: number, by: Author): Promise<void> {
+    await this.workerLives();
+    await this.switchedOn();
+    for (let round = 0; round < ROUNDS && (await this.storeAccepted()); round += 1);
+    const set = await this.audited(by, new Date(nowMs).toISOString(), (client) =>
+      setClock(client, { nowMs, realMs: Date.now() }),
+    );
+    if (set === null)
+      throw new AppError(
+        'unprocessable',
+        `now is before ${new Date(this.nowMs()).toISOString()}: time does not go back`,
+      );
+    await this.publish(set.version);
+    await this.done(set.version);
+  }
+
+  /** Back to real time. `by`: who asks for it, as for `set`. Resolves when every live process shows it. */
+  async release(by: Author): Promise<void> {
+    const released = await this.audited(by, null, releaseClock);
+    if (released !== null) await this.publish(released.version);
+  }
+
+  /** Sets the clock and says so in the audit log, as one; `now`: what it is set to, null for real time. */
+  private audited(
+    by: Author,
+    now: string | null,
+    work: (client: PoolClient) => Promise<StoredClock | null>,
+  ): Promise<StoredClock | null> {
+    const { pool, clock } = this.options;
+    return transaction(pool, async (client) => {
+      const { nowMs } = await readClock(client);
+      const before = { now: nowMs === null ? null : new Date(nowMs).toISOString() };
+      const stored = await work(client);
+      const entry = { action: 'update', kind: 'clock', before, after: { now } } as const;
+      if (stored !== null) await writeAudit(client, { tenantNo: null, nowMs: clock.now(), by, entries: [entry] });
+      return stored;
+    });
+  }
+
+  private async workerLives(): Promise<void> {
+    const { pool, patienceMs = PATIENCE_MS } = this.options;
+    const endMs = performance.now() + patienceMs;
+    const pauses = new GrowingPauses();
+    while ((await countFollowers(pool, 0)).workers === 0) {
+      if (performance.now() > endMs) {
+        throw new AppError('unavailable', 'No worker is running to do what falls due; the clock stays as it was');
+      }
+      await pauses.next();
+    }
+  }
+
+  /** Resolves when what was switched on is completed for those who qualify and filled from history, or after a while. */
+  private async switchedOn(): Promise<void> {
+    const { pool, patienceMs = PATIENCE_MS } = this.options;
+    const endMs = performance.now() + patienceMs;
+    const pauses = new GrowingPauses();
+    while ((await switchedOnWaits(pool)) && performance.now() < endMs) await pauses.next();
+  }
+
+  /**
+   * Waits until everything that any frontend accepted before the call is in Postgres, queued batches included. False if there
+   * was nothing to wait for. 503 if it does not get there.
+   */
+  private async storeAccepted(): Promise<boolean> {
+    const { redis, pool, patienceMs = PATIENCE_MS } = this.options;
+    const used = await usedShards(pool);
+    const queued = await shardsWithBatches(redis, used);
+    await Promise.all(queued.map((shard) => this.processBatches(shard)));
+    const shards = await shardsWithEntries(redis, used);
+    const patience = { stillMs: patienceMs, movingMs: STORING_MS };
+    const stored = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, patience)));
+    if (stored.includes(false)) throw new AppError('unavailable', NOT_STORED);
+    return queued.length + shards.length > 0;
+  }
+
+  /** Resolves when the batches that a shard has now are processed: what they did is in the outbox. */
+  private async processBatches(shard: number): Promise<void> {
+    const { redis, patienceMs = PATIENCE_MS } = this.options;
+    const upTo = await newestBatch(redis, shard);
+    if (upTo === null) return;
+    const endMs = performance.now() + STORING_MS;
+    let [progress, movedMs] = ['', performance.now()];
+    const pauses = new GrowingPauses();
+    while (await batchWaits(redis, shard, upTo)) {
+      const seen = await readBatchProgress(redis, shard);
+      const nowMs = performance.now();
+      if (seen !== progress) [progress, movedMs] = [seen, nowMs];
+      if (nowMs - movedMs > patienceMs || nowMs > endMs) throw new AppError('unavailable', NOT_STORED);
+      await pauses.next();
+    }
+  }
+
+  /** Resolves when every live process has this version; one that does not answer any more counts as gone in 5 s. */
+  private async publish(version: number): Promise<void> {
+    const { pool, redis, clock } = this.options;
+    await publishSignal(redis, 'clock', String(version));
+    await clock.look();
+    const pauses = new GrowingPauses();
+    while ((await countFollowers(pool, version)).behind > 0) await pauses.next();
+  }
+
+  private async done(version: number): Promise<void> {
+    const { pool, patienceMs = PATIENCE_MS } = this.options;
+    let wellMs = performance.now();
+    const pauses = new GrowingPauses();
+    for (;;) {
+      const { doneVersion, problem } = await readClock(pool);
+      if (doneVersion >= version) return;
+      const { workers } = await countFollowers(pool, version);
+      if (workers > 0 && problem === null) wellMs = performance.now();
+      if (performance.now() - wellMs > patienceMs) {
+        const why = problem ?? 'no worker is running';
+        throw new AppError('unavailable', `The clock is set, but not all that fell due is done: ${why}`);
+      }
+      await pauses.next();
+    }
+  }
+}
+
+/**
+ * A pass of the schedule under the test clock: it begins when every live process shows the new time, so that no
+ * earlier event comes after the work, and its outcome is noted for the request that set the clock.
+ */
+export async function clockPass(
+  { pool, clock, schedule }: { pool: Pool; clock: TestClock; schedule: Pick<Schedule, 'pass'> },
+  ending: AbortSignal,
+): Promise<PassOutcome> {
+  const { version } = clock;
+  const pauses = new GrowingPauses();
+  while (!ending.aborted && (await countFollowers(pool, version)).behind > 0) await pauses.next();
+  const outcome = await schedule.pass(ending);
+  // Set again in the meantime: the end of this pass says nothing about the later time.
+  if (clock.version !== version) return { state: 'more' };
+  if (outcome.state === 'done') await noteWork(pool, { version, problem: null });
+  if (outcome.state === 'held up') await noteWork(pool, { version, problem: outcome.by });
+  return outcome;
+}

@@ -1,0 +1,171 @@
+import type { Pool, PoolClient } from 'pg';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { JobKind, JobStatus, ShownJob } from '../../domain/administration/job.ts';
+import { AppError } from '../../errors.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
+import { deletePastScores } from '../../postgres/boards/fills.ts';
+import { cancelRecomputation, readRecomputation, setStatus } from '../../postgres/corrections/recomputations.ts';
+import {
+  cancelJob,
+  type Job,
+  listJobs,
+  type NamedJob,
+  readJob,
+  restartJob,
+  type SeenJobs,
+} from '../../postgres/jobs.ts';
+import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
+
+/** What a kind of job is about, and what an administrator may do about one. */
+interface KindRules {
+  subject: NonNullable<ShownJob['subject']>['kind'] | null;
+  /** Null: why it cannot be cancelled is in `stays`. What is to be done besides, in the transaction. */
+  cancel: ((client: PoolClient, job: Job) => Promise<void>) | null;
+  stays?: string;
+  /** Whether one that was cancelled may run again: from the beginning (`restart`) or from its cursor (`resume`). */
+  again: 'restart' | 'resume' | null;
+}
+
+const recomputation = (step: 'planning' | 'applying' | 'reverting'): KindRules => ({
+  subject: 'recomputation',
+  cancel:
+    step === 'reverting'
+      ? null
+      : async (client, { tenantNo, subjectId }) => {
+          const id = subjectId!;
+          await cancelRecomputation(client, (await readRecomputation(client, { tenantNo: tenantNo!, id }))!);
+        },
+  stays: 'What is being reverted cannot stay half reverted.',
+  again: null,
+});
+
+const RULES: Readonly<Record<JobKind, KindRules>> = {
+  backdating: { subject: 'achievement', cancel: async () => undefined, again: 'restart' },
+  leaderboard_filling: {
+    subject: 'leaderboard',
+    cancel: (client, { tenantNo, parameters }) =>
+      deletePastScores(client, tenantNo!, [(parameters as { boardNo: number }).boardNo]),
+    again: 'restart',
+  },
+  recomputation_planning: recomputation('planning'),
+  recomputation_applying: recomputation('applying'),
+  recomputation_reverting: recomputation('reverting'),
+  webhook_resend: { subject: 'webhook', cancel: async () => undefined, again: 'resume' },
+  event_retention: {
+    subject: null,
+    cancel: null,
+    stays: 'What is older than EVENT_RETENTION_DAYS is dropped in any case.',
+    again: null,
+  },
+};
+
+const isOpen = ({ status }: Pick<Job, 'status'>): boolean => status === 'waiting' || status === 'running';
+const mayCancel = (job: Job): boolean => isOpen(job) && RULES[job.kind].cancel !== null;
+
+/** How a job may be run again; null: it may not. One that is unfinished is tried again at once, where it failed. */
+function retryOf(job: Job): 'restart' | 'resume' | null {
+  if (isOpen(job)) return job.attempts > 0 ? 'resume' : null;
+  if (job.status === 'failed') return 'restart';
+  return job.status === 'cancelled' ? RULES[job.kind].again : null;
+}
+
+/** Jobs as administrators see them. `JobRunner` runs them. */
+export class Jobs {
+  private readonly pool: Pool;
+  private readonly clock: Clock;
+  private readonly wake: () => Promise<void>;
+
+  /** @param options.wake has workers look for jobs */
+  constructor({ pool, clock, wake }: { pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+    this.pool = pool;
+    this.clock = clock;
+    this.wake = wake;
+  }
+
+  /** Some jobs, newest first. */
+  async list(
+    query: SeenJobs & { kind?: JobKind; status?: JobStatus; limit: number; skip: number },
+  ): Promise<ShownJob[]> {
+    return (await listJobs(this.pool, query)).map(shown);
+  }
+
+  /** One job. 404. */
+  async get(seen: SeenJobs, id: string): Promise<ShownJob> {
+    return shown(found(await readJob(this.pool, { ...seen, id }), id));
+  }
+
+  /** Cancels a job; what it did so far stays. 404; 409 if it is finished, or cannot be cancelled. */
+  cancel(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
+    return this.change({ seen, id, by, action: 'cancel' }, async (client, job) => {
+      const { cancel, stays } = RULES[job.kind];
+      if (!isOpen(job)) throw conflict(`The job is ${job.status}: it cannot be cancelled.`);
+      if (cancel === null) throw conflict(`The job cannot be cancelled. ${stays ?? ''}`.trimEnd());
+      await cancelJob(client, job);
+      await cancel(client, job);
+    });
+  }
+
+  /**
+   * Runs a job again that was cancelled or has failed, or at once if it waits after a failure. 404; 409 if it is done, is under way
+   * without a failure, or can only be requested again.
+   */
+  async retry(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
+    const job = await this.change({ seen, id, by, action: 'retry' }, async (client, one, nowMs) => {
+      const retry = retryOf(one);
+      if (retry === null) throw conflict(`The job is ${one.status}: it cannot be retried.`);
+      await restartJob(client, one, { fromStart: retry === 'restart' });
+      if (one.kind === 'recomputation_planning' && !isOpen(one)) {
+        const planned = await readRecomputation(client, { tenantNo: one.tenantNo!, id: one.subjectId! });
+        await setStatus(client, planned!, { status: 'planning', nowMs });
+      }
+    }).catch((error: unknown) => {
+      if (!isUniqueViolation(error)) throw error;
+      throw conflict('Another recomputation of the tenant is under way.');
+    });
+    await this.wake();
+    return job;
+  }
+
+  private change(
+    { seen, id, by, action }: { seen: SeenJobs; id: string; by: Author; action: 'cancel' | 'retry' },
+    work: (client: PoolClient, job: NamedJob, nowMs: number) => Promise<void>,
+  ): Promise<ShownJob> {
+    return transaction(this.pool, async (client) => {
+      const nowMs = this.clock.now();
+      const job = found(await readJob(client, { ...seen, id, lock: true }), id);
+      await work(client, job, nowMs);
+      const { kind, tenantNo, subjectName: name } = job;
+      const entry = { action, kind: 'job', id, name, after: { kind } };
+      await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
+      return shown((await readJob(client, { ...seen, id }))!);
+    });
+  }
+}
+
+function shown(job: NamedJob): ShownJob {
+  const { id, kind, subjectId, subjectName, status, done, total, attempts, error, requestedBy } = job;
+  const { subject } = RULES[kind];
+  return {
+    id,
+    kind,
+    subject: subject === null || subjectId === null ? null : { kind: subject, id: subjectId, name: subjectName },
+    status,
+    progress: { done, total },
+    attempts,
+    error,
+    mayCancel: mayCancel(job),
+    mayRetry: retryOf(job) !== null,
+    requestedBy,
+    requested: job.requested.toISOString(),
+    started: job.started?.toISOString() ?? null,
+    finished: job.finished?.toISOString() ?? null,
+  };
+}
+
+function found(job: NamedJob | null, id: string): NamedJob {
+  if (job === null) throw new AppError('not_found', `There is no job with the ID '${id}'.`);
+  return job;
+}
+
+const conflict = (message: string): AppError => new AppError('conflict', message);

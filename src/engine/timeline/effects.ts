@@ -1,0 +1,238 @@
+/** Effects of an event or another cause, as the timeline shows them. */
+import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsTrigger } from '../../domain/catalog.ts';
+import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
+import { playedRule, runOf } from '../../domain/runs.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
+import type { Caused, TimelineRule } from '../../domain/administration/timeline.ts';
+import { zoneOffset } from '../../domain/zone.ts';
+import type { StoredResource, Then } from '../../postgres/timeline/catalog-then.ts';
+import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/timeline/causes.ts';
+import type { CatalogThen, ResourceThen } from './catalog-then.ts';
+import { type Happening, thenOf } from './happening.ts';
+
+/** Reads what the causes of a page are explained with. */
+export async function loadCauses(then: CatalogThen, all: readonly Happening[]): Promise<void> {
+  await then.load(
+    all.flatMap(({ event, recomputation, awards, completions }) => [
+      ...(recomputation === null ? [] : [...recomputation.gained, ...recomputation.lost]),
+      ...(event === null ? [] : [event.metricNo, ...event.achievementNos]),
+      ...awards.flatMap(({ systemNo, triggerNo, boostNos }) => [systemNo, triggerNo, ...boostNos]),
+      ...completions.map(({ achievementNo }) => achievementNo),
+    ]),
+  );
+  const asked = all.flatMap((one) => {
+    const when = thenOf(one);
+    return when === null ? [] : explaining(then, one, when).map((resource) => ({ resource, when }));
+  });
+  await then.loadThen(asked);
+  await then.loadById(asked.flatMap(({ resource, when }) => referredTo(then.at(resource, when))));
+  await then.loadFrequencies(all.flatMap((one) => (one.event?.streak ? [thenOf(one)!] : [])));
+}
+
+/** The resources that explain what happened. */
+function explaining(then: CatalogThen, { event, awards, completions }: Happening, { atMs }: Then): StoredResource[] {
+  const nos = [
+    ...awards.flatMap(({ triggerNo, boostNos }) => [triggerNo, ...boostNos]),
+    ...completions.map(({ achievementNo }) => achievementNo),
+  ];
+  const moving = event !== null || awards.length > 0;
+  return [
+    ...nos.map((no) => then.byNo(no)).filter((resource) => resource !== null),
+    ...(awards.length > 0 ? then.there('points_level', atMs) : []),
+    ...(moving ? then.there('leaderboard', atMs) : []),
+  ];
+}
+
+/** What something caused, in order: the streak, achievements, awards with the levels they led to, scores on leaderboards. */
+export function causedBy(then: CatalogThen, happening: Happening, user: UserNow): Caused[] {
+  const when = thenOf(happening);
+  if (when === null) return [];
+  const { event, awards, completions } = happening;
+  const caused: Caused[] = [];
+  if (event !== null && event.streak !== null)
+    caused.push({ kind: 'streak', length: event.streak, frequency: then.frequency(when) });
+  for (const completion of completions) caused.push({ kind: 'achievement', ...completedOf(then, completion, when) });
+  for (const award of awards) caused.push(awardOf(then, award, when), ...levelOf(then, award, when));
+  return [...caused, ...scoresOf(then, happening, { when, user })];
+}
+
+/** What was completed, and by which rule. */
+export function completedOf(
+  then: CatalogThen,
+  { achievementNo }: TimelineCompletionRow,
+  when: Then,
+): Pick<Extract<Caused, { kind: 'achievement' }>, 'achievement' | 'rule'> {
+  const resource = then.byNo(achievementNo);
+  return {
+    achievement: then.namedNo(achievementNo),
+    rule: resource === null ? null : achievementRule(then, then.at(resource, when)),
+  };
+}
+
+/** By which kind of rule an achievement was completed; null: that is not known. */
+export function triggerOf(then: CatalogThen, { achievementNo }: TimelineCompletionRow): Achievement['trigger'] | null {
+  const resource = then.byNo(achievementNo);
+  return resource === null ? null : (resource.doc as Achievement).trigger;
+}
+
+function awardOf(then: CatalogThen, award: TimelineAwardRow, when: Then): Caused {
+  const trigger = then.byNo(award.triggerNo);
+  return {
+    kind: 'award',
+    id: award.id,
+    pointsSystem: then.namedNo(award.systemNo),
+    awarded: award.awarded,
+    total: award.total,
+    triggerId: trigger?.id ?? null,
+    rule: trigger === null ? null : triggerRule(then, then.at(trigger, when)),
+    boosts: award.boostNos.map((no) => {
+      const boost = then.byNo(no);
+      const was = boost === null ? null : then.at(boost, when);
+      const multiplier = was?.known === true ? (was.doc as PointsBoost).multiplier : null;
+      return { id: boost?.id ?? null, name: then.namedNo(no).name, multiplier };
+    }),
+  };
+}
+
+/** The level that an award led to, by the levels that there were; nothing where it is the one before. */
+function levelOf(then: CatalogThen, { systemNo, awarded, total }: TimelineAwardRow, when: Then): Caused[] {
+  const system = then.byNo(systemNo);
+  const levels = then
+    .there('points_level', when.atMs)
+    .map((resource) => ({ resource, level: then.at(resource, when).doc as PointsLevel }))
+    .filter(({ level }) => level.systemId === system?.id)
+    .toSorted((a, b) => a.level.points - b.level.points);
+  const reached = (points: number): StoredResource | null =>
+    levels.findLast(({ level }) => level.points <= points)?.resource ?? null;
+  const [before, after] = [reached(total - awarded), reached(total)];
+  if (before === after) return [];
+  return [
+    {
+      kind: 'level',
+      pointsSystem: then.namedNo(systemNo),
+      level: after && then.named(after.id),
+      previousLevel: before && then.named(before.id),
+    },
+  ];
+}
+
+/** The resources that a trigger or achievement names. */
+function referredTo({ doc }: ResourceThen): string[] {
+  const { metricId, achievementId, achievementIds, userAttributes, eventAttributes } = doc as Partial<
+    PointsTrigger & Achievement
+  >;
+  const attributes = [...(userAttributes ?? []), ...(eventAttributes ?? [])].map(({ attributeId }) => attributeId);
+  return [metricId, achievementId, ...(achievementIds ?? []), ...attributes].filter(
+    (id): id is string => id !== null && id !== undefined,
+  );
+}
+
+/** The rule of a trigger as it was then, by present names; null: what it was is not known. */
+function triggerRule(then: CatalogThen, was: ResourceThen): TimelineRule | null {
+  if (!was.known) return null;
+  const trigger = was.doc as PointsTrigger;
+  return {
+    type: trigger.type,
+    points: trigger.points,
+    ...(trigger.type === 'metric' && {
+      metric: then.named(trigger.metricId),
+      threshold: trigger.metricThreshold ?? 1,
+    }),
+    ...(trigger.type === 'streak' && { streakLength: trigger.streakLength ?? 1 }),
+    ...(trigger.type === 'achievement' && { achievements: [then.named(trigger.achievementId)] }),
+    ...(trigger.type === 'time' && {
+      timeUnit: trigger.timeUnit ?? 'days',
+      timeInterval: trigger.timeInterval ?? 1,
+    }),
+    ...conditionsOf(then, trigger),
+  };
+}
+
+/** The same of an achievement. */
+function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | null {
+  if (!was.known) return null;
+  const achievement = was.doc as Achievement;
+  const { trigger: type } = achievement;
+  return {
+    type,
+    ...(type === 'metric' && {
+      metric: then.named(achievement.metricId),
+      threshold: achievement.metricValue ?? 0,
+    }),
+    ...(type === 'streak' && { streakLength: achievement.streakLength ?? 1 }),
+    ...(type === 'achievement' && { achievements: achievement.achievementIds.map((id) => then.named(id)) }),
+    ...(type === 'anniversary' && { anniversaryYears: achievement.anniversaryYears ?? 1 }),
+    ...conditionsOf(then, achievement),
+  };
+}
+
+function conditionsOf(
+  then: CatalogThen,
+  { userAttributes, eventAttributes }: Partial<Pick<PointsTrigger, 'userAttributes' | 'eventAttributes'>>,
+): Pick<TimelineRule, 'userAttributes' | 'eventAttributes'> {
+  const pairs = (conditions: readonly AttributeCondition[] = []): { key: string; value: string }[] =>
+    conditions.map(({ attributeId, attributeValue }) => {
+      const { key, name } = then.named(attributeId);
+      return { key: key ?? name, value: attributeValue };
+    });
+  return { userAttributes: pairs(userAttributes), eventAttributes: pairs(eventAttributes) };
+}
+
+/** What decides, beside the rule of then, whether something counts on a board: history does not know what it was. */
+export interface UserNow {
+  tz: string | null;
+  /** IDs of the attributes that the user has. */
+  attributeIds: ReadonlySet<string>;
+}
+
+interface Scored {
+  localDay: number;
+  secondOfDay: number;
+  metricId: string | undefined;
+  happening: Happening;
+}
+
+/** How much something moved the user's scores on leaderboards, as these were configured then; ranks are not kept. */
+function scoresOf(then: CatalogThen, happening: Happening, { when, user }: { when: Then; user: UserNow }): Caused[] {
+  const { event, awards } = happening;
+  const localDate = event?.localDate ?? awards[0]?.localDate;
+  if (localDate === undefined) return [];
+  const offsetMs = (user.tz === null ? 0 : (zoneOffset(user.tz, when.atMs)?.offsetSeconds ?? 0)) * 1000;
+  const scored: Scored = {
+    localDay: dayOf(localDate),
+    secondOfDay: Math.floor(((((when.atMs + offsetMs) % DAY_MS) + DAY_MS) % DAY_MS) / 1000),
+    metricId: event === null ? undefined : then.byNo(event.metricNo)?.id,
+    happening,
+  };
+  return then.there('leaderboard', when.atMs).flatMap((resource) => {
+    const board = then.at(resource, when).doc as Leaderboard;
+    const change = changeOf(then, board, scored);
+    const run = change === 0 || !counts(board, scored, user) ? null : runOf(playedRule(board), scored.localDay);
+    return run === null
+      ? []
+      : [{ kind: 'leaderboard' as const, leaderboard: then.named(resource.id), run: dateOf(run.startDay), change }];
+  });
+}
+
+function counts(board: Leaderboard, { secondOfDay }: Scored, { attributeIds }: UserNow): boolean {
+  if (board.status !== 'active' && board.status !== 'scheduled') return false;
+  if (board.breakdownAttributes.some((id) => !attributeIds.has(id))) return false;
+  if (board.startTime !== null && secondOfDay < secondOf(board.startTime)) return false;
+  return board.endTime === null || secondOfDay < secondOf(board.endTime);
+}
+
+function changeOf(then: CatalogThen, board: Leaderboard, { metricId, happening: { event, awards } }: Scored): number {
+  switch (board.rankBy) {
+    case 'metric':
+      return board.metricId === metricId ? (event?.value ?? 0) : 0;
+    case 'points':
+      return awards
+        .filter(({ systemNo }) => then.byNo(systemNo)?.id === board.pointsSystemId)
+        .reduce((sum, { awarded }) => sum + awarded, 0);
+    case 'streak':
+      return event?.streak ? 1 : 0;
+  }
+}
+
+const secondOf = (time: string): number =>
+  time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);

@@ -1,0 +1,248 @@
+/** Keys of the Admin API and of the Application API. */
+import { Type } from 'typebox';
+import {
+  AdminIssue,
+  AdminKey,
+  ApplicationKey,
+  CreatedAdminKey,
+  CreatedApplicationKey,
+  DeletedResources,
+  Ids,
+  Paging,
+} from '../../domain/administration/admin.ts';
+import type { Created as New } from '../../domain/fields/field.ts';
+import { ADMIN_KEY, APPLICATION_KEY } from '../../domain/fields/organisation.ts';
+import { changedFields, createdFields } from '../../domain/fields/wire.ts';
+import { Uuid } from '../../domain/schemas.ts';
+import { UserId } from '../../domain/user.ts';
+import { AppError } from '../../errors.ts';
+import type { AdminKeyRow } from '../../postgres/access/admin-key-rows.ts';
+import type { AdminKeyRefusal, CreatedAdminKey as CreatedAdminKeyRow } from '../../postgres/access/admin-keys.ts';
+import type {
+  ApplicationKeyRow,
+  CreatedApplicationKey as CreatedApplicationKeyRow,
+  WantedApplicationKey,
+} from '../../postgres/access/application-keys.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
+import { operation } from '../operation.ts';
+
+/** An admin key as the operations show it. */
+const adminKeyAnswer = ({ id, prefix, name, status, access, tenantId, created, lastUsed }: AdminKeyRow): AdminKey => ({
+  id,
+  prefix,
+  name,
+  status,
+  access,
+  tenantId,
+  created: created.toISOString(),
+  lastUsed: lastUsed === null ? null : lastUsed.toISOString(),
+});
+
+/** Why the last key that can make others stays. */
+const LAST_KEY = 'This is the last active admin key of full access: create or activate another one first';
+
+const REFUSALS: Record<AdminKeyRefusal, string> = {
+  unknown: 'There is no admin key with this ID',
+  'no tenant': 'tenantId: there is no active tenant with this ID',
+  last: LAST_KEY,
+};
+
+/** The same, or why nothing was done. */
+const adminKeyOutcome = (outcome: AdminKeyRow | AdminKeyRefusal): AdminKey | string =>
+  typeof outcome === 'string' ? REFUSALS[outcome] : adminKeyAnswer(outcome);
+
+/** The same of a key that was made now, with its secret. */
+const createdKeyOutcome = (outcome: CreatedAdminKeyRow | AdminKeyRefusal): CreatedAdminKey | string =>
+  typeof outcome === 'string' ? REFUSALS[outcome] : { ...adminKeyAnswer(outcome), key: outcome.key };
+
+export const adminAdminApiKeysList = operation({
+  id: 'admin_admin_api_keys_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/admin-api-keys',
+  summary: 'The admin keys, oldest first, without their secrets',
+  scope: 'organisation',
+  query: Paging,
+  responses: { 200: Type.Array(AdminKey) },
+  handle: async ({ adminKeys }, { query }) => ({
+    status: 200,
+    body: (await adminKeys.list(query)).map(adminKeyAnswer),
+  }),
+});
+
+const createItems = bulkItems(Type.Object(createdFields(ADMIN_KEY)), CreatedAdminKey);
+const CreatedAdminKeys = Type.Object({ created: Type.Array(CreatedAdminKey), issues: Type.Array(AdminIssue) });
+
+export const adminAdminApiKeysCreate = operation({
+  id: 'admin_admin_api_keys_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/admin-api-keys',
+  summary: 'Create admin keys, read-only or for one tenant if so asked; a key is shown this once',
+  scope: 'organisation',
+  body: createItems.body,
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: CreatedAdminKeys, 201: CreatedAdminKeys },
+  handle: async ({ adminKeys }, { by, body }) => {
+    const { done, issues } = await createItems.each(body, async (good) => {
+      const wanted = (good as New<typeof ADMIN_KEY>[]).map(({ name, access = 'full', tenantId = null }) => ({
+        name,
+        access,
+        tenantId,
+      }));
+      return (await adminKeys.create(wanted, by)).map(createdKeyOutcome);
+    });
+    return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+  },
+});
+
+const updateItems = bulkItems(Type.Object({ id: Uuid, ...changedFields(ADMIN_KEY) }), AdminKey);
+
+export const adminAdminApiKeysUpdate = operation({
+  id: 'admin_admin_api_keys_update',
+  surface: 'admin',
+  method: 'patch',
+  path: '/v1/admin-api-keys',
+  summary:
+    'Rename admin keys, change their access, or revoke them for a while; the last active one of full access stays so',
+  scope: 'organisation',
+  body: updateItems.body,
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: Type.Object({ updated: Type.Array(AdminKey), issues: Type.Array(AdminIssue) }) },
+  handle: async ({ adminKeys }, { by, body }) => {
+    const { done, issues } = await updateItems.each(body, async (good) =>
+      (await adminKeys.update(good, by)).map(adminKeyOutcome),
+    );
+    return { status: 200, body: { updated: done, issues } };
+  },
+});
+
+export const adminAdminApiKeysDelete = operation({
+  id: 'admin_admin_api_keys_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/admin-api-keys',
+  summary: 'Delete admin keys; they hold nowhere from now on, and the last active one stays',
+  scope: 'organisation',
+  query: Ids,
+  responses: { 200: DeletedResources },
+  handle: async ({ adminKeys }, { by, query }) => {
+    const work = async (ids: string[]) => {
+      const { deleted, last } = await adminKeys.delete(ids, by);
+      return { deleted, refused: new Map(last.map((id) => [id, LAST_KEY])) };
+    };
+    return { status: 200, body: await deleteEach(query.ids, { noun: 'admin key', work }) };
+  },
+});
+
+export const adminAdminApiKeysRotate = operation({
+  id: 'admin_admin_api_keys_rotate',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/admin-api-keys/{id}/rotate',
+  summary: 'Give an admin key another secret, shown this once; the old one holds nowhere from now on',
+  scope: 'organisation',
+  params: Type.Object({ id: Uuid }),
+  responses: { 200: CreatedAdminKey },
+  handle: async ({ adminKeys }, { by, params }) => {
+    const rotated = await adminKeys.rotate(params.id, by);
+    if (rotated === null) throw new AppError('not_found', 'There is no admin key with this ID');
+    return { status: 200, body: { ...adminKeyAnswer(rotated), key: rotated.key } };
+  },
+});
+
+/** A key that was made now, with its secret; scope, end and limit are named where they are not those of any key. */
+const createdKeyAnswer = ({
+  id,
+  userId,
+  key,
+  prefix,
+  scope,
+  expiresMs,
+  rateLimit,
+}: CreatedApplicationKeyRow): CreatedApplicationKey => ({
+  id,
+  userId,
+  key,
+  prefix,
+  ...(scope !== 'all' && { scope }),
+  ...(expiresMs !== null && { expiresAt: new Date(expiresMs).toISOString() }),
+  ...(rateLimit !== null && { rateLimit }),
+});
+
+/** A key as it is listed: without its secret. */
+const applicationKeyAnswer = ({ expires, created, lastUsed, ...key }: ApplicationKeyRow): ApplicationKey => ({
+  ...key,
+  expiresAt: expires?.toISOString() ?? null,
+  created: created.toISOString(),
+  lastUsed: lastUsed?.toISOString() ?? null,
+});
+
+export const adminApplicationApiKeysList = operation({
+  id: 'admin_application_api_keys_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/application-api-keys',
+  summary: 'The application keys, oldest first, or those of one user; without their secrets',
+  query: Type.Object({ ...Paging.properties, userId: Type.Optional(UserId) }),
+  responses: { 200: Type.Array(ApplicationKey) },
+  handle: async ({ applicationKeys }, { tenant, query }) => ({
+    status: 200,
+    body: (await applicationKeys.list(tenant.no, query)).map(applicationKeyAnswer),
+  }),
+});
+
+const items = bulkItems(Type.Object(createdFields(APPLICATION_KEY)), CreatedApplicationKey);
+const CreatedApplicationKeys = Type.Object({
+  created: Type.Array(CreatedApplicationKey),
+  issues: Type.Array(AdminIssue),
+});
+
+/** What is asked for, or why it cannot be. */
+function wanted(
+  { userId, scope, expiresAt, rateLimit }: New<typeof APPLICATION_KEY>,
+  nowMs: number,
+): WantedApplicationKey | string {
+  const expiresMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : null;
+  // A leap second is a date-time of the format, and none of a computer's.
+  if (expiresMs !== null && !(expiresMs > nowMs)) return 'expiresAt must be in the future';
+  return { userId, scope: scope ?? 'all', expiresMs, rateLimit: rateLimit ?? null };
+}
+
+export const adminApplicationApiKeysCreate = operation({
+  id: 'admin_application_api_keys_create',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/application-api-keys',
+  summary:
+    'Create keys that stand for one user each, for a time, a scope or a limit if so asked; a key is shown this once',
+  body: items.body,
+  bodyBytes: BULK_BODY_BYTES,
+  responses: { 200: CreatedApplicationKeys, 201: CreatedApplicationKeys },
+  handle: async ({ applicationKeys, clock }, { tenant, by, body }) => {
+    const { done, issues } = await items.each(body, async (good) => {
+      const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => wanted(item, clock.now()));
+      const asked = outcomes.filter((outcome) => typeof outcome !== 'string');
+      const made = (await applicationKeys.create(tenant.no, asked, by)).values();
+      return outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!)));
+    });
+    return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+  },
+});
+
+export const adminApplicationApiKeysDelete = operation({
+  id: 'admin_application_api_keys_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/application-api-keys',
+  summary: 'Delete application keys; they hold nowhere from now on',
+  query: Ids,
+  responses: { 200: DeletedResources },
+  handle: async ({ applicationKeys }, { tenant, by, query }) => ({
+    status: 200,
+    body: await deleteEach(query.ids, {
+      noun: 'application key',
+      work: (ids) => applicationKeys.delete(tenant.no, ids, by),
+    }),
+  }),
+});

@@ -1,0 +1,222 @@
+/** Validation of requests: the compiler of schemas, unknown fields, and messages. */
+import { _, type ErrorObject, type FuncKeywordDefinition } from 'ajv';
+import formats from 'ajv-formats';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { TSchema } from 'typebox';
+import { nearest } from '../domain/nearest.ts';
+import { MISPLACED } from '../domain/notifications/live.ts';
+import {
+  INSTEAD_OF_NULL,
+  KEY_PATTERN,
+  MAX_BYTES,
+  OLDER_VALUES,
+  TIME_OF_DAY_PATTERN,
+  WHOLE,
+} from '../domain/schemas.ts';
+import { HTTP_URL_PATTERN } from '../domain/settings.ts';
+import { EMAIL_PATTERN, USER_ID_PATTERN } from '../domain/user.ts';
+
+/** No character takes more bytes of UTF-8 than 3 a UTF-16 unit, so that most texts need not be measured. */
+const MOST_BYTES_A_UNIT = 3;
+
+const maxBytes: FuncKeywordDefinition = {
+  keyword: MAX_BYTES,
+  type: 'string',
+  schemaType: 'number',
+  // A text that is too long is reported in bytes, where both keywords say so.
+  before: 'maxLength',
+  errors: false,
+  error: { message: 'has too many bytes', params: ({ schema }) => _`{limit: ${schema}}` },
+  compile: (limit: number) => (text: string) =>
+    text.length * MOST_BYTES_A_UNIT <= limit || Buffer.byteLength(text) <= limit,
+};
+
+/** What compiles schemas, of requests and of their items alike. `useDefaults`: what is left out of a value gets its default. */
+export function makeAjv({ useDefaults = false }: { useDefaults?: boolean } = {}): Ajv2020 {
+  const ajv = new Ajv2020({
+    useDefaults,
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    allowUnionTypes: true,
+  });
+  formats.default(ajv);
+  // Stricter than the library's, which takes `urn:uuid:…` too.
+  ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
+  ajv.addKeyword(maxBytes);
+  // Said to what writes answers; a check passes them over.
+  ajv.addVocabulary([WHOLE, OLDER_VALUES, INSTEAD_OF_NULL, MISPLACED]);
+  return ajv;
+}
+
+/** Why a value does not fit its schema: the field, readable, and what is asked of it. */
+interface ValidationMessage {
+  /** E.g. `user.id` or `[3].value`; '' for the whole value. */
+  field: string;
+  text: string;
+  keyword: string;
+  /** Whether the value has the right form and still cannot be used: 422 instead of 400. */
+  unusable: boolean;
+}
+
+const NOUNS: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+  null: 'null',
+};
+
+const FORMATS: Record<string, string> = {
+  date: 'must be a date (YYYY-MM-DD)',
+  'date-time': 'must be a time (ISO 8601)',
+  uuid: 'must be a UUID',
+  email: 'must be an e-mail address',
+  uri: 'must be a URL',
+};
+
+const PATTERNS: Record<string, string> = {
+  [KEY_PATTERN]: 'must be letters, digits, hyphens and underscores only',
+  [HTTP_URL_PATTERN]: 'must be a URL that begins with https:// or http://',
+  [EMAIL_PATTERN]: 'must be an e-mail address',
+  [USER_ID_PATTERN]: "must not be '.' or '..', which no URL can contain",
+  [TIME_OF_DAY_PATTERN]: 'must be a time of day (HH:MM or HH:MM:SS)',
+};
+
+const noun = (type: string): string => NOUNS[type] ?? type;
+const plural = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
+const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
+
+/** What Ajv reports about the keyword that failed. */
+interface Params {
+  type: string | string[];
+  format: string;
+  pattern: string;
+  limit: number;
+  multipleOf: number;
+  allowedValue: unknown;
+  allowedValues: readonly unknown[];
+}
+
+const TEXTS: Record<string, (params: Params) => string> = {
+  type: ({ type }) => `must be ${[type].flat().map(noun).join(' or ')}`,
+  required: () => 'is required',
+  enum: ({ allowedValues }) => `must be one of: ${listed(allowedValues)}`,
+  const: ({ allowedValue }) => `must be ${String(allowedValue)}`,
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  exclusiveMinimum: ({ limit }) => `must be greater than ${limit}`,
+  exclusiveMaximum: ({ limit }) => `must be less than ${limit}`,
+  multipleOf: ({ multipleOf }) => `must be a multiple of ${multipleOf}`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${plural(limit, 'character')}`),
+  maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
+  [MAX_BYTES]: ({ limit }) => `must have at most ${plural(limit, 'byte')} in UTF-8`,
+  minItems: ({ limit }) => `must have at least ${plural(limit, 'item')}`,
+  maxItems: ({ limit }) => `must have at most ${plural(limit, 'item')}`,
+  uniqueItems: () => 'must not name anything twice',
+  minProperties: ({ limit }) => `must have at least ${plural(limit, 'field')}`,
+  maxProperties: ({ limit }) => `must have at most ${plural(limit, 'field')}`,
+  additionalProperties: () => 'is not a known field',
+  format: ({ format }) => FORMATS[format] ?? `must have the format ${format}`,
+  pattern: ({ pattern }) => PATTERNS[pattern] ?? 'has characters or a form that are not allowed',
+};
+
+/** `/user/id` → `user.id`, `/3/value` → `[3].value`. */
+function fieldOf(pointer: string): string {
+  let field = '';
+  for (const part of pointer.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    field += /^\d+$/.test(name) ? `[${name}]` : field === '' ? name : `.${name}`;
+  }
+  return field;
+}
+
+function messageOf(error: ErrorObject): ValidationMessage {
+  const extra = error.params['missingProperty'] ?? error.params['additionalProperty'];
+  const pointer = extra === undefined ? error.instancePath : `${error.instancePath}/${String(extra)}`;
+  const text = TEXTS[error.keyword]?.(error.params as Params) ?? error.message ?? 'does not fit';
+  const unusable = error.params['pattern'] === USER_ID_PATTERN;
+  return { field: fieldOf(pointer), text, keyword: error.keyword, unusable };
+}
+
+/**
+ * The message to answer with, from Ajv's errors of one failed validation (first error only, not all). Where none of
+ * several alternatives fits, it is that of the alternative whose type was met, else all their types.
+ */
+export function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
+  const last = errors.at(-1);
+  if (!last) return { field: '', text: 'does not fit', keyword: '', unusable: false };
+  if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return messageOf(last);
+  const inner = errors.slice(0, -1);
+  const types = inner.filter((error) => error.keyword === 'type' && error.instancePath === last.instancePath);
+  const nearest = inner.find(
+    (error) => !types.includes(error) && error.keyword !== 'anyOf' && error.keyword !== 'oneOf',
+  );
+  if (nearest) return messageOf(nearest);
+  const type = types.flatMap((error) => error.params['type'] as string | string[]);
+  if (type.length === 0) return { ...messageOf(last), text: 'fits none of the allowed forms' };
+  return { ...messageOf(last), text: `must be ${type.map(noun).join(' or ')}` };
+}
+
+/** Most unknown fields that one text names. */
+const MOST_NAMED = 10;
+/** Longer names are cut. */
+const NAME_LENGTH = 64;
+/** A suggestion may differ in this share of its characters: `repetitionUnit` still finds `runUnit`. */
+const FIELD_SHARE = 0.6;
+
+interface Shape {
+  type?: string;
+  properties?: Record<string, Shape>;
+  items?: Shape;
+  maxItems?: number;
+  anyOf?: Shape[];
+}
+
+interface UnknownField {
+  /** E.g. `leaderboards[0].repetitionUnit`. */
+  path: string;
+  nearest: string | null;
+}
+
+/**
+ * Names the fields of a value that its schema does not know, each with the known one that was probably meant; null where
+ * all are known. What does not fit the schema in another way is skipped. O(fields of the value).
+ */
+export function unknownFieldsText(schema: TSchema, value: unknown): string | null {
+  const found: UnknownField[] = [];
+  collect(schema as Shape, value, { path: '', found });
+  if (found.length === 0) return null;
+  const named = found.slice(0, MOST_NAMED).map(({ path, nearest }) => {
+    const hint = nearest === null ? '' : ` (did you mean ${nearest}?)`;
+    return `${path} is not a known field${hint}`;
+  });
+  return named.join(', ') + (found.length > MOST_NAMED ? ', and there are more' : '');
+}
+
+function collect(schema: Shape, value: unknown, at: { path: string; found: UnknownField[] }): void {
+  if (value === null || typeof value !== 'object' || at.found.length > MOST_NAMED) return;
+  const { path, found } = at;
+  if (schema.anyOf !== undefined) {
+    const type = Array.isArray(value) ? 'array' : 'object';
+    const fitting = schema.anyOf.find((one) => one.type === type);
+    if (fitting !== undefined) collect(fitting, value, at);
+  } else if (Array.isArray(value)) {
+    const { items, maxItems = Infinity } = schema;
+    // What is too long is refused for that.
+    if (items === undefined || value.length > maxItems) return;
+    for (const [index, item] of value.entries()) collect(items, item, { path: `${path}[${index}]`, found });
+  } else if (schema.properties !== undefined) {
+    const { properties } = schema;
+    for (const name in value) {
+      const inside = path === '' ? name.slice(0, NAME_LENGTH) : `${path}.${name.slice(0, NAME_LENGTH)}`;
+      if (!Object.hasOwn(properties, name)) {
+        const notGiven = Object.keys(properties).filter((known) => !Object.hasOwn(value, known));
+        found.push({ path: inside, nearest: nearest(name, notGiven, FIELD_SHARE) });
+      } else collect(properties[name]!, (value as Record<string, unknown>)[name], { path: inside, found });
+      if (found.length > MOST_NAMED) return;
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import type { Pool, PoolClient } from 'pg';
+import { v7 as uuid } from 'uuid';
+import { type Clock, systemClock } from '../../clock.ts';
+import { APPLICATION_KEY_START, type Author, parseApiKey } from '../../domain/administration/author.ts';
+import { type Announce, countRevision } from '../revisions.ts';
+import { transaction } from '../transaction.ts';
+import {
+  type AdminKeyChange,
+  type AdminKeyRow,
+  changeAdminKey,
+  changeAdminKeyHash,
+  insertAdminKey,
+  listAdminKeys,
+  lockAdminKeys,
+  removeAdminKey,
+  tenantNoOf,
+  type WantedAdminKey,
+} from './admin-key-rows.ts';
+import { type AuditEntry, writeAudit } from './audit.ts';
+import { keyHash, newKey } from './keys.ts';
+import { deleteSessionsOf } from './sessions.ts';
+
+/** A new or rotated key, as the administrator sees it once. */
+export interface CreatedAdminKey extends AdminKeyRow {
+  /** `<prefix>.<body>`. */
+  key: string;
+}
+
+/** Why nothing was done: the key or the tenant does not exist, or it is the last active key that can create others. */
+export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
+
+const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
+
+/** The stored admin keys. At least one active key always has full access to the whole organisation. Changes notify every process immediately. */
+export class AdminKeys {
+  private readonly pool: Pool;
+  private readonly announce: Announce;
+  private readonly clock: Clock;
+
+  constructor({ pool, announce, clock = systemClock }: { pool: Pool; announce: Announce; clock?: Clock }) {
+    this.pool = pool;
+    this.announce = announce;
+    this.clock = clock;
+  }
+
+  list(page: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
+    return listAdminKeys(this.pool, page);
+  }
+
+  /** Creates keys; one result per item. `by`, here and below: who makes the change. */
+  async create(items: readonly WantedAdminKey[], by: Author): Promise<(CreatedAdminKey | AdminKeyRefusal)[]> {
+    return this.edit(by, async (client, audit) => {
+      const outcomes: (CreatedAdminKey | AdminKeyRefusal)[] = [];
+      for (const { name, access, tenantId } of items) {
+        const tenantNo = tenantId === null ? null : await tenantNoOf(client, tenantId);
+        if (tenantId !== null && tenantNo === null) {
+          outcomes.push('no tenant');
+          continue;
+        }
+        const made = await insertNew(client, { name, access, tenantNo, nowMs: this.clock.now() });
+        outcomes.push(made);
+        audit.push({
+          action: 'create',
+          kind: 'admin_key',
+          id: made.id,
+          name: `${name} (${made.prefix})`,
+          after: { access, tenantId },
+        });
+      }
+      return outcomes;
+    });
+  }
+
+  /** Renames, activates or deactivates keys or changes their access, in order; one result per item. */
+  async update(items: readonly AdminKeyChange[], by: Author): Promise<(AdminKeyRow | AdminKeyRefusal)[]> {
+    return this.edit(by, async (client, audit) => {
+      const outcomes: (AdminKeyRow | AdminKeyRefusal)[] = [];
+      for (const item of items) {
+        const { before, outcome } = await changeAdminKey(client, item);
+        outcomes.push(outcome);
+        if (typeof outcome === 'string' || before === null) continue;
+        const { name, status, access, id, prefix } = outcome;
+        if (status === 'inactive') await deleteSessionsOf(client, id);
+        if (before.name === name && before.status === status && before.access === access) continue;
+        audit.push({
+          action: 'update',
+          kind: 'admin_key',
+          id,
+          name: `${name} (${prefix})`,
+          before: { name: before.name, status: before.status, access: before.access },
+          after: { name, status, access },
+        });
+      }
+      return outcomes;
+    });
+  }
+
+  /** Replaces a key's secret; the old one is invalid immediately. `null` if the key does not exist. */
+  async rotate(id: string, by: Author): Promise<CreatedAdminKey | null> {
+    return this.edit(by, async (client, audit) => {
+      const { body, hash } = newKey('adm');
+      const row = await changeAdminKeyHash(client, { id, hash });
+      if (row === null) return null;
+      audit.push({ action: 'rotate', kind: 'admin_key', id: row.id, name: `${row.name} (${row.prefix})` });
+      return { ...row, key: `${row.prefix}.${body}` };
+    });
+  }
+
+  /** Deletes keys, in order. Keeps the last active one that can create others. */
+  async delete(ids: readonly string[], by: Author): Promise<{ deleted: string[]; last: string[] }> {
+    return this.edit(by, async (client, audit) => {
+      const result: { deleted: string[]; last: string[] } = { deleted: [], last: [] };
+      for (const id of ids) {
+        const outcome = await removeAdminKey(client, id);
+        if (outcome === 'last') result.last.push(id);
+        if (typeof outcome === 'string') continue;
+        result.deleted.push(id);
+        audit.push({ action: 'delete', kind: 'admin_key', id, name: `${outcome.name} (${outcome.prefix})` });
+      }
+      return result;
+    });
+  }
+
+  /**
+   * Makes sure that an admin key exists. Stores a given key (`<prefix>.<body>`) unless its prefix is already stored. Without one, creates a key if
+   * there is none. Returns the key, to be shown once, if it was stored now; otherwise `null`. Safe to call in many processes at once. Throws if
+   * the given key is malformed.
+   */
+  async ensureFirst(given: string | null): Promise<string | null> {
+    if (given !== null) return this.ensureGiven(given);
+    return transaction(this.pool, async (client) => {
+      await lockAdminKeys(client);
+      const { rowCount } = await client.query('SELECT FROM admin_keys LIMIT 1');
+      return rowCount === 0 ? (await insertNew(client, { ...FIRST_KEY, nowMs: this.clock.now() })).key : null;
+    });
+  }
+
+  private async ensureGiven(given: string): Promise<string | null> {
+    const parts = parseApiKey(given);
+    if (parts === null || parts.prefix.startsWith(APPLICATION_KEY_START))
+      throw new Error('An admin key has the form <prefix>.<body>.');
+    const { prefix, body } = parts;
+    const row = { ...FIRST_KEY, id: uuid(), prefix, hash: keyHash(body), nowMs: this.clock.now() };
+    const stored = await insertAdminKey(this.pool, row);
+    return stored === null ? null : given;
+  }
+
+  /** Serialises edits. Otherwise two concurrent ones could each remove what the other considers the last key. */
+  private async edit<T>(by: Author, work: (client: PoolClient, audit: AuditEntry[]) => Promise<T>): Promise<T> {
+    const audit: AuditEntry[] = [];
+    const result = await transaction(this.pool, async (client) => {
+      await lockAdminKeys(client);
+      const done = await work(client, audit);
+      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by, entries: audit });
+      if (audit.length > 0) await countRevision(client);
+      return done;
+    });
+    if (audit.length > 0) await this.announce('*');
+    return result;
+  }
+}
+
+async function insertNew(
+  client: Pool | PoolClient,
+  key: { name: string; access: AdminKeyRow['access']; tenantNo: number | null; nowMs: number },
+): Promise<CreatedAdminKey> {
+  for (;;) {
+    const { prefix, key: text, hash } = newKey('adm');
+    const row = await insertAdminKey(client, { ...key, id: uuid(), prefix, hash });
+    if (row !== null) return { ...row, key: text };
+  }
+}

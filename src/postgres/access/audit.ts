@@ -1,0 +1,334 @@
+/** The audit log. */
+import type { Pool, PoolClient } from 'pg';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { storableJson, storableText } from '../storable-json.ts';
+
+export const AUDIT_ACTIONS = [
+  'create',
+  'update',
+  'delete',
+  'rotate',
+  'restore',
+  'reverse',
+  'reset',
+  'export',
+  'refuse',
+  'resend',
+  'test',
+  'release',
+  'apply',
+  'cancel',
+  'retry',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** An action of a caller. */
+export interface AuditEntry {
+  action: AuditAction;
+  kind: string;
+  /** UUID of the subject, if it has one. */
+  id?: string | null;
+  name?: string | null;
+  /** ID of the user concerned. */
+  userId?: string;
+  /** Previous and new values of the changed fields. */
+  before?: object | undefined;
+  after?: object | undefined;
+}
+
+/** The entries of one request. */
+interface AuditRecord {
+  /** `null` for the organisation. */
+  tenantNo: number | null;
+  nowMs: number;
+  by: Author;
+  version?: number;
+  entries: readonly AuditEntry[];
+}
+
+/** Bytes of JSON kept of each set of fields; the rest is omitted. */
+const MOST_BYTES = 4096;
+
+const jsonOf = (fields: object | undefined): string | null => {
+  if (fields === undefined) return null;
+  const json = JSON.stringify(fields, (name, value: unknown) => (/secret/i.test(name) ? '…' : value));
+  return json.length > MOST_BYTES ? null : storableJson(json);
+};
+
+/** Rows per statement. Serialising them blocks the event loop. */
+const ROWS_AT_ONCE = 1_000;
+
+/** Records actions, in the transaction that performs them if there is one. */
+export async function writeAudit(
+  client: Pool | PoolClient,
+  records: AuditRecord | readonly AuditRecord[],
+): Promise<void> {
+  const rows = [records].flat().flatMap(({ entries, ...of }) => entries.map((entry) => ({ ...of, ...entry })));
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+    await writeRows(client, rows.slice(from, from + ROWS_AT_ONCE));
+}
+
+type Row = Omit<AuditRecord, 'entries'> & AuditEntry;
+
+async function writeRows(client: Pool | PoolClient, rows: readonly Row[]): Promise<void> {
+  await client.query(
+    `INSERT INTO audit_log (tenant_no, at, who, address, request_id, version,
+                            action, kind, id, name, about_user, before, after)
+     SELECT tenant_no, to_timestamp(at_ms / 1000), who, address, request_id, version,
+            action, kind, id, name, about_user, before, after
+       FROM unnest($1::int[], $2::float8[], $3::text[], $4::text[], $5::text[], $6::bigint[],
+                   $7::text[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::jsonb[], $13::jsonb[])
+         AS done (tenant_no, at_ms, who, address, request_id, version,
+                  action, kind, id, name, about_user, before, after)`,
+    [
+      rows.map(({ tenantNo }) => tenantNo),
+      rows.map(({ nowMs }) => nowMs),
+      rows.map(({ by }) => by.who),
+      rows.map(({ by }) => by.address ?? null),
+      rows.map(({ by }) => by.requestId ?? null),
+      rows.map(({ version }) => version ?? null),
+      rows.map(({ action }) => action),
+      rows.map(({ kind }) => kind),
+      rows.map(({ id }) => id ?? null),
+      rows.map(({ name = null }) => name && storableText(name)),
+      rows.map(({ userId }) => (userId === undefined ? null : storableText(userId))),
+      rows.map(({ before }) => jsonOf(before)),
+      rows.map(({ after }) => jsonOf(after)),
+    ],
+  );
+}
+
+/** Records actions outside Postgres, with the time of this call. */
+export type RecordAudit = (record: Omit<AuditRecord, 'nowMs' | 'version'>) => Promise<void>;
+
+/** Most records that wait while Postgres is unreachable. Beyond that the oldest are dropped, which is logged. */
+const MOST_WAITING = 10_000;
+const RETRY_MS = 1_000;
+
+/**
+ * Records actions that have no Postgres transaction (those in Redis, and reads) in the audit log. It does so after the action and never makes it fail:
+ * while Postgres is unreachable, a limited number of records wait in memory for a retry. A process that dies loses waiting records, usually those
+ * of the last milliseconds. Records that arrive during a write are written together by the next statement.
+ */
+export class AuditTrail {
+  private readonly pool: Pool;
+  private readonly clock: Clock;
+  private readonly log: Pick<Log, 'error'>;
+  private waiting: AuditRecord[] = [];
+  private tail: Promise<void> = Promise.resolve();
+  private retry: NodeJS.Timeout | null = null;
+
+  constructor({ pool, clock, log }: { pool: Pool; clock: Clock; log: Pick<Log, 'error'> }) {
+    this.pool = pool;
+    this.clock = clock;
+    this.log = log;
+  }
+
+  /** Records actions. Resolves when they are written or waiting for a retry; never rejects. */
+  readonly record: RecordAudit = (record) => {
+    if (record.entries.length === 0) return Promise.resolve();
+    this.waiting.push({ ...record, nowMs: this.clock.now() });
+    this.dropOldest();
+    return (this.tail = this.tail.then(() => (this.retry === null ? this.write() : undefined)));
+  };
+
+  /** Writes waiting records, with a retry if Postgres was unreachable. Call it after the last `record`. */
+  async close(): Promise<void> {
+    await this.tail;
+    if (this.retry !== null) clearTimeout(this.retry);
+    await this.write();
+    if (this.retry !== null) clearTimeout(this.retry);
+  }
+
+  private async write(): Promise<void> {
+    const records = this.waiting;
+    if (records.length === 0) return;
+    this.waiting = [];
+    try {
+      await writeAudit(this.pool, records);
+    } catch (error) {
+      await this.failed(records, error);
+    }
+  }
+
+  private dropOldest(): void {
+    while (this.waiting.length > MOST_WAITING) {
+      const { by } = this.waiting.shift()!;
+      this.log.error(
+        { ...requestOf(by), most: MOST_WAITING },
+        'an entry of the audit log is lost: Postgres has been away for too long',
+      );
+    }
+  }
+
+  /** Postgres would refuse invalid data again and so block all other records. In that case entries are written one by one. */
+  private async failed(records: AuditRecord[], error: unknown): Promise<void> {
+    if (!isRefused(error)) {
+      this.waiting = [...records, ...this.waiting];
+      this.dropOldest();
+      this.retry = setTimeout(() => {
+        this.retry = null;
+        this.tail = this.tail.then(() => this.write());
+      }, RETRY_MS).unref();
+    } else if (records.length === 1) {
+      const { by, entries } = records[0]!;
+      this.log.error({ ...requestOf(by), kind: entries[0]!.kind }, 'an entry of the audit log could not be stored');
+    } else {
+      for (const record of records) {
+        await writeAudit(this.pool, record).catch((one: unknown) => this.failed([record], one));
+      }
+    }
+  }
+}
+
+/** SQLSTATE classes 22 and 23: the data is invalid. */
+function isRefused(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^2[23]/.test(code);
+}
+
+/** Log fields about an entry's request. */
+const requestOf = ({ requestId = null }: Author): { requestId: string | null } => ({ requestId });
+
+/** An entry of the audit log. */
+export interface AuditRow {
+  at: Date;
+  who: string;
+  address: string | null;
+  requestId: string | null;
+  action: string;
+  kind: string;
+  id: string | null;
+  name: string | null;
+  userId: string | null;
+  version: number | null;
+  before: object | null;
+  after: object | null;
+}
+
+export interface AuditQuery {
+  limit: number;
+  skip: number;
+  kind?: string | undefined;
+  resourceId?: string | undefined;
+  who?: string | undefined;
+  userId?: string | undefined;
+}
+
+/** Entries about a tenant and, unless only the tenant's own are requested, about the organisation; newest first. */
+export async function readAudit(
+  pool: Pool,
+  { tenantNo, onlyTenant, ...query }: AuditQuery & { tenantNo: number; onlyTenant: boolean },
+): Promise<AuditRow[]> {
+  const { limit, skip, kind, resourceId, who, userId } = query;
+  const { rows } = await pool.query<AuditRow>(
+    `SELECT at, who, address, request_id AS "requestId", action, kind, id, name, about_user AS "userId", version, before, after
+       FROM audit_log
+      WHERE (tenant_no = $1 ${onlyTenant ? '' : 'OR tenant_no IS NULL'})
+        AND ($4::text IS NULL OR kind = $4) AND ($5::uuid IS NULL OR id = $5) AND ($6::text IS NULL OR who = $6)
+        AND ($7::text IS NULL OR about_user = $7)
+      ORDER BY no DESC LIMIT $2 OFFSET $3`,
+    [
+      tenantNo,
+      limit,
+      skip,
+      kind ?? null,
+      resourceId ?? null,
+      who ?? null,
+      userId === undefined ? null : storableText(userId),
+    ],
+  );
+  return rows;
+}
+
+/** Most prefixes and addresses in an entry. Others are only counted. */
+const NAMED = 10;
+
+/** Counts for one reason. */
+class Refusals {
+  private count = 0;
+  private readonly prefixes = new Map<string, number>();
+  private readonly addresses = new Map<string, number>();
+
+  add(prefix: string | null, address: string | null): void {
+    this.count += 1;
+    if (prefix !== null) add(this.prefixes, prefix);
+    if (address !== null) add(this.addresses, address);
+  }
+
+  /** The form in the audit log. */
+  summary(): object {
+    return {
+      count: this.count,
+      prefixes: Object.fromEntries(this.prefixes),
+      addresses: Object.fromEntries(this.addresses),
+    };
+  }
+}
+
+const OTHERS = 'others';
+
+function add(counts: Map<string, number>, name: string): void {
+  const counted = counts.has(name) || counts.size < NAMED ? name : OTHERS;
+  counts.set(counted, (counts.get(counted) ?? 0) + 1);
+}
+
+const A_MINUTE_MS = 60_000;
+
+/**
+ * Counts refused keys and records them in the audit log: at most one entry per minute and reason from each process, with at most ten prefixes and
+ * addresses. Never sees a secret. If the process dies, the counts of the last minute are lost.
+ */
+export class RefusedKeys {
+  private readonly record: RecordAudit;
+  private readonly everyMs: number;
+  private counted = new Map<string, Refusals>();
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor({ record, everyMs = A_MINUTE_MS }: { record: RecordAudit; everyMs?: number }) {
+    this.record = record;
+    this.everyMs = everyMs;
+  }
+
+  note({ reason, prefix }: { reason: string; prefix: string | null }, address: string | null): void {
+    let refusals = this.counted.get(reason);
+    if (refusals === undefined) this.counted.set(reason, (refusals = new Refusals()));
+    refusals.add(prefix, address);
+    this.timer ??= setTimeout(() => void this.flush(), this.everyMs).unref();
+  }
+
+  /** Records the counts so far. Never rejects. */
+  async flush(): Promise<void> {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    const { counted } = this;
+    this.counted = new Map();
+    const entries = [...counted].map(
+      ([reason, refusals]) => ({ action: 'refuse', kind: 'key', name: reason, after: refusals.summary() }) as const,
+    );
+    await this.record({ tenantNo: null, by: { who: 'key check' }, entries });
+  }
+}
+
+/** Time of the oldest entry (epoch ms), or `null`. */
+export async function oldestAuditMs(pool: Pool): Promise<number | null> {
+  const { rows } = await pool.query<{ ms: number | null }>(
+    'SELECT (extract(epoch FROM min(at)) * 1000)::float8 AS ms FROM audit_log',
+  );
+  return rows[0]?.ms ?? null;
+}
+
+/** Deletes up to `most` entries from before a time, oldest first. Returns their number. */
+export async function deleteAuditBefore(
+  pool: Pool,
+  { beforeMs, most }: { beforeMs: number; most: number },
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM audit_log
+      WHERE no IN (SELECT no FROM audit_log WHERE at < to_timestamp($1 / 1000.0) ORDER BY at LIMIT $2)`,
+    [beforeMs, most],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,281 @@
+/** The configuration: resources, their versions, and deleted ones. */
+import type { Pool, PoolClient } from 'pg';
+import { type Catalog, type EarlierStreaks, emptyCatalog, type StreakSettings } from '../domain/catalog.ts';
+import type { EventSettings } from '../domain/settings.ts';
+import { FIELDS } from '../domain/fields/kinds.ts';
+import { withDefaults } from '../domain/fields/wire.ts';
+import { type Kind, LISTS } from '../domain/kinds.ts';
+import { stillNeeded } from '../domain/streaks/streak-settings.ts';
+import { NOTIFIED } from './revisions.ts';
+
+interface Row {
+  version: number;
+  events: EventSettings | null;
+  streaks: StreakSettings | null;
+  earn_since: number | null;
+  streaks_before: EarlierStreaks[];
+  swept_day: number | null;
+  /** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
+  resources: [Kind, string, number, number, number, object][];
+}
+
+/** A tenant's existing resources and their version, in one snapshot; `null` if the tenant does not exist. */
+export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
+  const { rows } = await client.query<Row>(
+    `SELECT catalog_version AS version, event_settings AS events, streaks, earn_since, streaks_before,
+            (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day, coalesce((
+              SELECT json_agg(json_build_array(kind, id, no,
+                       (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
+                FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
+       FROM tenants WHERE no = $1`,
+    [tenantNo],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const catalog: Catalog = {
+    ...emptyCatalog(tenantNo, row.version),
+    ...(row.events !== null && { events: row.events }),
+    ...(row.streaks !== null && { streaks: row.streaks }),
+    ...(row.earn_since !== null && { earnSince: row.earn_since }),
+    ...(row.streaks_before.length > 0 && {
+      streaksBefore: stillNeeded(row.streaks_before, row.swept_day),
+    }),
+  };
+  for (const [kind, id, no, created, updated, doc] of row.resources) {
+    // `saveCatalog` writes the same types. A resource that is older than a field has the field's default.
+    (catalog[LISTS[kind]] as object[]).push({ ...withDefaults(FIELDS[kind], doc, ''), id, no, created, updated });
+  }
+  return catalog;
+}
+
+export interface ResourceRow {
+  id: string;
+  no: number;
+  kind: Kind;
+  parentId: string | null;
+  identity: string | null;
+  doc: object;
+}
+
+interface CatalogChanges {
+  tenantNo: number;
+  /** The previous version; the changes produce the next one. */
+  version: number;
+  nextNo: number;
+  nowMs: number;
+  events: EventSettings;
+  streaks: StreakSettings;
+  /** See `Catalog`. */
+  earnSince: number | null;
+  streaksBefore: readonly EarlierStreaks[];
+  /** The streak settings to be replaced; `null` if they stay. */
+  streaksReplaced: StreakSettings | null;
+  /** Whether created resources belong to the demo. Updated ones no longer do. */
+  demo: boolean;
+  created: ResourceRow[];
+  updated: ResourceRow[];
+  /** IDs. Deletion is soft. */
+  deleted: string[];
+}
+
+/**
+ * Locks a tenant's catalog against other edits for the rest of the transaction. Returns the next resource's number, or `null` if the tenant does
+ * not exist.
+ */
+export async function lockCatalog(client: PoolClient, tenantNo: number): Promise<number | null> {
+  const { rows } = await client.query<{ nextNo: number }>(
+    'SELECT next_no AS "nextNo" FROM tenants WHERE no = $1 FOR NO KEY UPDATE',
+    [tenantNo],
+  );
+  return rows[0]?.nextNo ?? null;
+}
+
+/** Rows per statement. Serialising them blocks the event loop. */
+const ROWS_AT_ONCE = 1_000;
+
+const pieces = (rows: ResourceRow[]): ResourceRow[][] =>
+  Array.from({ length: Math.ceil(rows.length / ROWS_AT_ONCE) }, (_, at) =>
+    rows.slice(at * ROWS_AT_ONCE, (at + 1) * ROWS_AT_ONCE),
+  );
+
+/** Writes the changes of a locked catalog. Returns the new version. */
+export async function saveCatalog(client: PoolClient, changes: CatalogChanges): Promise<number> {
+  const { tenantNo, created, updated, deleted } = changes;
+  const now = new Date(changes.nowMs);
+  const version = changes.version + 1;
+  if (deleted.length > 0) {
+    await client.query('UPDATE catalog_resources SET deleted = $3 WHERE tenant_no = $1 AND id = ANY($2::uuid[])', [
+      tenantNo,
+      deleted,
+      now,
+    ]);
+  }
+  await keepReplaced(client, { tenantNo, version, ids: updated.map(({ id }) => id), now });
+  if (changes.streaksReplaced !== null)
+    await keepStreaks(client, { tenantNo, version, now, was: changes.streaksReplaced });
+  if (updated.length > 0) await update(client, tenantNo, updated, now);
+  for (const some of pieces(created)) await insert(client, { tenantNo, rows: some, now, demo: changes.demo });
+  await client.query(
+    `UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5, streaks_before = $6,
+            event_settings = $7
+      WHERE no = $1`,
+    [
+      tenantNo,
+      version,
+      changes.nextNo,
+      JSON.stringify(changes.streaks),
+      changes.earnSince,
+      JSON.stringify(changes.streaksBefore),
+      JSON.stringify(changes.events),
+    ],
+  );
+  // Last, because the changes of all tenants contend for this row.
+  await client.query(`UPDATE organisation SET catalogs_revision = catalogs_revision + 1 RETURNING ${NOTIFIED}`);
+  return version;
+}
+
+async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
+  const ids = rows.map((row) => row.id);
+  // Two resources may swap keys, so old keys are cleared before new ones are set.
+  await client.query('UPDATE catalog_resources SET identity = NULL WHERE tenant_no = $1 AND id = ANY($2::uuid[])', [
+    tenantNo,
+    ids,
+  ]);
+  for (const some of pieces(rows)) await replace(client, tenantNo, some, now);
+}
+
+async function replace(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
+  await client.query(
+    `UPDATE catalog_resources AS resource
+        SET no = new.no, identity = new.identity, doc = new.doc::jsonb, updated = $6, demo = false
+       FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::text[]) AS new (id, no, identity, doc)
+      WHERE resource.tenant_no = $1 AND resource.id = new.id`,
+    [
+      tenantNo,
+      rows.map((row) => row.id),
+      rows.map((row) => row.no),
+      rows.map((row) => row.identity),
+      rows.map((row) => JSON.stringify(row.doc)),
+      now,
+    ],
+  );
+}
+
+async function insert(
+  client: PoolClient,
+  { tenantNo, rows, now, demo }: { tenantNo: number; rows: ResourceRow[]; now: Date; demo: boolean },
+): Promise<void> {
+  await client.query(
+    `INSERT INTO catalog_resources (tenant_no, created, updated, demo, id, no, kind, parent_id, identity, doc)
+     SELECT $1, $2, $2, $9, id, no, kind, parent_id, identity, doc::jsonb
+       FROM unnest($3::uuid[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::text[])
+         AS new (id, no, kind, parent_id, identity, doc)`,
+    [
+      tenantNo,
+      now,
+      rows.map((row) => row.id),
+      rows.map((row) => row.no),
+      rows.map((row) => row.kind),
+      rows.map((row) => row.parentId),
+      rows.map((row) => row.identity),
+      rows.map((row) => JSON.stringify(row.doc)),
+      demo,
+    ],
+  );
+}
+
+interface Edit {
+  tenantNo: number;
+  /** The version that the edit creates. */
+  version: number;
+  now: Date;
+}
+
+/** The target of webhooks explains nothing that happened to a user. */
+const KEPT = `kind <> 'webhook'`;
+
+/** Stores the previous form of resources, in the transaction that replaces them: one row each, regardless of the catalog's size. */
+async function keepReplaced(
+  client: PoolClient,
+  { tenantNo, version, ids, now }: Edit & { ids: readonly string[] },
+): Promise<void> {
+  if (ids.length === 0) return;
+  await client.query(
+    `INSERT INTO catalog_versions (tenant_no, id, no, until_version, since, until, doc)
+     SELECT tenant_no, id, no, $2, updated, $3, doc
+       FROM catalog_resources WHERE tenant_no = $1 AND id = ANY ($4::uuid[]) AND ${KEPT}`,
+    [tenantNo, version, now, ids],
+  );
+}
+
+/** Stores the streak settings that an edit replaces, in its transaction. */
+async function keepStreaks(
+  client: PoolClient,
+  { tenantNo, version, now, was }: Edit & { was: StreakSettings },
+): Promise<void> {
+  await client.query(`INSERT INTO catalog_versions (tenant_no, until_version, until, doc) VALUES ($1, $2, $3, $4)`, [
+    tenantNo,
+    version,
+    now,
+    JSON.stringify(was),
+  ]);
+}
+
+/** The present version of the catalog of each of these tenants. */
+export async function catalogVersions(pool: Pool, tenantNos: number[]): Promise<Map<number, number>> {
+  const { rows } = await pool.query<{ no: number; version: number }>(
+    'SELECT no, catalog_version AS version FROM tenants WHERE no = ANY($1::integer[])',
+    [tenantNos],
+  );
+  return new Map(rows.map(({ no, version }) => [no, version]));
+}
+
+interface DeletedRow {
+  kind: Kind;
+  id: string;
+  no: number;
+  created: number;
+  updated: number;
+  doc: object;
+}
+
+/** Deleted resources by number, and the deleted ones that they refer to. */
+export async function deletedResources(
+  pool: Pool,
+  tenantNo: number,
+  nos: readonly number[],
+): Promise<Pick<Catalog, (typeof LISTS)[Kind]>> {
+  const { rows } = await pool.query<DeletedRow>(
+    `WITH named AS (
+       SELECT * FROM catalog_resources WHERE tenant_no = $1 AND no = ANY ($2) AND deleted IS NOT NULL
+     ), referred AS (
+       SELECT * FROM catalog_resources
+        WHERE tenant_no = $1 AND deleted IS NOT NULL
+          AND id::text IN (SELECT doc ->> 'metricId' FROM named UNION SELECT doc ->> 'achievementId' FROM named)
+     )
+     SELECT kind, id, no, (extract(epoch FROM created) * 1000)::bigint AS created,
+            (extract(epoch FROM updated) * 1000)::bigint AS updated, doc
+       FROM (SELECT * FROM named UNION ALL SELECT * FROM referred) AS gone`,
+    [tenantNo, nos],
+  );
+  const deleted: Awaited<ReturnType<typeof deletedResources>> = emptyCatalog(tenantNo);
+  for (const { kind, id, no, created, updated, doc } of rows) {
+    // As in `loadCatalog`.
+    (deleted[LISTS[kind]] as object[]).push({ ...doc, id, no, created, updated });
+  }
+  return deleted;
+}
+
+/** IDs of a tenant's demo resources: those that the first start created, unless somebody has changed them or applied a document since. */
+export async function demoResources(client: Pool | PoolClient, tenantNo: number): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ id: string }>(
+    'SELECT id FROM catalog_resources WHERE tenant_no = $1 AND demo AND deleted IS NULL',
+    [tenantNo],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Makes all of a tenant's resources the tenant's own. Idempotent. */
+export async function endDemo(client: PoolClient, tenantNo: number): Promise<void> {
+  await client.query('UPDATE catalog_resources SET demo = false WHERE tenant_no = $1 AND demo', [tenantNo]);
+}

@@ -1,0 +1,231 @@
+/** Quarantined events, and the counts of what guards did. */
+import type { Pool, PoolClient } from 'pg';
+import { type Decimal, decimalText } from '../../domain/decimal.ts';
+import { storableJson, storableText } from '../storable-json.ts';
+import type { TimelineRange } from '../timeline/range.ts';
+
+/** A quarantined event. */
+export interface QuarantinedRow {
+  /** 32 hex digits. */
+  id: string;
+  tenantNo: number;
+  userId: string;
+  metricNo: number;
+  /** GUARD. */
+  guard: number;
+  value: Decimal;
+  atMs: number;
+  /** JSON text. */
+  attributes: string | null;
+  idempotencyKey: string | null;
+}
+
+const INSERT = `
+  INSERT INTO quarantine (id, tenant_no, user_id, metric_no, guard, value, at, attributes, idempotency_key)
+  SELECT id, tenant_no, user_id, metric_no, guard, value, to_timestamp(at_ms / 1000.0), attributes, idempotency_key
+  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::numeric[], $7::bigint[], $8::jsonb[], $9::text[])
+    AS kept (id, tenant_no, user_id, metric_no, guard, value, at_ms, attributes, idempotency_key)`;
+
+/** Adds events to the quarantine. An existing ID is an error (23505), because the cursor guarantees that each is new. */
+export async function insertQuarantined(client: PoolClient, kept: readonly QuarantinedRow[]): Promise<void> {
+  if (kept.length === 0) return;
+  await client.query(INSERT, [
+    kept.map((row) => row.id),
+    kept.map((row) => row.tenantNo),
+    kept.map((row) => storableText(row.userId)),
+    kept.map((row) => row.metricNo),
+    kept.map((row) => row.guard),
+    kept.map((row) => decimalText(row.value)),
+    kept.map((row) => row.atMs),
+    kept.map((row) => (row.attributes === null ? null : storableJson(row.attributes))),
+    kept.map((row) => (row.idempotencyKey === null ? null : storableText(row.idempotencyKey))),
+  ]);
+}
+
+/** Stored status of a quarantined event. */
+export const QUARANTINE_STATUS = { waiting: 1, released: 2, dropped: 3 } as const;
+
+/** An event that was released or dropped. */
+export interface SettledRow {
+  /** 32 hex digits. */
+  id: string;
+  status: typeof QUARANTINE_STATUS.released | typeof QUARANTINE_STATUS.dropped;
+  atMs: number;
+}
+
+const SETTLE = `
+  UPDATE quarantine SET status = done.status, settled = to_timestamp(done.at_ms / 1000.0)
+    FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS done (id, status, at_ms) WHERE quarantine.id = done.id`;
+
+/** Records which events were released or dropped. Idempotent. */
+export async function settleQuarantined(client: PoolClient, settled: readonly SettledRow[]): Promise<void> {
+  if (settled.length === 0) return;
+  await client.query(SETTLE, [
+    settled.map((row) => row.id),
+    settled.map((row) => row.status),
+    settled.map((row) => row.atMs),
+  ]);
+}
+
+/** An event that a guard quarantined. */
+export interface QuarantineRow {
+  /** 32 hex digits. */
+  id: string;
+  userId: string;
+  metricNo: number;
+  /** GUARD. */
+  guard: number;
+  /** Decimal text. */
+  value: string;
+  atMs: number;
+  attributes: Record<string, string> | null;
+  idempotencyKey: string | null;
+  /** QUARANTINE_STATUS. */
+  status: number;
+  settledMs: number | null;
+}
+
+interface QuarantineQuery {
+  tenantNo: number;
+  /** QUARANTINE_STATUS. */
+  status: number;
+  limit: number;
+  /** Only events with smaller IDs (UUID). */
+  before: string | null;
+  userId: string | null;
+  metricNo: number | null;
+  guard: number | null;
+  /** Sent at or after this time (epoch ms). */
+  fromMs: number | null;
+  /** Sent before this time. */
+  toMs: number | null;
+}
+
+const COLUMNS = `
+  replace(id::text, '-', '') AS id, user_id AS "userId", metric_no AS "metricNo", guard, value::text, attributes,
+  (extract(epoch FROM at) * 1000)::float8 AS "atMs", idempotency_key AS "idempotencyKey", status,
+  (extract(epoch FROM settled) * 1000)::float8 AS "settledMs"`;
+
+/**
+ * A page of a tenant's quarantine, newest first. An index provides the order, overall or per user. Filters on metric, guard or time skip
+ * the rows in between, of which at most `QUARANTINED.most` are waiting.
+ */
+export async function listQuarantine(pool: Pool, query: QuarantineQuery): Promise<QuarantineRow[]> {
+  const { tenantNo, status, limit, before, userId, metricNo, guard, fromMs, toMs } = query;
+  const { rows } = await pool.query<QuarantineRow>(
+    `SELECT ${COLUMNS} FROM quarantine
+      WHERE tenant_no = $1 AND status = $2 AND ($3::uuid IS NULL OR id < $3) AND ($4::text IS NULL OR user_id = $4)
+        AND ($5::int IS NULL OR metric_no = $5) AND ($6::int IS NULL OR guard = $6)
+        AND ($7::float8 IS NULL OR at >= to_timestamp($7 / 1000)) AND ($8::float8 IS NULL OR at < to_timestamp($8 / 1000))
+      ORDER BY id DESC LIMIT $9`,
+    [tenantNo, status, before, userId && storableText(userId), metricNo, guard, fromMs, toMs, limit],
+  );
+  return rows;
+}
+
+/** Those of some events (IDs in either form) that are or were in a tenant's quarantine. */
+export async function readQuarantined(pool: Pool, tenantNo: number, ids: readonly string[]): Promise<QuarantineRow[]> {
+  const { rows } = await pool.query<QuarantineRow>(
+    `SELECT ${COLUMNS} FROM quarantine WHERE tenant_no = $1 AND id = ANY ($2::uuid[])`,
+    [tenantNo, ids],
+  );
+  return rows;
+}
+
+/** A user's quarantined events that were not released, in a part of a timeline, by ID. */
+export async function unreleasedOf(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<QuarantineRow[]> {
+  const { rows } = await pool.query<QuarantineRow>(
+    `SELECT ${COLUMNS} FROM quarantine
+      WHERE tenant_no = $1 AND user_id = $2 AND quarantine.id > $3::uuid AND quarantine.id < $4::uuid
+        AND status <> ${QUARANTINE_STATUS.released}
+      ORDER BY quarantine.id ${newest ? 'DESC' : ''} LIMIT $5`,
+    [tenantNo, storableText(userId), above, below, limit],
+  );
+  return rows;
+}
+
+export interface WaitingEvent {
+  userId: string;
+  /** 32 hex digits. */
+  id: string;
+  /** GUARD. */
+  guard: number;
+}
+
+/** Numbers of the tenants with waiting events. */
+export async function waitingTenants(pool: Pool): Promise<number[]> {
+  const { rows } = await pool.query<{ tenantNo: number }>(
+    `SELECT no AS "tenantNo" FROM tenants
+      WHERE EXISTS (SELECT FROM quarantine WHERE tenant_no = no AND status = ${QUARANTINE_STATUS.waiting})`,
+  );
+  return rows.map(({ tenantNo }) => tenantNo);
+}
+
+/** All waiting events of a tenant; at most `QUARANTINED.most`. */
+export async function waitingEvents(pool: Pool, tenantNo: number): Promise<WaitingEvent[]> {
+  const { rows } = await pool.query<WaitingEvent>(
+    `SELECT user_id AS "userId", replace(id::text, '-', '') AS id, guard FROM quarantine
+      WHERE tenant_no = $1 AND status = ${QUARANTINE_STATUS.waiting} ORDER BY id`,
+    [tenantNo],
+  );
+  return rows;
+}
+
+/** How often a guard stopped a user's events. */
+interface GuardCount {
+  metricNo: number;
+  /** GUARD. */
+  guard: number;
+  refused: number;
+  clamped: number;
+  quarantined: number;
+  last: Date;
+}
+
+export async function guardCounts(pool: Pool, tenantNo: number, userId: string): Promise<GuardCount[]> {
+  const { rows } = await pool.query<GuardCount>(
+    `SELECT metric_no AS "metricNo", guard, refused::float8, clamped::float8, quarantined::float8, last FROM guard_counts
+      WHERE tenant_no = $1 AND user_id = $2 ORDER BY metric_no, guard`,
+    [tenantNo, storableText(userId)],
+  );
+  return rows;
+}
+
+/** An event that a guard stopped. */
+export interface GuardedRow {
+  tenantNo: number;
+  userId: string;
+  metricNo: number;
+  /** GUARD. */
+  guard: number;
+  outcome: 'refused' | 'clamped' | 'quarantined';
+  atMs: number;
+}
+
+const UPSERT = `
+  INSERT INTO guard_counts AS counted (tenant_no, user_id, metric_no, guard, refused, clamped, quarantined, last)
+  SELECT tenant_no, user_id, metric_no, guard, count(*) FILTER (WHERE outcome = 'refused'),
+         count(*) FILTER (WHERE outcome = 'clamped'), count(*) FILTER (WHERE outcome = 'quarantined'),
+         to_timestamp(max(at_ms) / 1000.0)
+    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::text[], $6::bigint[])
+      AS stopped (tenant_no, user_id, metric_no, guard, outcome, at_ms)
+   GROUP BY tenant_no, user_id, metric_no, guard
+  ON CONFLICT (tenant_no, user_id, metric_no, guard) DO UPDATE
+     SET refused = counted.refused + excluded.refused, clamped = counted.clamped + excluded.clamped,
+         quarantined = counted.quarantined + excluded.quarantined, last = greatest(counted.last, excluded.last)`;
+
+/** Counts events that guards stopped, per user and guard. */
+export async function countGuarded(client: PoolClient, guarded: readonly GuardedRow[]): Promise<void> {
+  if (guarded.length === 0) return;
+  await client.query(UPSERT, [
+    guarded.map((row) => row.tenantNo),
+    guarded.map((row) => storableText(row.userId)),
+    guarded.map((row) => row.metricNo),
+    guarded.map((row) => row.guard),
+    guarded.map((row) => row.outcome),
+    guarded.map((row) => row.atMs),
+  ]);
+}

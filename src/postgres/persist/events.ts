@@ -1,0 +1,232 @@
+/** Events: inserted, reversed, and deleted with their user. */
+import type { PoolClient } from 'pg';
+import { type Decimal, decimalText } from '../../domain/decimal.ts';
+import { dateOf } from '../../domain/periods.ts';
+import { COMPLETED } from '../../packed/record-fields.ts';
+import type { Compensated, PackedCompletion } from '../../packed/record.ts';
+import { firstIdOf } from '../partitions/event-partitions.ts';
+import { storableJson, storableText } from '../storable-json.ts';
+import { BinaryRows, copyRows } from './binary-rows.ts';
+
+export interface EventRow {
+  /** 32 hex digits. */
+  id: string;
+  tenantNo: number;
+  userId: string;
+  metricNo: number;
+  value: Decimal;
+  /** The user's total of the metric after this event. */
+  total: Decimal;
+  atMs: number;
+  /** When it happened (epoch ms); `null` if at `atMs`. */
+  occurredMs: number | null;
+  /** The user's local date when it happened, as an epoch day. */
+  localDay: number;
+  /** JSON text: attribute key → value. */
+  attributes: string | null;
+  idempotencyKey: string | null;
+  /** Streak length that it caused; `null` if it did not extend the streak. */
+  streak: number | null;
+  /** Version of the catalog; `null` if the event had no consequences. */
+  catalogVersion: number | null;
+}
+
+const FIELDS =
+  'id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key, streak, catalog_version';
+const COPY = `COPY events (${FIELDS}) FROM STDIN (FORMAT binary)`;
+const COPY_OCCURRED = `COPY events (${FIELDS}, occurred_at) FROM STDIN (FORMAT binary)`;
+const COLUMNS = 12;
+const BYTES_A_ROW = 250;
+
+/** Adds events. An existing ID is an error (23505), because the cursor guarantees that each is new. */
+export async function insertEvents(client: PoolClient, events: readonly EventRow[]): Promise<void> {
+  const occurred = events.filter(({ occurredMs }) => occurredMs !== null);
+  const present = occurred.length === 0 ? events : events.filter(({ occurredMs }) => occurredMs === null);
+  await copyEvents(client, present, false);
+  await copyEvents(client, occurred, true);
+}
+
+/** Events without a separate time are copied without that column, so that they cost no more. */
+async function copyEvents(client: PoolClient, events: readonly EventRow[], withTime: boolean): Promise<void> {
+  if (events.length === 0) return;
+  const rows = new BinaryRows(events.length * BYTES_A_ROW);
+  for (const event of events) {
+    rows
+      .row(withTime ? COLUMNS + 1 : COLUMNS)
+      .uuid(event.id)
+      .int4(event.tenantNo)
+      .text(event.userId)
+      .int4(event.metricNo)
+      .numeric(event.value)
+      .numeric(event.total)
+      .timestamptz(event.atMs)
+      .date(event.localDay)
+      .jsonb(event.attributes === null ? null : storableJson(event.attributes))
+      .text(event.idempotencyKey);
+    if (event.streak === null) rows.null();
+    else rows.int4(event.streak);
+    if (event.catalogVersion === null) rows.null();
+    else rows.int8(event.catalogVersion);
+    if (withTime) rows.timestamptz(event.occurredMs!);
+  }
+  await copyRows(client, withTime ? COPY_OCCURRED : COPY, rows.finish());
+}
+
+export interface ReversalRow {
+  /** The opposite event. */
+  event: Omit<EventRow, 'idempotencyKey'>;
+  /** 32 hex digits. */
+  root: string;
+  reversed: string;
+  /** False if a reversal was reversed, so that the root event counts again. */
+  voids: boolean;
+  awards: Compensated[];
+  revoked: PackedCompletion[];
+  restored: PackedCompletion[];
+}
+
+const INSERT_EVENT = `
+  INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, reverses, occurred_at)
+  VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7 / 1000.0), $8, $9, $10, to_timestamp($11 / 1000.0))`;
+
+const INSERT_REVERSAL = `
+  INSERT INTO reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, awards, revoked, at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9 / 1000.0))`;
+
+const DELETE_COMPLETIONS = `
+  DELETE FROM completions WHERE tenant_no = $1 AND user_id = $2 AND achievement_no = ANY ($3::int[])
+  RETURNING json_build_array(achievement_no, (extract(epoch FROM at) * 1000)::bigint,
+                             replace(caused_by::text, '-', '')) AS completion`;
+
+/**
+ * Adds reversals with their opposite events, in order. Deletes revoked completions and restores others unchanged. An existing ID is an error (23505),
+ * because the cursor guarantees that each is new.
+ */
+export async function insertReversals(client: PoolClient, reversals: readonly ReversalRow[]): Promise<void> {
+  for (const { event, root, reversed, voids, awards, revoked, restored } of reversals) {
+    const { id, tenantNo, metricNo, atMs } = event;
+    const userId = storableText(event.userId);
+    const sums = [decimalText(event.value), decimalText(event.total)];
+    const attributes = event.attributes === null ? null : storableJson(event.attributes);
+    const when = [atMs, dateOf(event.localDay)];
+    const values = [id, tenantNo, userId, metricNo, ...sums, ...when, attributes, reversed, event.occurredMs];
+    await client.query(INSERT_EVENT, values);
+    await client.query('UPDATE reversals SET in_force = false WHERE root_id = $1 AND in_force', [root]);
+    const { rows } = await client.query<{ completion: PackedCompletion }>(DELETE_COMPLETIONS, [
+      tenantNo,
+      userId,
+      revoked.map((each) => each[COMPLETED.achievement]),
+    ]);
+    const kept = voids ? rows.map(({ completion }) => completion) : restored;
+    const lists = [JSON.stringify(awards), JSON.stringify(kept)];
+    await client.query(INSERT_REVERSAL, [id, tenantNo, userId, root, reversed, voids, ...lists, atMs]);
+    await client.query(
+      `INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by)
+       SELECT $1, $2, no, to_timestamp(at_ms / 1000.0), caused_by
+         FROM unnest($3::int[], $4::bigint[], $5::uuid[]) AS restored (no, at_ms, caused_by)
+       ON CONFLICT DO NOTHING`,
+      [
+        tenantNo,
+        userId,
+        restored.map((each) => each[COMPLETED.achievement]),
+        restored.map((each) => each[COMPLETED.atMs]),
+        restored.map((each) => each[COMPLETED.causedBy] ?? null),
+      ],
+    );
+  }
+}
+
+export interface NamedUser {
+  tenantNo: number;
+  userId: string;
+}
+
+export interface EventKey {
+  metricNo: number;
+  key: string;
+}
+
+/** Events per statement: a user may have very many, and their keys are passed on. */
+const EVENTS = 10_000;
+
+/** Tables of events with idempotency keys. */
+const TABLES = ['events', 'quarantine'] as const;
+
+/**
+ * Deletes a user's events, including quarantined ones, and their used keys, in the client's transaction. Passes the idempotency keys to `onKeys`, some at
+ * a time. Identifies rows by ID, because their location (`ctid`) changes with concurrent updates and is not unique across partitions.
+ */
+export async function deleteEvents(
+  client: PoolClient,
+  { tenantNo, userId }: NamedUser,
+  onKeys: (keys: EventKey[]) => Promise<void>,
+): Promise<void> {
+  for (const table of TABLES) {
+    for (;;) {
+      const found = await client.query<{ id: string }>(
+        `SELECT id FROM ${table} WHERE tenant_no = $1 AND user_id = $2 LIMIT ${EVENTS}`,
+        [tenantNo, storableText(userId)],
+      );
+      const ids = found.rows.map(({ id }) => id).toSorted();
+      if (ids.length === 0) break;
+      // The bounds avoid searching every partition for each ID.
+      const range = [ids, ids[0], ids.at(-1)];
+      const deleted = await client.query<{ metricNo: number; key: string | null }>(
+        `DELETE FROM ${table} WHERE id = ANY ($1::uuid[]) AND id BETWEEN $2 AND $3
+         RETURNING metric_no AS "metricNo", idempotency_key AS key`,
+        range,
+      );
+      const keys = deleted.rows.filter((row): row is EventKey => row.key !== null);
+      if (table === 'events')
+        await client.query('DELETE FROM used_keys WHERE id = ANY ($1::uuid[]) AND id BETWEEN $2 AND $3', range);
+      if (keys.length > 0) await onKeys(keys);
+      if (ids.length < EVENTS) break;
+    }
+  }
+  const left = await client.query<EventKey>(DELETE_LEFT, [tenantNo, storableText(userId)]);
+  if (left.rows.length > 0) await onKeys(left.rows);
+}
+
+/** Used keys of dropped events. They have an index by user. */
+const DELETE_LEFT = `
+  DELETE FROM used_keys
+   WHERE tenant_no = $1 AND user_id = $2
+     AND id < (SELECT end_id FROM event_partitions WHERE is_dropped ORDER BY end_day DESC LIMIT 1)
+  RETURNING metric_no AS "metricNo", idempotency_key AS key`;
+
+interface DatedRow {
+  /** 32 hex digits. */
+  id: string;
+  /** The epoch day for which it counts. */
+  localDay: number;
+}
+
+const NOTE = `
+  UPDATE event_partitions AS part SET ahead_to = greatest(part.ahead_to, ahead.day)
+    FROM (SELECT (SELECT first_day FROM event_partitions WHERE end_id > row.id ORDER BY end_id LIMIT 1) AS first_day, max(day) AS day
+            FROM unnest($1::uuid[], $2::int[]) AS row (id, day) GROUP BY 1) AS ahead
+   WHERE part.first_day = ahead.first_day`;
+
+/**
+ * Records, by partition, rows that count for a day later than the one after their ID's. Reads of that day would not look there (`readSinceDay`). Call
+ * it in the transaction that stores the rows. There are almost never any; then it costs a text comparison per row.
+ */
+export async function noteDatedAhead(client: PoolClient, lists: readonly (readonly DatedRow[])[]): Promise<void> {
+  const ahead = lists.flatMap(datedAhead);
+  if (ahead.length === 0) return;
+  await client.query(NOTE, [ahead.map(({ id }) => id), ahead.map(({ localDay }) => localDay)]);
+}
+
+/** Rows that count for a day later than the one after their ID's. */
+function datedAhead(rows: readonly DatedRow[]): DatedRow[] {
+  // Users in different zones have two local days at a time, in alternation.
+  const firstIds = new Map<number, string>();
+  return rows.filter(({ id, localDay }) => {
+    let firstId = firstIds.get(localDay);
+    if (firstId === undefined) {
+      firstId = firstIdOf(Math.max(0, localDay - 1)).replaceAll('-', '');
+      firstIds.set(localDay, firstId);
+    }
+    return id < firstId;
+  });
+}

@@ -1,0 +1,126 @@
+/** Changes of streaks, calls that changed them, and pauses. */
+import type { PoolClient } from 'pg';
+import type { SettlementKind } from '../../domain/streaks/settle.ts';
+import { storableText } from '../storable-json.ts';
+import { BinaryRows, copyRows } from './binary-rows.ts';
+
+/** Their stored numbers start at 1. */
+export const SETTLEMENT_KINDS = [
+  'freeze',
+  'pause',
+  'lost',
+  'restored',
+  'replaced',
+  'off',
+  'reset',
+] as const satisfies SettlementKind[];
+
+/** A change of a streak, from the outbox. */
+export interface StreakChangeRow {
+  tenantNo: number;
+  userId: string;
+  frequency: number;
+  kind: number;
+  fromDay: number;
+  toDay: number;
+  length: number | null;
+  atMs: number;
+  /** The correction that caused it (32 hex digits), or `null`. */
+  correction: string | null;
+}
+
+const COPY =
+  'COPY streak_changes (tenant_no, user_id, frequency, kind, from_day, to_day, length, at, correction) FROM STDIN (FORMAT binary)';
+const COLUMNS = 9;
+const BYTES_A_ROW = 100;
+
+/** Adds changes of streaks. Call it exactly once for each. */
+export async function insertStreakChanges(client: PoolClient, changes: readonly StreakChangeRow[]): Promise<void> {
+  if (changes.length === 0) return;
+  const rows = new BinaryRows(changes.length * BYTES_A_ROW);
+  for (const change of changes) {
+    rows
+      .row(COLUMNS)
+      .int4(change.tenantNo)
+      .text(change.userId)
+      .int2(change.frequency)
+      .int2(change.kind)
+      .int4(change.fromDay)
+      .int4(change.toDay);
+    if (change.length === null) rows.null();
+    else rows.int4(change.length);
+    rows.timestamptz(change.atMs);
+    if (change.correction === null) rows.null();
+    else rows.uuid(change.correction);
+  }
+  await copyRows(client, COPY, rows.finish());
+}
+
+export interface SupersededChanges {
+  tenantNo: number;
+  userId: string;
+  nos: readonly string[];
+  /** The correction that replaced them, 32 hex digits. */
+  correction: string;
+}
+
+const SUPERSEDE = `
+  UPDATE streak_changes SET superseded_by = $4::uuid
+   WHERE tenant_no = $1 AND user_id = $2 AND no = ANY ($3::bigint[]) AND superseded_by IS NULL`;
+
+/** Marks streak changes as superseded: they are kept but no longer count. Idempotent. */
+export async function supersedeStreakChanges(client: PoolClient, changes: readonly SupersededChanges[]): Promise<void> {
+  for (const { tenantNo, userId, nos, correction } of changes)
+    await client.query(SUPERSEDE, [tenantNo, storableText(userId), nos, correction]);
+}
+
+const INSERT = 'INSERT INTO streak_calls (id) SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING';
+
+/** Skips rows that another shard's persister is deleting. */
+const DELETE_OLD = `
+  DELETE FROM streak_calls WHERE id IN (
+    SELECT id FROM streak_calls WHERE stored < now() - interval '1 hour' FOR UPDATE SKIP LOCKED)`;
+
+/** Records IDs (32 hex digits) of administrators' calls that changed a streak, and deletes those older than an hour. */
+export async function insertStreakCalls(client: PoolClient, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await client.query(INSERT, [ids]);
+  await client.query(DELETE_OLD);
+}
+
+/** A pause after a change. */
+export interface StreakPauseRow {
+  /** 32 hex digits. */
+  id: string;
+  tenantNo: number;
+  userId: string;
+  fromDay: number;
+  /** Before `fromDay` if it was cancelled before it began. */
+  toDay: number;
+  atMs: number;
+}
+
+const UPSERT = `
+  INSERT INTO streak_pauses (id, tenant_no, user_id, from_day, to_day, created)
+  SELECT id, tenant_no, user_id, from_day, to_day, to_timestamp(at_ms / 1000.0)
+  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::bigint[])
+    AS changed (id, tenant_no, user_id, from_day, to_day, at_ms)
+  ON CONFLICT (id) DO UPDATE SET to_day = EXCLUDED.to_day, deleted = EXCLUDED.created`;
+
+/** Adds pauses. For existing ones, marks them as deleted, with the given last day. */
+export async function writeStreakPauses(client: PoolClient, pauses: readonly StreakPauseRow[]): Promise<void> {
+  // One statement cannot change a row twice, so a pause that is created and deleted in one batch takes two statements.
+  for (let rest = [...pauses]; rest.length > 0;) {
+    const seen = new Set<string>();
+    const now = rest.filter(({ id }) => !seen.has(id) && seen.add(id));
+    rest = rest.filter((row) => !now.includes(row));
+    await client.query(UPSERT, [
+      now.map((row) => row.id),
+      now.map((row) => row.tenantNo),
+      now.map((row) => storableText(row.userId)),
+      now.map((row) => row.fromDay),
+      now.map((row) => row.toDay),
+      now.map((row) => row.atMs),
+    ]);
+  }
+}

@@ -1,0 +1,159 @@
+/** Shards: the cursor of each outbox, storage epochs, and which shards are in use. */
+import type { Pool, PoolClient } from 'pg';
+import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
+import { OUTBOX_START } from '../redis/outbox.ts';
+import type { Revisions } from './revisions.ts';
+
+const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
+const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
+
+/** A shard's position in Postgres: everything in its outbox up to there is stored. Creates the cursor if needed. */
+export async function readCursor(pool: Pool, shard: number): Promise<string> {
+  const found = await pool.query<{ stream_id: string }>(READ, [shard]);
+  const row = found.rows[0];
+  if (row !== undefined) return row.stream_id;
+  await pool.query(CREATE, [shard, OUTBOX_START]);
+  return readCursor(pool, shard);
+}
+
+/** A process that hangs in the transaction must not keep the shard forever. */
+const IDLE_LIMIT_MS = 30_000;
+
+/**
+ * Forces lookups by key, regardless of the planner's estimates: for 12,000 users of a sweep it chose hash joins that spilled to disk. The most
+ * frequent statements are named, so that a connection parses them once. They are still planned each time, because a plan cached when there
+ * were ten users would scan a million.
+ */
+const PLANNED_BY_KEYS =
+  'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL plan_cache_mode = force_custom_plan';
+
+/** A cursor, with the revisions of catalogs and organisation that the transaction sees. */
+interface LockedCursor {
+  position: string;
+  storageEpoch: string;
+  revisions: Revisions;
+}
+
+interface CursorRow extends Revisions {
+  position: string;
+  storageEpoch: string;
+}
+
+/**
+ * Locks a shard's cursor, which excludes other persisters of the shard until the transaction ends. `null` if another one holds it. One round trip;
+ * `shard` is a number, so it can be part of the text.
+ */
+export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
+  const results = (await client.query(
+    `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${PLANNED_BY_KEYS}; ` +
+      'SELECT stream_id AS position, storage_epoch AS "storageEpoch", (SELECT revision FROM organisation) AS organisation, ' +
+      '(SELECT catalogs_revision FROM organisation) AS catalogs ' +
+      `FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE SKIP LOCKED`,
+  )) as unknown as { rows: CursorRow[] }[];
+  const row = results.at(-1)?.rows[0];
+  if (row === undefined) return null;
+  const { position, storageEpoch, organisation, catalogs } = row;
+  return { position, storageEpoch, revisions: { organisation, catalogs } };
+}
+
+/** Like `lockCursor`, but waits for the persister that holds the lock. */
+export async function awaitCursor(client: PoolClient, shard: number): Promise<void> {
+  await client.query(`${PLANNED_BY_KEYS}; SELECT FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE`);
+}
+
+/** Moves the locked cursor and, unless it is `null`, the progress of the shard's batches. */
+export async function moveCursor(
+  client: PoolClient,
+  shard: number,
+  { position, batchProgress }: { position: string; batchProgress: string | null },
+): Promise<void> {
+  await client.query({
+    name: 'persist_cursor',
+    text: 'UPDATE outbox_cursors SET stream_id = $2, batch_progress = coalesce($3, batch_progress) WHERE shard = $1',
+    values: [shard, position, batchProgress],
+  });
+}
+
+/** Position up to which Postgres holds a shard's outbox, and the shard's storage epoch. */
+export interface StoredCursor {
+  position: string;
+  /** See `src/domain/shard-state.ts`. */
+  storageEpoch: string;
+  batchProgress: string;
+}
+
+/** The cursors of all shards, ordered by number. */
+interface StoredCursors {
+  /** UUID of this installation. */
+  installation: string;
+  cursors: StoredCursor[];
+}
+
+/** Reads all cursors in one snapshot. Creates missing ones. */
+export async function readCursors(client: Pool | PoolClient): Promise<StoredCursors> {
+  const { rows } = await client.query<StoredCursor & { installation: string }>(
+    `SELECT installation_id AS installation, stream_id AS position, storage_epoch AS "storageEpoch",
+            batch_progress AS "batchProgress"
+       FROM redis_epoch, outbox_cursors WHERE shard < $1 ORDER BY shard`,
+    [SHARDS],
+  );
+  if (rows.length === SHARDS) return { installation: rows[0]!.installation, cursors: rows };
+  await client.query(
+    'INSERT INTO outbox_cursors (shard, stream_id) SELECT no, $2 FROM generate_series(0, $1 - 1) AS no ON CONFLICT DO NOTHING',
+    [SHARDS, OUTBOX_START],
+  );
+  return readCursors(client);
+}
+
+/** The storage epoch of a shard, or `''`. */
+export async function readStorageEpoch(client: Pool | PoolClient, shard: number): Promise<string> {
+  const { rows } = await client.query<{ storageEpoch: string }>(
+    'SELECT storage_epoch AS "storageEpoch" FROM outbox_cursors WHERE shard = $1',
+    [shard],
+  );
+  return rows[0]?.storageEpoch ?? '';
+}
+
+/**
+ * Locks the cursors of some shards (by default, all) until the transaction ends. Waits for active persisters; afterwards none can store what it read
+ * under an older storage epoch.
+ */
+export async function lockCursors(client: PoolClient, shards: readonly number[] = SHARD_NUMBERS): Promise<void> {
+  await client.query('SELECT FROM outbox_cursors WHERE shard = ANY ($1) ORDER BY shard FOR UPDATE', [shards]);
+}
+
+/** Sets the storage epoch of some shards; with `from`, only if it is the current one. Returns whether all were set. */
+export async function setStorageEpochs(
+  client: Pool | PoolClient,
+  shards: readonly number[],
+  { storageEpoch, from = null }: { storageEpoch: string; from?: string | null },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'UPDATE outbox_cursors SET storage_epoch = $1 WHERE shard = ANY ($2) AND storage_epoch = coalesce($3, storage_epoch)',
+    [storageEpoch, shards, from],
+  );
+  return rowCount === shards.length;
+}
+
+/** Starts a new epoch and returns its number. All shards share one sequence. */
+export async function nextEpoch(client: PoolClient): Promise<number> {
+  const { rows } = await client.query<{ epoch: number }>('UPDATE redis_epoch SET epoch = epoch + 1 RETURNING epoch');
+  return Number(rows[0]!.epoch);
+}
+
+/** Shards that hold tenants, including archived ones, in order. Their number never decreases, because no tenant is ever deleted. */
+export async function usedShards(pool: Pool): Promise<number[]> {
+  const { rows } = await pool.query<{ shard: number }>('SELECT DISTINCT no % $1 AS shard FROM tenants ORDER BY shard', [
+    SHARDS,
+  ]);
+  return rows.map(({ shard }) => shard);
+}
+
+/** Number of tenants per shard, including archived ones; empty shards are omitted. */
+export async function tenantsByShard(pool: Pool): Promise<Map<number, number>> {
+  const { rows } = await pool.query<{ shard: number; tenants: number }>(
+    'SELECT no % $1 AS shard, count(*)::int AS tenants FROM tenants GROUP BY 1',
+    [SHARDS],
+  );
+  return new Map(rows.map(({ shard, tenants }) => [shard, tenants]));
+}

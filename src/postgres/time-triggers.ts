@@ -1,0 +1,122 @@
+/** Time triggers: open ones, users due, and progress. */
+import type { Pool } from 'pg';
+import { DAY_MS } from '../domain/periods.ts';
+
+/** An active `time` trigger, and up to when its periods are paid. */
+export interface OpenTrigger {
+  tenantNo: number;
+  no: number;
+  /** Version of the tenant's catalog at the time of the read. */
+  version: number;
+  /** Epoch ms of its activation. */
+  activatedMs: number;
+  unit: 'hours' | 'days';
+  interval: number;
+  /** All periods that ended before this (epoch ms) are paid; `null` if unknown. */
+  nextMs: number | null;
+}
+
+/** Active `time` triggers of all active tenants. Reads an index that contains only these. */
+export async function openTriggers(pool: Pool): Promise<OpenTrigger[]> {
+  const { rows } = await pool.query<OpenTrigger>(
+    `SELECT resource.tenant_no AS "tenantNo", resource.no, tenants.catalog_version AS version,
+            coalesce((doc->>'activated')::bigint, epoch_ms(resource.created)) AS "activatedMs",
+            coalesce(doc->>'timeUnit', 'days') AS unit, coalesce((doc->>'timeInterval')::int, 1) AS interval,
+            progress.next_ms AS "nextMs"
+       FROM catalog_resources resource
+       JOIN tenants ON tenants.no = resource.tenant_no AND tenants.status = 'active'
+       JOIN organisation ON multi_tenancy = (resource.tenant_no > 0)
+       LEFT JOIN time_trigger_progress progress
+         ON progress.tenant_no = resource.tenant_no AND progress.trigger_no = resource.no
+      WHERE kind = 'points_trigger' AND deleted IS NULL AND doc->>'type' = 'time' AND doc->>'status' = 'active'
+      ORDER BY 1, 2`,
+  );
+  return rows;
+}
+
+/** A trigger's periods that end within a span of time. */
+export interface PeriodsAsked {
+  tenantNo: number;
+  triggerNo: number;
+  /** Length of a period: a multiple of an hour or of a day. */
+  periodMs: number;
+  /** The earliest end to return (epoch ms). */
+  fromMs: number;
+}
+
+/** A user's period that ended. */
+export interface DuePeriod {
+  tenantNo: number;
+  triggerNo: number;
+  userId: string;
+  /** The end of the period (epoch ms). */
+  dueMs: number;
+}
+
+export const HOUR_MS = 3_600_000;
+
+/** See `duePeriods`. OFFSET 0 forces the planner to join range by range; otherwise it read all of a million users. */
+export const DUE_PERIODS = `
+  SELECT asked.tenant_no AS "tenantNo", asked.trigger_no AS "triggerNo", seen.id AS "userId", due_ms AS "dueMs"
+    FROM unnest($2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::int[], $7::int[])
+      AS asked (tenant_no, trigger_no, period_ms, from_ms, low, high)
+   CROSS JOIN LATERAL (SELECT id, epoch_ms(created) AS first_ms FROM users
+      WHERE tenant_no = asked.tenant_no AND epoch_ms(created) % 86400000 BETWEEN low AND high OFFSET 0) seen
+   CROSS JOIN LATERAL generate_series($1::bigint - ($1::bigint - first_ms) % period_ms,
+                                      greatest(from_ms, first_ms + 1), -period_ms) AS due_ms
+   WHERE first_ms < $1::bigint
+   ORDER BY due_ms, asked.tenant_no, seen.id, asked.trigger_no
+   LIMIT $8`;
+
+/**
+ * The first of the requested periods that ended up to `toMs`, in order of end, user and trigger. `fromMs` to `toMs` may span at most a day. Uses
+ * an index to read only users whose creation time of day lies in that span. For periods in hours the time within the hour counts, so a span of
+ * an hour or more covers all users.
+ */
+export async function duePeriods(
+  pool: Pool,
+  { asked, toMs, limit }: { asked: readonly PeriodsAsked[]; toMs: number; limit: number },
+): Promise<DuePeriod[]> {
+  const ranges = asked.filter(({ fromMs }) => fromMs <= toMs).flatMap((periods) => timesOfDay(periods, toMs));
+  if (ranges.length === 0) return [];
+  const { rows } = await pool.query<DuePeriod>(DUE_PERIODS, [
+    toMs,
+    ranges.map(({ asked: { tenantNo } }) => tenantNo),
+    ranges.map(({ asked: { triggerNo } }) => triggerNo),
+    ranges.map(({ asked: { periodMs } }) => periodMs),
+    ranges.map(({ asked: { fromMs } }) => fromMs),
+    ranges.map(({ low }) => low),
+    ranges.map(({ high }) => high),
+    limit,
+  ]);
+  return rows;
+}
+
+/** Ranges of the creation time of day (ms, inclusive) of users whose periods end in the span. */
+function timesOfDay(asked: PeriodsAsked, toMs: number): { asked: PeriodsAsked; low: number; high: number }[] {
+  const stepMs = asked.periodMs % DAY_MS === 0 ? DAY_MS : HOUR_MS;
+  const length = Math.min(toMs - asked.fromMs, stepMs - 1);
+  if (length === stepMs - 1) return [{ asked, low: 0, high: DAY_MS - 1 }];
+  const ranges = [];
+  for (let shift = 0; shift < DAY_MS; shift += stepMs) {
+    const low = (asked.fromMs + shift) % DAY_MS;
+    const high = low + length;
+    ranges.push({ asked, low, high: Math.min(high, DAY_MS - 1) });
+    if (high >= DAY_MS) ranges.push({ asked, low: 0, high: high - DAY_MS });
+  }
+  return ranges;
+}
+
+/** Records that all periods of some triggers that ended before `nextMs` are paid. */
+export async function noteProgress(
+  pool: Pool,
+  triggers: readonly { tenantNo: number; no: number; nextMs: number }[],
+): Promise<void> {
+  if (triggers.length === 0) return;
+  await pool.query(
+    `INSERT INTO time_trigger_progress (tenant_no, trigger_no, next_ms)
+     SELECT * FROM unnest($1::int[], $2::int[], $3::bigint[])
+     ON CONFLICT (tenant_no, trigger_no) DO UPDATE SET next_ms = EXCLUDED.next_ms`,
+    [triggers.map(({ tenantNo }) => tenantNo), triggers.map(({ no }) => no), triggers.map(({ nextMs }) => nextMs)],
+  );
+}

@@ -1,0 +1,167 @@
+/** Timeline entries that are not events. */
+import type { Pool } from 'pg';
+import { msOf, type TimelineBounds } from '../../domain/administration/timeline.ts';
+import { storableText } from '../storable-json.ts';
+import type { TimelineRange } from './range.ts';
+
+/** Rows of one kind between two pairs of time and number. */
+export interface RowsQuery extends Pick<TimelineRange, 'tenantNo' | 'userId' | 'newest' | 'limit'> {
+  bounds: TimelineBounds;
+}
+
+export interface TimelineStreakRow {
+  no: number;
+  frequency: number;
+  kind: number;
+  fromDay: number;
+  toDay: number;
+  length: number | null;
+  atMs: number;
+  /** The administrator's key. */
+  who: string | null;
+  correction: string | null;
+  supersededBy: string | null;
+}
+
+export interface TimelineFinalRow {
+  /** Number of the run's group. */
+  no: number;
+  boardNo: number;
+  runDay: number;
+  lastDay: number;
+  rank: number;
+  score: number;
+  /** Whether the rank was within the leaderboard's maximum of participants. */
+  participates: boolean;
+  atMs: number;
+}
+
+export interface TimelineAuditRow {
+  no: number;
+  who: string;
+  action: string;
+  kind: string;
+  id: string | null;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  atMs: number;
+}
+
+/** Parameters: tenant, user, the time and number above and below, limit. */
+const between = (time: string, no: string, newest: boolean): string => `
+   AND (epoch_ms(${time}), ${no}) > ($3::bigint, $4::bigint) AND (epoch_ms(${time}), ${no}) < ($5::bigint, $6::bigint)
+ ORDER BY epoch_ms(${time}) ${newest ? 'DESC' : ''}, ${no} ${newest ? 'DESC' : ''} LIMIT $7`;
+
+const parametersOf = ({ tenantNo, userId, bounds: { above, below }, limit }: RowsQuery): unknown[] => [
+  tenantNo,
+  storableText(userId),
+  ...above,
+  ...below,
+  limit,
+];
+
+/** Kinds of changes by administrators: restored, replaced, reset. */
+const BY_ADMINISTRATORS = '4, 5, 7';
+
+/**
+ * Changes to the user's streaks by the clock and by administrators. Cost: O(the user's changes), at most a few per period of each
+ * frequency.
+ */
+export async function streakRows(pool: Pool, query: RowsQuery): Promise<TimelineStreakRow[]> {
+  const { rows } = await pool.query<TimelineStreakRow>(
+    `SELECT no, frequency, kind, from_day AS "fromDay", to_day AS "toDay", length, epoch_ms(at) AS "atMs",
+            correction::text, superseded_by::text AS "supersededBy",
+            CASE WHEN kind IN (${BY_ADMINISTRATORS}) THEN (
+              SELECT who FROM audit_log AS audit
+               WHERE audit.tenant_no = $1 AND about_user = $2 AND audit.kind = 'streak'
+                 AND audit.at >= change.at AND audit.at < change.at + INTERVAL '1 minute'
+               ORDER BY audit.no LIMIT 1) END AS who
+       FROM streak_changes AS change WHERE tenant_no = $1 AND user_id = $2 ${between('change.at', 'change.no', query.newest)}`,
+    parametersOf(query),
+  );
+  return rows;
+}
+
+/** The user's results in final leaderboard runs. Cost: O(runs with the user). */
+export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineFinalRow[]> {
+  const { rows } = await pool.query<TimelineFinalRow>(
+    `SELECT member.group_id AS no, run.board_no AS "boardNo", run.run_day AS "runDay", run.last_day AS "lastDay", member.rank,
+            member.score, member.place < grp.participants AS participates, epoch_ms(run.final_at) AS "atMs"
+       FROM board_finals AS member
+       JOIN board_run_groups AS grp ON grp.id = member.group_id
+       JOIN board_runs AS run ON run.id = grp.run_id
+      WHERE member.tenant_no = $1 AND member.user_id = $2 AND run.is_final
+        ${between('run.final_at', 'member.group_id', query.newest)}`,
+    parametersOf(query),
+  );
+  return rows;
+}
+
+/**
+ * Administrators' actions on the user, except streak changes and reversals, which have their own entries, and actions on an earlier user with
+ * the same ID. Cost: O(actions on the user).
+ */
+export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
+  const { rows } = await pool.query<TimelineAuditRow>(
+    `SELECT no, who, action, kind, id, before, after, epoch_ms(at) AS "atMs"
+       FROM audit_log
+      WHERE tenant_no = $1 AND about_user = $2 AND kind <> 'streak' AND action <> 'reverse'
+        AND no > coalesce((SELECT max(no) FROM audit_log
+                            WHERE tenant_no = $1 AND about_user = $2 AND action = 'delete' AND kind = 'user'), 0)
+        ${between('audit_log.at', 'audit_log.no', query.newest)}`,
+    parametersOf(query),
+  );
+  return rows;
+}
+
+/** A recomputation's changes to a user, or their reversal. */
+export interface TimelineRecomputationRow {
+  /** The cause in awards and completions. */
+  cause: string;
+  recomputationId: string;
+  reverts: boolean;
+  /** Readable part of the administrator's key. */
+  who: string;
+  at: Date;
+  catalogVersion: null;
+  /** Numbers of achievements. */
+  gained: number[];
+  lost: number[];
+}
+
+/** Both steps of a user's recomputations. Parameters: tenant, user. */
+const STEPS = `
+  SELECT step.cause::text, job.id::text AS "recomputationId", step.reverts, job.requested_by AS who,
+         ARRAY(SELECT (one ->> 0)::int FROM jsonb_array_elements(
+           planned.applied -> CASE WHEN step.reverts THEN 'revoked' ELSE 'completed' END) AS one) AS gained,
+         ARRAY(SELECT (one ->> 0)::int FROM jsonb_array_elements(
+           planned.applied -> CASE WHEN step.reverts THEN 'completed' ELSE 'revoked' END) AS one) AS lost
+    FROM recomputed_users AS planned JOIN recomputations AS job ON job.no = planned.recomputation_no
+    CROSS JOIN LATERAL (VALUES (applied_id, false), (reverted_id, true)) AS step (cause, reverts)
+   WHERE planned.tenant_no = $1 AND planned.user_id = $2 AND step.cause IS NOT NULL`;
+
+/** IDs of recomputations' changes to a user. Cost: O(recomputations of the user). */
+export async function recomputationIds(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<string[]> {
+  const { rows } = await pool.query<{ cause: string }>(
+    `SELECT cause FROM (${STEPS}) AS made WHERE cause > $3 AND cause < $4
+      ORDER BY cause ${newest ? 'DESC' : ''} LIMIT $5`,
+    [tenantNo, storableText(userId), above, below, limit],
+  );
+  return rows.map(({ cause }) => cause);
+}
+
+/** Those of some IDs that belong to recomputations. */
+export async function recomputationsOf(
+  pool: Pool,
+  { tenantNo, userId }: { tenantNo: number; userId: string },
+  ids: readonly string[],
+): Promise<TimelineRecomputationRow[]> {
+  const { rows } = await pool.query<Omit<TimelineRecomputationRow, 'at' | 'catalogVersion'>>(
+    `SELECT * FROM (${STEPS}) AS made WHERE cause = ANY ($3)`,
+    [tenantNo, storableText(userId), ids],
+  );
+  return rows.map((row) => ({ ...row, at: new Date(msOf(row.cause)), catalogVersion: null }));
+}

@@ -1,0 +1,48 @@
+/** Counts for metrics that every frontend exports: delivery tries and failures of scheduled work. */
+import type { Redis } from 'ioredis';
+import { DELIVERY_COUNTS_KEY, FAILED_WORK_KEY } from './keys.ts';
+
+/** Counts webhook delivery tries by outcome for the metrics, which every frontend exports. Writes in batches. */
+export class DeliveryCounts {
+  private readonly redis: Redis;
+  private counted = new Map<string, number>();
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(redis: Redis) {
+    this.redis = redis;
+  }
+
+  note(outcome: string): void {
+    this.counted.set(outcome, (this.counted.get(outcome) ?? 0) + 1);
+    this.timer ??= setTimeout(() => void this.flush(), WITHIN_MS).unref();
+  }
+
+  /** Writes the counts so far. They are lost if Redis is unreachable. */
+  async flush(): Promise<void> {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    const { counted } = this;
+    this.counted = new Map();
+    const added = [...counted].map(([outcome, count]) => this.redis.hincrby(DELIVERY_COUNTS_KEY, outcome, count));
+    await Promise.all(added).catch(() => undefined);
+  }
+}
+
+const WITHIN_MS = 1_000;
+
+/** Number of tries per outcome; outcomes without tries are missing. Rebuilds of Redis keep the counts. */
+export async function deliveryCounts(redis: Redis): Promise<Map<string, number>> {
+  const counts = Object.entries(await redis.hgetall(DELIVERY_COUNTS_KEY));
+  return new Map(counts.map(([outcome, count]) => [outcome, Number(count)]));
+}
+
+/** Counts a failure of scheduled work for the metrics, which every frontend exports. */
+export async function countFailedWork(redis: Redis, kind: string): Promise<void> {
+  await redis.hincrby(FAILED_WORK_KEY, kind, 1);
+}
+
+/** Failures per kind of scheduled work; kinds without failures are missing. Rebuilds of Redis keep the counts. */
+export async function failedWork(redis: Redis): Promise<Map<string, number>> {
+  const counts = Object.entries(await redis.hgetall(FAILED_WORK_KEY));
+  return new Map(counts.map(([kind, count]) => [kind, Number(count)]));
+}

@@ -1,0 +1,224 @@
+/** The parts of an error that may be logged. */
+
+/** An error as it is written to a log. */
+interface LoggedError {
+  /** Its class, e.g. `ReplyError`. */
+  type: string;
+  message: string;
+  code?: string | number;
+  /** Where it was thrown, without the message. */
+  stack?: string;
+  cause?: LoggedError;
+  /** Those of an `AggregateError`. */
+  errors?: LoggedError[];
+  /** Of `SAFE_FIELDS`. */
+  [field: string]: unknown;
+}
+
+/**
+ * Fields that say what went wrong and hold no value that a client sent: codes of every kind, names of the schema, places in
+ * the server's source, the address that did not answer. Everything else, such as the arguments of a Redis command
+ * (`command`, `parameters`) and the row that Postgres refused (`detail`, `where`), stays out.
+ */
+const SAFE_FIELDS = [
+  'code',
+  'status',
+  'errno',
+  'syscall',
+  'address',
+  'port',
+  'severity',
+  'schema',
+  'table',
+  'column',
+  'dataType',
+  'constraint',
+  'file',
+  'line',
+  'routine',
+  'streamId',
+  'shard',
+] as const;
+
+/** Chains of causes are short; one that is not is a circle. */
+const MAX_DEPTH = 5;
+const MAX_ERRORS = 5;
+const MAX_FRAMES = 30;
+const FIELD = /^[\w.:@/\- ]{1,100}$/;
+const FRAME = /^\s+at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/;
+
+/**
+ * An error as a log may hold it: class, codes, a message without values, stack, causes. It holds no argument of a command
+ * or statement, no body, no key and no password, whatever the error carries. Never throws.
+ */
+export function loggedError(error: unknown): LoggedError {
+  return describe(error, MAX_DEPTH);
+}
+
+/** The same as text, for a process that ends: `ReplyError: WRONGPASS …` with the stack, and the causes below. */
+export function errorText(error: unknown): string {
+  const lines: string[] = [];
+  const add = (logged: LoggedError, before: string): void => {
+    const { type, message, code } = logged;
+    lines.push(`${before}${type}${code === undefined ? '' : ` (${code})`}: ${message}`);
+    if (logged.stack !== undefined) lines.push(logged.stack);
+    if (logged.cause) add(logged.cause, 'caused by ');
+    for (const one of logged.errors ?? []) add(one, 'one of several: ');
+  };
+  add(loggedError(error), '');
+  return lines.join('\n');
+}
+
+function describe(error: unknown, depth: number): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: 'thrown, but no error' };
+  try {
+    return describeError(error, depth);
+  } catch {
+    return { type: 'Error', message: 'cannot be described' };
+  }
+}
+
+function describeError(error: Error, depth: number): LoggedError {
+  const fields = error as unknown as Record<string, unknown>;
+  const cause = error.cause instanceof Error && depth > 1 ? describe(error.cause, depth - 1) : undefined;
+  const logged: LoggedError = { type: typeOf(error), message: messageOf(error, cause) };
+  for (const name of SAFE_FIELDS) {
+    const value = fields[name];
+    if (typeof value === 'number' || (typeof value === 'string' && FIELD.test(value))) logged[name] = value;
+  }
+  const stack = framesOf(error);
+  if (stack !== '') logged.stack = stack;
+  if (cause) logged.cause = cause;
+  if (error instanceof AggregateError && depth > 1)
+    logged.errors = error.errors.slice(0, MAX_ERRORS).map((one) => describe(one, depth - 1));
+  return logged;
+}
+
+function typeOf(error: Error): string {
+  const name = error.name === 'error' || error.name === 'Error' ? error.constructor.name : error.name;
+  return /^\w{1,80}$/.test(name) ? name : 'Error';
+}
+
+function messageOf(error: Error, cause: LoggedError | undefined): string {
+  const { message, name } = error;
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  if (isOfPostgres(error)) return postgresMessage(error.code, message);
+  if (name === 'ReplyError') return redisMessage(message);
+  // Of the system: what was called and what came of it; of Node itself: the code says it, the text quotes what it was given.
+  if (typeof syscall === 'string' && typeof code === 'string') return `${syscall} ${code}`;
+  if (typeof code === 'string' && code.startsWith('ERR_')) return code;
+  // A message that repeats its cause's may say no more than the cause.
+  const own = cause && (error.cause as Error).message;
+  return safeMessage(name, own ? message.replaceAll(own, () => cause.message) : message);
+}
+
+/** The frames alone. A message of several lines precedes them, also one that looks like them. */
+function framesOf({ stack, message }: Error): string {
+  if (typeof stack !== 'string') return '';
+  const at = message === '' ? -1 : stack.indexOf(message);
+  const frames = (at < 0 ? stack : stack.slice(at + message.length)).split('\n').filter((line) => FRAME.test(line));
+  return frames.slice(0, MAX_FRAMES).join('\n');
+}
+
+/**
+ * What of an error's own words may be shown in a log. Servers and libraries quote values in their messages, and those are
+ * arguments of commands: names, e-mail addresses, keys' bodies, passwords. What is not known to be harmless is left out; the
+ * code, the class and the stack say what happened.
+ */
+
+/** SQLSTATE, as `code` of an error of Postgres. */
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+
+const DISK_FULL = '53100';
+
+const NAME = String.raw`"[\w.]{1,63}"`;
+
+/** Messages of Postgres whose quotes can hold only names of tables, columns, constraints, databases and roles. */
+const POSTGRES = new RegExp(
+  `^(?:${[
+    `duplicate key value violates unique constraint ${NAME}`,
+    `null value in column ${NAME} of relation ${NAME} violates not-null constraint`,
+    `new row for relation ${NAME} violates check constraint ${NAME}`,
+    `(?:insert or update|update or delete) on table ${NAME} violates foreign key constraint ${NAME}(?: on table ${NAME})?`,
+    String.raw`index row size \d+ exceeds btree version \d+ maximum \d+ for index ${NAME}`,
+    String.raw`index row requires \d+ bytes, maximum size is \d+`,
+    `(?:relation|database|role|schema) ${NAME} does not exist`,
+    `column ${NAME} (?:of relation ${NAME} )?does not exist`,
+    `permission denied for (?:table|schema|sequence|database|function) [\\w.]{1,63}`,
+    `password authentication failed for user ${NAME}`,
+    String.raw`(?:smallint|integer|bigint|numeric field|value) (?:out of range|overflow|overflows numeric format)`,
+    `division by zero|deadlock detected|out of memory|out of shared memory|disk full`,
+    `could not serialize access due to [a-z /]+`,
+    `canceling statement due to [a-z ]+`,
+    `terminating (?:connection|autovacuum process|background worker) (?:due to|because of) [a-z -]+`,
+    `the database system is [a-z ]+`,
+    `sorry, too many clients already|too many connections for (?:database|role) ${NAME}`,
+    `remaining connection slots are reserved for [a-zA-Z_ ]+`,
+    `database ${NAME} is not currently accepting connections`,
+    `cannot execute [A-Z ]+ in a read-only transaction`,
+    `current transaction is aborted, commands ignored until end of transaction block`,
+  ].join('|')})$`,
+);
+
+/** First words of Redis's error replies whose rest is the same for everybody; `ERR` and `WRONGTYPE` of scripts see below. */
+const CONSTANT_REPLY =
+  /^(?:LOADING|BUSY|READONLY|MISCONF|OOM|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOSCRIPT|NOPROTO|UNBLOCKED|UNKILLABLE|WRONGTYPE|UNMARKED|CROSSSLOT)\b/;
+
+/** What the interpreter says of a fault in a script: the names are those of the script's own text. */
+const SCRIPT_FAULT =
+  /attempt to (?:compare (?:two )?[a-z]+ (?:values|with [a-z]+)|(?:call|index|concatenate|perform arithmetic on|get length of) (?:a [a-z]+ value|(?:global|local|field|method|upvalue) '[\w?]{1,40}' \(a [a-z]+ value\)))/;
+const SCRIPT_PLACE = /(?:user_function|user_script):\d+/;
+const SCRIPT_NAME = /script: (laurel_\w{1,80}|[0-9a-f]{40})/;
+
+const HARMLESS_VALUE_FAULTS =
+  /^(?:Maximum call stack size exceeded|Invalid array length|Invalid string length|Array buffer allocation failed|Unexpected end of JSON input)$/;
+
+const MAX_LENGTH = 300;
+
+/** What of a Postgres error's message may be shown; its `detail`, `where` and `internalQuery` never may. */
+const postgresMessage = (code: string, message: string): string =>
+  code === DISK_FULL
+    ? `The disk of Postgres is full (SQLSTATE ${code})`
+    : POSTGRES.test(message)
+      ? message
+      : `Postgres refused it with SQLSTATE ${code}`;
+
+/** Whether an error is one that Postgres answered, rather than its client. */
+const isOfPostgres = (error: Error): error is Error & { code: string } => {
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  return typeof severity === 'string' && typeof code === 'string' && SQLSTATE.test(code);
+};
+
+/** What of an error reply of Redis may be shown: its first word, and of a script's fault which it was and where. */
+function redisMessage(message: string): string {
+  const [place] = SCRIPT_PLACE.exec(message) ?? [];
+  const [script] = SCRIPT_NAME.exec(message) ?? [];
+  const constant = CONSTANT_REPLY.test(message) && place === undefined && script === undefined;
+  if (constant && message.startsWith('MISCONF'))
+    return plainMessage(`Redis cannot write to its disk, which may be full: ${message}`);
+  if (constant) return plainMessage(message);
+  const [word] = /^[A-Z]{2,20}\b/.exec(message) ?? [];
+  const [fault] = SCRIPT_FAULT.exec(message) ?? [];
+  const known = [word, fault, script, place && `line ${place}`].filter((part) => part !== undefined);
+  return known.length > 0 ? known.join(', ') : 'Redis refused it';
+}
+
+/**
+ * What of any other message may be shown: as far as the first quotation mark or brace, which values follow, without
+ * e-mail addresses and passwords in URLs. The engine's own words about a value (`… is not valid JSON`, `Invalid time zone
+ * specified: …`) are shown only where they hold none.
+ */
+function safeMessage(name: string, message: string): string {
+  if (/^(?:SyntaxError|RangeError|URIError)$/.test(name) && !HARMLESS_VALUE_FAULTS.test(message)) return '';
+  return plainMessage(message);
+}
+
+function plainMessage(message: string): string {
+  const quoted = message.search(/(?<!\w)["'`“‘]|[{\n\r]/);
+  const shown = quoted < 0 ? message : `${message.slice(0, quoted)}…`;
+  const cleaned = shown.replaceAll(/\/\/[^/\s@]*@/g, '//…@').replaceAll(/[^\s@<>(]+@[^\s@>)]+/g, (found) =>
+    // A URL whose password is hidden already.
+    found.includes('//…') ? found : '…',
+  );
+  return cleaned.length > MAX_LENGTH ? `${cleaned.slice(0, MAX_LENGTH)}…` : cleaned;
+}
