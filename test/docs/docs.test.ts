@@ -29,6 +29,7 @@ const cli = readAll('src/cli');
 const commands = [...found(cli, /\.command\('([a-z-]+)/g), ...Object.keys(STEPS)];
 const options = found(cli, /(?:\.o|\.requiredO|new O)ption\(\s*'(?:-\w, )?(--[a-z-]+)/g);
 const metrics = found(source, /name: '(laurel_[a-z_]+)'/g);
+const publications = found(read('src/postgres/migrations/000001_schema.sql'), /CREATE PUBLICATION (laurel_\w+)/g);
 const variables = found(
   read('src/env.ts') + read('src/trace-settings.ts'),
   /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g,
@@ -97,8 +98,9 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
       expect(named.filter((name) => !variables.includes(name) && !OTHER_VARIABLES.includes(name))).toEqual([]);
     });
 
-    test('every metric exists', () => {
-      expect(found(code, /\b(laurel_[a-z_]+)\b/g).filter((name) => !source.includes(`'${name}'`))).toEqual([]);
+    test('every metric and publication exists', () => {
+      const isKnown = (name: string): boolean => source.includes(`'${name}'`) || publications.includes(name);
+      expect(found(code, /\b(laurel_[a-z_]+)\b/g).filter((name) => !isKnown(name))).toEqual([]);
     });
 
     test('every operation exists', () => {
