@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test(`${KEYS} deleted keys, refused by all of 3 frontends in under a second of their deletion`, async () => {
+test(`${KEYS} deleted keys, which all of 3 frontends refuse without waiting for the backstop`, async () => {
   const items = Array.from({ length: KEYS }, () => ({ userId: 'ada' }));
   const { created } = (await laurel.admin.post('/v1/application-api-keys', items)).body;
   const refusedMs: number[] = [];
@@ -26,6 +26,6 @@ test(`${KEYS} deleted keys, refused by all of 3 frontends in under a second of t
     refusedMs.push(performance.now() - deletedMs);
   }
   expect(refusedMs).toHaveLength(KEYS);
-  // Half of them, as a machine that others keep busy may stop for a second.
-  expect(refusedMs.toSorted((a, b) => a - b)[(KEYS - 1) / 2]).toBeLessThan(1_000);
+  // Without notifications, the slowest of 3 frontends would take 3.75 s on average.
+  expect(refusedMs.toSorted((a, b) => a - b)[(KEYS - 1) / 2]).toBeLessThan(2_500);
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test(`${CHANGES} changes, seen by all of 3 frontends in under a second of their answers`, async () => {
+test(`${CHANGES} changes, which all of 3 frontends see without waiting for the backstop`, async () => {
   const seenMs: number[] = [];
   for (let no = 1; no <= CHANGES; no++) {
     const { status } = await laurel.admin.post('/v1/metrics', [{ key: `new-${no}`, name: 'New' }]);
@@ -38,8 +38,8 @@ test(`${CHANGES} changes, seen by all of 3 frontends in under a second of their 
   console.log(
     `A change was seen by all of 3 frontends ${median.toFixed(0)} ms after its answer (most: ${most.toFixed(0)})`,
   );
-  // Half of them, as a machine that others keep busy may stop for a second.
-  expect(median).toBeLessThan(1_000);
+  // Without notifications, the slowest of 3 frontends would take 3.75 s on average.
+  expect(median).toBeLessThan(2_500);
 });
 
 test('Postgres notifies of every kind of change, with its commit', async () => {
