@@ -82,7 +82,7 @@ describe.each([
     const batch = Array.from({ length: 5 }, () => ({ key: 'flips', user: { id: 'eve' }, value: 1 }));
     expect((await laurel.admin.post('/v1/metrics/events', batch, { tenantId: served[0]! })).status).toBe(202);
     taken += batch.length;
-    await expect.poll(stored, { timeout: 30_000 }).toBe(taken);
+    await expect.poll(stored).toBe(taken);
 
     // What it does not hold can be compared, and rebuilt by hand.
     const shards = TENANTS.map((__, index) => index + 1).filter((shard) => !awayShards.includes(shard));
@@ -99,7 +99,7 @@ describe.each([
     // It comes back empty: its shards alone are rebuilt.
     server.lose();
     await server.start();
-    for (const tenantId of away) await expect.poll(() => event(tenantId), { timeout: 30_000 }).toBe(201);
+    for (const tenantId of away) await expect.poll(() => event(tenantId)).toBe(201);
     expect(await answers(TENANTS, 1)).toEqual(READ_AND_WRITTEN);
     await expect.poll(stored).toBe(taken);
   });
@@ -117,5 +117,5 @@ test('a master that hangs holds up its own tenants alone', async () => {
   expect(status).toBe(503);
   expect(await answers(others, 5)).toEqual(READ_AND_WRITTEN);
   server.resume();
-  await expect.poll(() => event(tenants[0]!), { timeout: 30_000 }).toBe(201);
+  await expect.poll(() => event(tenants[0]!)).toBe(201);
 });
