@@ -1,11 +1,10 @@
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from '../http/auth.ts';
 import type { Network } from '../domain/networks.ts';
-import { FailedKeys } from '../http/failed-keys.ts';
-import type { KeyRefusal } from '../http/key-refusal.ts';
+import { FailedKeys, type KeyRefusal } from '../http/key-refusal.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createFileLimit, createRateLimit, type RateLimits } from '../http/rate-limit.ts';
-import { createReadiness, type ReadinessCheck } from '../http/readiness.ts';
+import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/session-auth.ts';
 import { createTenantResolver } from '../http/tenancy.ts';
