@@ -3,10 +3,10 @@ import { AppError } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
 import type { StaticFile } from '../operations/static-file.ts';
-import { countOpening, requireOwnUser, requireScope } from './auth.ts';
+import { countOpening, requireOwnUser, requireScope } from './access/auth.ts';
 import { BodyReader, parseJson, parseLargeJson, requireJsonType, requirePlain } from './json-body.ts';
 import type { ExchangeContext } from './exchange-context.ts';
-import { KeyRefusal } from './key-refusal.ts';
+import { KeyRefusal } from './access/key-refusal.ts';
 import { decodeParam } from './parameters.ts';
 import {
   framingFault,

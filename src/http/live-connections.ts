@@ -10,7 +10,7 @@ import {
   type SlowReaders,
 } from '../engine/live/live-sink.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
-import { countOpening } from './auth.ts';
+import { countOpening } from './access/auth.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { framingFault, readHead, requestIdOf, sizeFault } from './request-head.ts';
 import { errorResponse, failureResponse, NOSNIFF, refusedAfterClose, write } from './respond.ts';

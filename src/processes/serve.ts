@@ -1,13 +1,13 @@
 import type { Laurel } from './composition.ts';
-import { createAuthenticator } from '../http/auth.ts';
+import { createAuthenticator } from '../http/access/auth.ts';
 import type { Network } from '../domain/networks.ts';
-import { FailedKeys, type KeyRefusal } from '../http/key-refusal.ts';
+import { FailedKeys, type KeyRefusal } from '../http/access/key-refusal.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createFileLimit, createRateLimit, type RateLimits } from '../http/rate-limit.ts';
+import { createFileLimit, createRateLimit, type RateLimits } from '../http/access/rate-limit.ts';
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
-import { createSessionAuthenticator } from '../http/session-auth.ts';
-import { createTenantResolver } from '../http/tenancy.ts';
+import { createSessionAuthenticator } from '../http/access/session-auth.ts';
+import { createTenantResolver } from '../http/access/tenancy.ts';
 import { consolePage, referencePage } from './pages.ts';
 import { type Family, metricsText } from '../telemetry/metrics.ts';
 import { ownMetrics } from './child-process.ts';

@@ -1,11 +1,12 @@
-/** Sessions of the console: cookie and authentication. */
 import { timingSafeEqual } from 'node:crypto';
-import type { Caller } from '../operations/operation.ts';
-import { keyHash, type KeyRecord } from '../postgres/access/keys.ts';
-import { csrfTokenOf } from '../postgres/access/sessions.ts';
+import type { Caller } from '../../operations/operation.ts';
+import { keyHash, type KeyRecord } from '../../postgres/access/keys.ts';
+import { csrfTokenOf } from '../../postgres/access/sessions.ts';
+import type { HttpRequest } from '../uws.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
-import type { HttpRequest } from './uws.ts';
+
+/** Sessions of the console: cookie and authentication. */
 
 const LIMITS: KeyCacheLimits = { entries: 1_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
 /** Interval of recording that a key is in use. */

@@ -1,5 +1,6 @@
+import { AppError } from '../../errors.ts';
+
 /** Refused keys: reasons, and the limit of failures per address. */
-import { AppError } from '../errors.ts';
 
 /** Why a key or session was not authenticated (401) or not authorised (403). */
 const REFUSAL_REASONS = {
