@@ -15,7 +15,7 @@ import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/operations/services.ts';
 import { AdminKeys } from '../src/postgres/access/admin-keys.ts';
 import { createPool } from '../src/postgres/pool.ts';
-import type { RateLimits } from '../src/http/rate-limit.ts';
+import type { RateLimits } from '../src/http/access/rate-limit.ts';
 import { serve } from '../src/processes/serve.ts';
 import { startWorkers, type WorkersOptions } from '../workers/start.ts';
 import { TestClient } from './http/client.ts';

@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { DemoChoice, DemoResource, ConfigurationChange } from '../domain/configuration.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import type { Pulled } from './config-source.ts';
-import { sourceOf, type Source, type SourceFlags } from './import/source.ts';
+import type { Pulled } from './source/configuration.ts';
+import { type Source, type SourceFlags, sourceOf } from './source/server.ts';
 
 /** Adds `laurel config …`: the configuration of a running Laurel as a file. */
 export function addConfig(laurel: Command): void {
@@ -63,7 +63,7 @@ function countsText(resources: Record<string, number>): string {
 
 /** Loads TypeBox, which checks the source's answers, only where it is needed. */
 async function readFrom(source: Source, partial: boolean): Promise<Pulled> {
-  const { pullSource } = await import('./config-source.ts');
+  const { pullSource } = await import('./source/configuration.ts');
   return pullSource(source, { partial });
 }
 

@@ -4,10 +4,10 @@ import type { ImportedOutcome } from '../domain/imported-user.ts';
 import type { Configuration } from '../domain/configuration.ts';
 import { AdminRefusal, askAdmin, askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { CommandError, examples, EXIT, print, wholeNumber } from './command.ts';
-import { BoardGroups, readSource } from './import/read.ts';
-import { Report, type Reported } from './import/report.ts';
-import { sourceOf } from './import/source.ts';
-import { jsonLines } from './json-lines.ts';
+import { BoardGroups, readSource } from './source/users.ts';
+import { Report, type Reported } from './source/import-report.ts';
+import { sourceOf } from './source/server.ts';
+import { jsonLines } from './source/json-lines.ts';
 
 interface Options extends AdminOptions {
   from?: string;

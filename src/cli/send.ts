@@ -4,7 +4,7 @@ import { Option, type Command } from 'commander';
 import type { BatchEventResults, BatchEventsResponse, BatchMetricEvent } from '../domain/event.ts';
 import { askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { CommandError, counted, examples, EXIT, print, progressBar, tableText } from './command.ts';
-import { jsonLines, type Line } from './json-lines.ts';
+import { jsonLines, type Line } from './source/json-lines.ts';
 
 interface Options extends AdminOptions {
   metric?: string;

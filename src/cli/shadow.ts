@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { CommandError, examples, EXIT, jsonText, wholeNumber } from './command.ts';
-import { sourceAddress } from './import/source.ts';
+import { sourceAddress } from './source/server.ts';
 import type { Follower } from './shadow/follower.ts';
 import { createProxy } from './shadow/proxy.ts';
 import { Report } from './shadow/report.ts';

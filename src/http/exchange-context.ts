@@ -3,13 +3,12 @@ import type { Log, LogThrottle } from '../telemetry/log.ts';
 import type { Caller, Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import type { Traces } from '../telemetry/traces.ts';
-import type { FailedKeys } from './failed-keys.ts';
-import type { KeyRefusal } from './key-refusal.ts';
-import type { FileLimit, RateLimit } from './rate-limit.ts';
+import type { FailedKeys, KeyRefusal } from './access/key-refusal.ts';
+import type { FileLimit, RateLimit } from './access/rate-limit.ts';
 import type { RequestMetrics } from './request-metrics.ts';
-import type { SessionAuthenticator } from './session-auth.ts';
-import type { BoardValues } from './strict-client.ts';
-import type { ResolveTenant } from './tenancy.ts';
+import type { SessionAuthenticator } from './access/session-auth.ts';
+import type { BoardValues } from './adapted-answer.ts';
+import type { ResolveTenant } from './access/tenancy.ts';
 
 /** Shared by all exchanges of a server. */
 export interface ExchangeContext {

@@ -3,21 +3,25 @@ import { AppError } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
 import type { StaticFile } from '../operations/static-file.ts';
-import { countOpening, requireOwnUser, requireScope } from './auth.ts';
-import { BodyReader } from './body-reader.ts';
-import { parseJson, parseLargeJson, requireJsonType, requirePlain } from './json-body.ts';
+import { countOpening, requireOwnUser, requireScope } from './access/auth.ts';
+import { BodyReader, parseJson, parseLargeJson, requireJsonType, requirePlain } from './json-body.ts';
 import type { ExchangeContext } from './exchange-context.ts';
-import { KeyRefusal } from './key-refusal.ts';
-import { decodeParam } from './path-params.ts';
-import { framingFault, readHead, readIdempotencyKey, sizeFault, type RequestHead } from './request-head.ts';
-import { openEventStream } from './live/event-stream.ts';
-import { failureResponse, write, type Response } from './respond.ts';
+import { KeyRefusal } from './access/key-refusal.ts';
+import { decodeParam } from './parameters.ts';
+import {
+  framingFault,
+  readHead,
+  readIdempotencyKey,
+  type RequestHead,
+  requestIdOf,
+  sizeFault,
+} from './request-head.ts';
+import { openEventStream } from './live-connections.ts';
+import { failureResponse, type Response, streamJson, write } from './respond.ts';
 import type { Route } from './route.ts';
-import { requestIdOf } from './request-id.ts';
 import { Sender, UNRECORDED } from './sender.ts';
-import { fileRequest, sendFile, type FileRequest } from './send-file.ts';
-import { streamJson } from './stream.ts';
-import { strictnessOf } from './strict-client.ts';
+import { fileRequest, type FileRequest, sendFile } from './pages.ts';
+import { strictnessOf } from './adapted-answer.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 /** A client that sends too large a body gets its answer after a pause of this length, or after the second time limit in any case. */

@@ -1,8 +1,8 @@
+/** Reads the body of a request, and parses it. */
+import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
-import { fieldWith } from './field-with.ts';
-import { invalidJson, jsonFaultAt } from './json-fault.ts';
-import { parseLarge } from './large-json.ts';
+import { invalidJson, jsonFaultAt, parseLarge } from './large-json.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
@@ -73,3 +73,72 @@ function refuseUnstorable(text: string, value: unknown): void {
     throw new AppError('malformed', `${field ?? 'The body'} contains half of a surrogate pair`);
   }
 }
+
+/**
+ * Collects a request body up to a limit. uWS invalidates a chunk when its callback returns, so chunks are copied. A body in one chunk, the
+ * common case, becomes text without a copy.
+ */
+export class BodyReader {
+  private readonly limitBytes: number;
+  private chunks: Buffer[] | null = null;
+  private received = 0;
+  /** The whole body; `null` if it is not UTF-8. */
+  private decoded: string | null = '';
+
+  constructor(limitBytes: number) {
+    this.limitBytes = limitBytes;
+  }
+
+  /** Whether the limit was exceeded. The body is then no longer kept. */
+  get overflowed(): boolean {
+    return this.received > this.limitBytes;
+  }
+
+  push(chunk: ArrayBuffer, isLast: boolean): void {
+    this.received += chunk.byteLength;
+    if (this.overflowed) this.chunks = null;
+    else if (!isLast) (this.chunks ??= []).push(Buffer.from(chunk.slice(0)));
+    else if (this.chunks === null) this.decode(Buffer.from(chunk));
+    else {
+      this.chunks.push(Buffer.from(chunk));
+      this.decode(Buffer.concat(this.chunks));
+      this.chunks = null;
+    }
+  }
+
+  /** Returns the whole body. Throws 400 if it is not UTF-8. */
+  text(): string {
+    if (this.decoded === null) throw new AppError('malformed', 'The body is not valid UTF-8');
+    return this.decoded;
+  }
+
+  private decode(bytes: Buffer): void {
+    this.decoded = isUtf8(bytes) ? bytes.toString('utf8') : null;
+  }
+}
+
+const NAME_LENGTH = 200;
+
+/**
+ * Path of the first field of a parsed JSON body whose text matches, e.g. `user.id` or `[2].name`; for a matching key, the path of its object.
+ * `null` if there is none, it is the body itself, or the path is too long to report. Works at any depth of nesting.
+ */
+function fieldWith(body: unknown, isOne: (text: string) => boolean): string | null {
+  const ahead: { value: unknown; path: string }[] = [{ value: body, path: '' }];
+  for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
+    const { value, path } = next;
+    if (typeof value === 'string') {
+      if (isOne(value)) return namedPath(path);
+    } else if (Array.isArray(value)) {
+      for (let i = value.length - 1; i >= 0; i -= 1) ahead.push({ value: value[i] as unknown, path: `${path}[${i}]` });
+    } else if (typeof value === 'object' && value !== null) {
+      const fields = Object.entries(value);
+      if (fields.some(([key]) => isOne(key))) return namedPath(path);
+      for (const [key, inside] of fields.toReversed())
+        ahead.push({ value: inside, path: path === '' ? key : `${path}.${key}` });
+    }
+  }
+  return null;
+}
+
+const namedPath = (path: string): string | null => (path === '' || path.length > NAME_LENGTH ? null : path);

@@ -3,7 +3,7 @@ import { Overload } from '../engine/refusals.ts';
 import { isUnavailable } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
-import { KeyRefusal } from './key-refusal.ts';
+import { KeyRefusal } from './access/key-refusal.ts';
 
 export class OperationTimes {
   private readonly make: (status: string) => Series;

@@ -1,12 +1,17 @@
 import type { Author } from '../domain/administration/author.ts';
 import { AppError } from '../errors.ts';
 import { NOBODY, type Caller, type Operation } from '../operations/operation.ts';
-import { clientAddress, networkOf } from './client-address.ts';
+import { clientAddress, networkOf, remoteAddress } from './client-address.ts';
 import type { ExchangeContext } from './exchange-context.ts';
-import { KeyRefusal } from './key-refusal.ts';
-import { remoteAddress } from './remote-address.ts';
+import { KeyRefusal } from './access/key-refusal.ts';
 import type { RequestHead } from './request-head.ts';
-import { cameByHttps, readSession, setCookie, type PresentedSession, type SessionCookie } from './session-cookie.ts';
+import {
+  cameByHttps,
+  type PresentedSession,
+  readSession,
+  type SessionCookie,
+  setCookie,
+} from './access/session-auth.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 /** The author of calls that are not recorded in the audit log. */

@@ -1,29 +1,56 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { type Log, LogThrottle } from '../telemetry/log.ts';
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
-import { corsHeaders, preflightHandler } from './cors.ts';
-import { Exchange } from './exchange.ts';
+import { type Log, LogThrottle } from '../telemetry/log.ts';
+import { corsHeaders, preflightHandler } from './access/cors.ts';
 import type { ExchangeContext } from './exchange-context.ts';
-import { healthHandler, metricsHandler, readyHandler } from './health.ts';
-import { addPage } from './page-handlers.ts';
-import type { Page } from './pages.ts';
-import { InFlight } from './in-flight.ts';
-import { LIVE_SOCKET_PATH, liveSocket } from './live/web-socket.ts';
-import { otherPortHint, type OtherPort } from './other-port.ts';
-import { Paths, type Handler } from './paths.ts';
-import type { FileLimit, RateLimit } from './rate-limit.ts';
+import { Exchange } from './exchange.ts';
+import { healthHandler, metricsHandler, type Readiness, readyHandler } from './health.ts';
+import { LIVE_SOCKET_PATH, liveSocket } from './live-connections.ts';
+import { addPage, type Page } from './pages.ts';
+import { type Handler, type OtherPort, otherPortHint, Paths } from './paths.ts';
+import type { FileLimit, RateLimit } from './access/rate-limit.ts';
+import { framingFault, readHead, requestIdOf, sizeFault } from './request-head.ts';
 import { RequestMetrics } from './request-metrics.ts';
-import type { Readiness } from './readiness.ts';
-import { framingFault, readHead, sizeFault } from './request-head.ts';
 import { connectionClosed, errorResponse, write } from './respond.ts';
-import { requestIdOf } from './request-id.ts';
 import { compileRoute } from './route.ts';
-import type { ResolveTenant } from './tenancy.ts';
-import { uws, type ListenSocket, type TemplatedApp } from './uws.ts';
+import type { ResolveTenant } from './access/tenancy.ts';
+import { type ListenSocket, type TemplatedApp, uws } from './uws.ts';
 import { Validation } from './validation.ts';
+
+/** Counts operations in progress and reports when there are none. */
+class InFlight {
+  private running = 0;
+  private waiting: (() => void)[] = [];
+
+  get count(): number {
+    return this.running;
+  }
+
+  begun(): void {
+    this.running += 1;
+  }
+
+  ended(): void {
+    this.running -= 1;
+    if (this.running > 0 || this.waiting.length === 0) return;
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+
+  /** Resolves when nothing is in progress, or after `timeoutMs`. */
+  async idle(timeoutMs: number): Promise<void> {
+    if (this.running === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.waiting.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}
 
 /** Log interval, per operation, while a dependency is unreachable. */
 const REPEAT_MS = 1_000;

@@ -2,7 +2,7 @@ import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
 import { makeAjv, unknownFieldsText, validationMessage } from '../operations/validation.ts';
-import { queryReader } from './query.ts';
+import { queryReader } from './parameters.ts';
 
 /** Throws an `AppError` if the value is invalid. */
 export type Check = (value: unknown) => void;

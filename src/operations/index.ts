@@ -1,5 +1,4 @@
-import { attributes } from './admin/attributes.ts';
-import { adminMetricsBatchEvents, metrics } from './admin/metrics.ts';
+import { adminMetricsBatchEvents, attributes, metrics } from './admin/metrics.ts';
 import { achievements, adminAchievementsPreview, adminBackdatingsList } from './admin/achievements.ts';
 import { boosts, levels, systems, triggers } from './admin/points.ts';
 import { adminLeaderboardFillingsList, leaderboards } from './admin/leaderboards.ts';
@@ -15,7 +14,13 @@ import {
   adminWebhooksTest,
   webhooks,
 } from './admin/webhooks.ts';
-import { adminActivityCompletions, adminActivityGet } from './admin/activity.ts';
+import {
+  adminActivityCompletions,
+  adminActivityGet,
+  adminLiveGet,
+  adminLiveTicketsCreate,
+  adminLiveWs,
+} from './admin/activity.ts';
 import {
   adminAdminApiKeysCreate,
   adminAdminApiKeysDelete,
@@ -57,7 +62,17 @@ import {
   adminSettingsGet,
   adminSettingsUpdate,
 } from './admin/organisation.ts';
-import { adminImportsCreate } from './admin/imports.ts';
+import {
+  adminImportsCreate,
+  adminUsersDelete,
+  adminUsersDeleteOne,
+  adminUsersExport,
+  adminUsersGet,
+  adminUsersGuards,
+  adminUsersList,
+  adminUsersTimeline,
+  adminUsersUpdate,
+} from './admin/users.ts';
 import { adminSessionCreate, adminSessionDelete, adminSessionGet } from './admin/session.ts';
 import {
   adminDeadLettersDelete,
@@ -82,23 +97,12 @@ import {
   adminTenantsUpdate,
 } from './admin/tenants.ts';
 import {
-  adminUsersDelete,
-  adminUsersDeleteOne,
-  adminUsersExport,
-  adminUsersGet,
-  adminUsersGuards,
-  adminUsersList,
-  adminUsersTimeline,
-  adminUsersUpdate,
-} from './admin/users.ts';
-import {
   adminQuarantineDeleteOne,
   adminQuarantineDrop,
   adminQuarantineList,
   adminQuarantineRelease,
   adminQuarantineReleaseOne,
 } from './admin/quarantine.ts';
-import { adminLiveGet, adminLiveTicketsCreate, adminLiveWs } from './admin/live.ts';
 import { achievementsAll, achievementsComplete } from './application/achievements.ts';
 import { leaderboardsAll, leaderboardsGet } from './application/leaderboards.ts';
 import { liveGet, liveTicketsCreate, liveWs } from './application/live.ts';

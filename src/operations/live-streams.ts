@@ -32,7 +32,7 @@ export const EVENT_STREAM = {
   }),
 } as const;
 
-/** Over WebSocket. Requests for one do not come here (`src/http/live/web-socket.ts`). */
+/** Over WebSocket. Requests for one do not come here (`src/http/live-connections.ts`). */
 export const SOCKET_STREAM = {
   ...OPENS_STREAM,
   path: '/v1/live/ws',

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readPage, type Page } from '../http/pages.ts';
+import { type Page, readPage } from '../http/pages.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 
 /** Only what comes from here is loaded and asked; nothing is framed, embedded, or sent as a form. */

@@ -8,8 +8,7 @@ import {
   OLDER_VALUES,
   WholeNumber,
 } from '../../src/domain/schemas.ts';
-import { adaptedWriter } from '../../src/http/adapted-answer.ts';
-import { strictnessOf } from '../../src/http/strict-client.ts';
+import { adaptedWriter, strictnessOf } from '../../src/http/adapted-answer.ts';
 
 const Trigger = Type.Enum(['api', 'anniversary'], { [OLDER_VALUES]: { anniversary: 'api' } });
 const Board = Type.Object({

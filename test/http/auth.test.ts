@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { publishSignal, Signals } from '../../src/redis/signals.ts';
 import { Changes } from '../../src/catalog/catalogs.ts';
-import { createAuthenticator } from '../../src/http/auth.ts';
+import { createAuthenticator } from '../../src/http/access/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
 import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
 import { ApplicationKeys } from '../../src/postgres/access/application-keys.ts';

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AppError } from '../../src/errors.ts';
 import { parseJson } from '../../src/http/json-body.ts';
-import { jsonFaultAt } from '../../src/http/json-fault.ts';
-import { parseLarge } from '../../src/http/large-json.ts';
+import { jsonFaultAt, parseLarge } from '../../src/http/large-json.ts';
 
 const parses = (text: string): boolean => {
   try {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
-import { createFileLimit, createRateLimit, type RateLimit } from '../../src/http/rate-limit.ts';
+import { createFileLimit, createRateLimit, type RateLimit } from '../../src/http/access/rate-limit.ts';
 import { NOBODY, type Caller } from '../../src/operations/operation.ts';
 import { startLaurel } from '../laurel.ts';
 import { ADMIN_KEY, startServer, USER_KEY } from './server-fixture.ts';

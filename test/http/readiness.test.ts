@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createReadiness } from '../../src/http/readiness.ts';
+import { createReadiness } from '../../src/http/health.ts';
 
 const well = async (): Promise<void> => undefined;
 const ill = async (): Promise<void> => {

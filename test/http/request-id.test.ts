@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { requestIdOf } from '../../src/http/request-id.ts';
+import { requestIdOf } from '../../src/http/request-head.ts';
 import { startServer } from './server-fixture.ts';
 
 let fixture: Awaited<ReturnType<typeof startServer>>;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createSessionAuthenticator } from '../../src/http/session-auth.ts';
+import { createSessionAuthenticator } from '../../src/http/access/session-auth.ts';
 import { findSessions, makeSignInToken, Sessions } from '../../src/postgres/access/sessions.ts';
 import { systemClock } from '../../src/clock.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';

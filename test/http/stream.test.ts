@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
-import { createRateLimit } from '../../src/http/rate-limit.ts';
+import { createRateLimit } from '../../src/http/access/rate-limit.ts';
 import { operation } from '../../src/operations/operation.ts';
 import { RawConnection, rawRequest } from './raw-connection.ts';
 import { ADMIN_KEY, Gate, startServer } from './server-fixture.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { otherPortHint } from '../../src/http/other-port.ts';
+import { otherPortHint } from '../../src/http/paths.ts';
 import { adminOperations } from '../../src/operations/index.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';

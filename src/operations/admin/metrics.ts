@@ -1,4 +1,6 @@
+/** Metrics, their attributes, and batches of events. */
 import { Type } from 'typebox';
+import { writersIn } from '../../catalog/rules/references.ts';
 import {
   BatchEventResults,
   BatchEventsResponse,
@@ -6,6 +8,7 @@ import {
   MAX_BATCH,
   RANGE_OF_SUMS,
 } from '../../domain/event.ts';
+import { WritableBy } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import { Slices } from '../../slices.ts';
 import { uncheckedItems } from '../bulk.ts';
@@ -87,3 +90,15 @@ async function* jsonWithList(fields: object, name: string, items: readonly unkno
   }
   yield ']}';
 }
+
+export const attributes = adminResource({
+  kind: 'attribute',
+  noun: 'attribute',
+  id: 'admin_attributes',
+  path: '/v1/attributes',
+  computed: {
+    schemas: { effectiveWritableBy: Type.Optional(WritableBy) },
+    of: (attribute, { catalog }) =>
+      attribute.type === 'user' ? { effectiveWritableBy: writersIn(catalog)(attribute) } : {},
+  },
+});

@@ -1,3 +1,4 @@
+/** Parameters of a path and of a query. */
 import type { TObject } from 'typebox';
 import { MISPLACED } from '../domain/notifications/live.ts';
 import { AppError } from '../errors.ts';
@@ -90,4 +91,19 @@ export function queryReader(schema: TObject): (raw: string) => Record<string, un
     }
     return query;
   };
+}
+
+/** Decodes a path parameter. Throws 400 for a malformed escape, invalid UTF-8 and a NUL. */
+export function decodeParam(raw: string): string {
+  // uWS decodes UTF-8 and replaces invalid bytes with U+FFFD.
+  if (raw.includes('\uFFFD')) throw new AppError('malformed', 'The path is not valid UTF-8');
+  if (!raw.includes('%')) return raw;
+  let value: string;
+  try {
+    value = decodeURIComponent(raw);
+  } catch {
+    throw new AppError('malformed', 'The path has a malformed percent escape');
+  }
+  if (value.includes('\0')) throw new AppError('malformed', 'The path contains a NUL character');
+  return value;
 }

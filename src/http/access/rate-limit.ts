@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import type { Caller } from '../operations/operation.ts';
+import { AppError } from '../../errors.ts';
+import type { Caller } from '../../operations/operation.ts';
 
 /** Requests per second that a caller may make continuously; 0 for no limit. */
 export interface RateLimits {

@@ -1,24 +1,23 @@
-import { Type, type TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { Export } from '../catalog/configuration/export.ts';
-import type { DocumentKind, ResourceOf } from '../catalog/resource-fields.ts';
+import { Export } from '../../catalog/configuration/export.ts';
+import type { DocumentKind, ResourceOf } from '../../catalog/resource-fields.ts';
 import {
+  type Achievement,
+  type Catalog,
   DaysOff,
   emptyCatalog,
   MOST_RESOURCES,
-  type Achievement,
-  type Catalog,
   type StreakSettings,
-} from '../domain/catalog.ts';
-import type { Configuration } from '../domain/configuration.ts';
-import { TODAY, type Field } from '../domain/fields/field.ts';
-import { FIELDS } from '../domain/fields/kinds.ts';
-import { isNeeded, schemasOf, storedFrom, withDefaults } from '../domain/fields/wire.ts';
-import { LISTS } from '../domain/kinds.ts';
-import type { AttributeCondition } from '../domain/schemas.ts';
-import { CommandError } from './command.ts';
-import { plain, type Source } from './import/source.ts';
-import { fatalRefusal, SourceRefusal } from './import/source.ts';
+} from '../../domain/catalog.ts';
+import type { Configuration } from '../../domain/configuration.ts';
+import { type Field, TODAY } from '../../domain/fields/field.ts';
+import { FIELDS } from '../../domain/fields/kinds.ts';
+import { isNeeded, schemasOf, storedFrom, withDefaults } from '../../domain/fields/wire.ts';
+import { LISTS } from '../../domain/kinds.ts';
+import type { AttributeCondition } from '../../domain/schemas.ts';
+import { CommandError } from '../command.ts';
+import { fatalRefusal, plain, type Source, SourceRefusal } from './server.ts';
 
 // The configuration of another server of the contract's Admin API, as a document. Only fields of the contract are read.
 

@@ -1,8 +1,8 @@
-import type { AppError } from '../errors.ts';
-import type { ExchangeContext } from './exchange-context.ts';
-import type { Handler } from './paths.ts';
-import { requestIdOf } from './request-id.ts';
-import { errorResponse, write, type Response } from './respond.ts';
+import type { AppError } from '../../errors.ts';
+import type { ExchangeContext } from '../exchange-context.ts';
+import type { Handler } from '../paths.ts';
+import { requestIdOf } from '../request-head.ts';
+import { errorResponse, type Response, write } from '../respond.ts';
 
 /** Request headers that scripts may always send. */
 const ALLOWED = ['X-API-KEY', 'Content-Type', 'Idempotency-Key', 'Tenant-ID'];

@@ -1,4 +1,4 @@
-import type { KeyRecord } from '../postgres/access/keys.ts';
+import type { KeyRecord } from '../../postgres/access/keys.ts';
 
 /** Finds a key by its public part, or returns `null`. */
 export interface KeyLookup {

@@ -1,8 +1,8 @@
 import type { ImportedUser } from '../../domain/imported-user.ts';
 import { CommandError } from '../command.ts';
-import { addLines, cutUnfinished, jsonLines, textLines } from '../json-lines.ts';
-import type { Report } from './report.ts';
-import { type Source, fatalRefusal, SourceRefusal } from './source.ts';
+import type { Report } from './import-report.ts';
+import { addLines, cutUnfinished, jsonLines, textLines } from './json-lines.ts';
+import { fatalRefusal, type Source, SourceRefusal } from './server.ts';
 
 /** So many users in a row that a source does not answer for: it is away. */
 const MOST_AWAY = 3;

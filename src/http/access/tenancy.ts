@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import type { Caller, Operation, Tenant } from '../operations/operation.ts';
+import { AppError } from '../../errors.ts';
+import type { Caller, Operation, Tenant } from '../../operations/operation.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
 /** Tenants in memory. Changes by other processes arrive with a short delay. */

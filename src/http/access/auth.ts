@@ -1,9 +1,9 @@
-import type { LiveGrant } from '../engine/live/grants.ts';
-import type { ExchangeContext } from './exchange-context.ts';
 import { timingSafeEqual } from 'node:crypto';
-import { parseApiKey } from '../domain/administration/author.ts';
-import type { Call, Caller, Operation } from '../operations/operation.ts';
-import { keyHash, type KeyRecord } from '../postgres/access/keys.ts';
+import { parseApiKey } from '../../domain/administration/author.ts';
+import type { LiveGrant } from '../../engine/live/grants.ts';
+import type { Call, Caller, Operation } from '../../operations/operation.ts';
+import { keyHash, type KeyRecord } from '../../postgres/access/keys.ts';
+import type { ExchangeContext } from '../exchange-context.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
 

@@ -1,6 +1,6 @@
 import type { SkippedPart } from '../../domain/imported-user.ts';
-import { addLines, cutUnfinished, jsonLines } from '../json-lines.ts';
 import { counted, tableText } from '../command.ts';
+import { addLines, cutUnfinished, jsonLines } from './json-lines.ts';
 
 /** Result of one step for one user: a line of the report's file. */
 export interface Reported {
