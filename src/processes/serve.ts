@@ -22,26 +22,23 @@ import type { Traces } from '../telemetry/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 
 export interface Served {
-  /** The ports taken, for those asked for as 0. */
+  /** The chosen ports, also where the options say 0. */
   appPort: number;
   adminPort: number;
-  /** Ends both surfaces well, see `Server.drain`; the number of requests that were cut off. */
+  /** Drains both surfaces, see `Server.drain`. Returns the number of requests that were cut off. */
   drain(options: { graceMs: number; lingerMs: number; timeoutMs: number }): Promise<number>;
 }
 
-/**
- * The Application API below `/application`, for admin keys and the sessions that stand for them: the console reads users there,
- * and its browser need not reach the other port.
- */
+/** The Application API below `/application` of the admin port, for admin keys and sessions. The console reads users there. */
 const onAdminPort = (operations: readonly Operation[]): Operation[] =>
   operations
-    // The admin port has live streams of its own.
+    // The admin port has its own live streams.
     .filter(({ path }) => !path.startsWith('/v1/live'))
     .map((operation) => ({ ...operation, path: `/application${operation.path}`, aliases: [] }));
 
 /**
- * Ready means that events can be taken, of one tenant at least: a load balancer that takes away every frontend because Postgres is
- * restarted would turn a delay into an outage.
+ * Ready means that events of at least one tenant are accepted. Postgres is not needed for that: if every frontend became unready
+ * while Postgres restarts, the load balancer would turn a delay into an outage.
  */
 function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
@@ -49,7 +46,7 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     if (!what()) throw new Error('It does not hold.');
   };
   const pings = (): Promise<unknown>[] => endpointsOf(redis).map((server) => server.redis.ping());
-  // Migrations are never taken back. A Postgres that is away says nothing about them.
+  // Migrations are never reverted. An unreachable Postgres says nothing about them.
   let migrated = false;
   const checkMigrated = async (): Promise<void> => {
     migrated ||= await isMigrated(pool);
@@ -68,42 +65,33 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   };
 }
 
-/** Opens both surfaces of a Laurel. Rejects, with nothing left open, where a port is taken. */
-export async function serve(
-  laurel: Laurel,
-  options: {
-    host: string;
-    adminHost: string;
-    appPort: number;
-    adminPort: number;
-    bodyBytes: number;
-    corsOrigin: string | null;
-    rateLimits: RateLimits;
-    /** Wrong keys a minute from one client; null: any number. */
-    failedKeyLimit: number | null;
-    trustedProxies: readonly Network[];
-    /** The metrics of all processes that `/metrics` answers for; without it, of this one. */
-    gathered?: () => Promise<Family[]>;
-    sharedPort: boolean;
-    /** Makes the spans of requests; without it none are made. */
-    traces?: Traces | null;
-    log: Log;
-  },
-): Promise<Served> {
-  const { services, redis, pool, metrics } = laurel;
-  const { host, adminHost, bodyBytes, corsOrigin, sharedPort, log } = options;
-  const uses = new KeyUses(pool);
-  const refused = new RefusedKeys({ record: services.recordAudit });
-  const { failedKeyLimit, gathered = ownMetrics(metrics.registry, 'frontend') } = options;
-  const failedKeys = failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit });
+interface ServeOptions {
+  host: string;
+  adminHost: string;
+  appPort: number;
+  adminPort: number;
+  bodyBytes: number;
+  corsOrigin: string | null;
+  rateLimits: RateLimits;
+  /** Wrong keys per minute from one client; `null` for no limit. */
+  failedKeyLimit: number | null;
+  trustedProxies: readonly Network[];
+  /** Metrics of all processes that `/metrics` covers. Default: of this process. */
+  gathered?: () => Promise<Family[]>;
+  sharedPort: boolean;
+  /** Creates the spans of requests. Default: none. */
+  traces?: Traces | null;
+  log: Log;
+}
+
+/** Authentication by keys and by sessions. Their caches end when the organisation changes. */
+function createAuthentication(laurel: Laurel, uses: KeyUses) {
+  const { services, pool } = laurel;
   const noted = {
     clockMs: () => services.clock.now(),
     onUse: (key: KeyRecord, atMs: number) => uses.note(key, atMs),
   };
-  const keys = createAuthenticator({
-    ...noted,
-    lookup: keyLookup(pool),
-  });
+  const keys = createAuthenticator({ ...noted, lookup: keyLookup(pool) });
   const sessions = createSessionAuthenticator({
     ...noted,
     lookup: new GatheredLookup(
@@ -115,11 +103,36 @@ export async function serve(
     keys.invalidate();
     sessions.invalidate();
   });
+  return { keys, sessions };
+}
+
+/** Listens on both ports. Closes both servers and rejects if a port is taken. */
+async function listen(
+  { app, admin }: { app: Server; admin: Server },
+  { host, adminHost, ...ports }: Pick<ServeOptions, 'host' | 'adminHost' | 'appPort' | 'adminPort'>,
+): Promise<{ appPort: number; adminPort: number }> {
+  try {
+    const appPort = await app.listen(host, ports.appPort);
+    const adminPort = await admin.listen(adminHost, ports.adminPort);
+    return { appPort, adminPort };
+  } catch (error) {
+    for (const server of [app, admin]) server.close();
+    throw error;
+  }
+}
+
+/** Opens both surfaces of a Laurel. Rejects, with nothing left open, if a port is taken. */
+export async function serve(laurel: Laurel, options: ServeOptions): Promise<Served> {
+  const { services, redis, pool, metrics } = laurel;
+  const { bodyBytes, failedKeyLimit, gathered = ownMetrics(metrics.registry, 'frontend') } = options;
+  const uses = new KeyUses(pool);
+  const refused = new RefusedKeys({ record: services.recordAudit });
+  const { keys, sessions } = createAuthentication(laurel, uses);
   const readiness = createReadiness(readinessChecks(laurel));
   const shared = {
     services,
     authenticate: keys.authenticate,
-    failedKeys,
+    failedKeys: failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit }),
     trustedProxies: options.trustedProxies,
     resolveTenant: createTenantResolver(services.tenants),
     boardValues: () => services.tenants.organisation().boardValues,
@@ -131,9 +144,9 @@ export async function serve(
     onRefused: (refusal: KeyRefusal, address: string | null) => refused.note(refusal, address),
     endStreams: () => services.live.endAll(),
     requests: metrics.requests,
-    log,
+    log: options.log,
     traces: options.traces ?? null,
-    sharedPort,
+    sharedPort: options.sharedPort,
   };
   const reference = referencePage();
   const pages = reference === null ? [] : [reference];
@@ -141,7 +154,7 @@ export async function serve(
   const app = createServer({
     ...shared,
     surface: 'application',
-    corsOrigin,
+    corsOrigin: options.corsOrigin,
     operations: applicationOperations,
     otherPort: { operations: ofAdmin, port: options.adminPort },
     pages,
@@ -155,26 +168,19 @@ export async function serve(
     operations: [...ofAdmin, ...onAdminPort(applicationOperations)],
     otherPort: { operations: applicationOperations, port: options.appPort },
     pages: ofConsole === null ? pages : [...pages, ofConsole],
-    // They name servers, which is not everybody's business.
+    // Notices name servers, so only the admin port shows them.
     notices: () => laurel.notices(),
     metrics: async () => metricsText((await Promise.all([installation(), gathered()])).flat()),
   });
   metrics.watchInFlight({ application: app, admin });
-  const servers: Server[] = [app, admin];
-  try {
-    const appPort = await app.listen(host, options.appPort);
-    const adminPort = await admin.listen(adminHost, options.adminPort);
-    return {
-      appPort,
-      adminPort,
-      drain: async (timing) => {
-        const cutOff = await Promise.all(servers.map((server) => server.drain(timing)));
-        await Promise.all([uses.flush(), refused.flush()]);
-        return cutOff.reduce((sum, count) => sum + count, 0);
-      },
-    };
-  } catch (error) {
-    for (const server of servers) server.close();
-    throw error;
-  }
+  const { appPort, adminPort } = await listen({ app, admin }, options);
+  return {
+    appPort,
+    adminPort,
+    drain: async (timing) => {
+      const cutOff = await Promise.all([app.drain(timing), admin.drain(timing)]);
+      await Promise.all([uses.flush(), refused.flush()]);
+      return cutOff.reduce((sum, count) => sum + count, 0);
+    },
+  };
 }
