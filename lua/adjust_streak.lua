@@ -3,6 +3,7 @@
 --[[
 Applies an administrator's change to a user's streak, in one atomic step. Settles the streaks first, then gives a freeze, creates or
 deletes a pause, resets the streaks, or restores the longest streak. Leaderboards of streaks follow.
+src/domain/streaks/streak-machine.ts has the same rules.
 
 KEYS: those of a call about one user (lib/user_call).
 ARGV: those of such a call; body: userId, id, sent (the zone's current offset), change (see change_streak).

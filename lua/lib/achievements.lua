@@ -2,6 +2,7 @@
 --- @include "users"
 
 -- Whether a user who does not have an achievement qualifies for it now. `most`: see complete_achievements.
+-- src/engine/recomputations/ledger.ts applies the same rule to stored history.
 local function qualifies(achievement, state, most)
   if achievement.of then
     for i = 1, #achievement.of do

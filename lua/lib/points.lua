@@ -1,5 +1,7 @@
 --- @include "users"
 
+-- src/engine/recomputations/ledger.ts and user-replay.ts apply the rules of this file to stored history.
+
 -- Applies the boosts in force on a local day to a positive award, and rounds once.
 -- Writes: ledger.boosted. Returns: points, numbers of the boosts applied.
 local boosted
