@@ -94,7 +94,7 @@ describe('npm start', () => {
     const frontends = Number(/"process":"frontend","pid":(\d+)/.exec(laurel.output)?.[1]);
     process.kill(frontends, 'SIGKILL');
     await expect.poll(() => event(key, 1).catch(() => null)).not.toBe(null);
-    await expect.poll(() => laurel.output).toContain('a process ended; starting it again');
+    await expect.poll(() => laurel.output).toContain('a process exited; restarting it');
 
     const password = readFileSync(join(dataDir, 'password'), 'utf8');
     const port = Number(
