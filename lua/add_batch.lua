@@ -1,10 +1,10 @@
 --[[
-Puts a batch of events at the end of its shard's queue. Called with what the caller believes of the shard
-(src/redis/script.ts), so that no batch is accepted where nobody would process it: the shard was emptied, or moved.
+Appends a batch of events to its shard's queue. The call is guarded by the caller's belief (src/redis/script.ts), so no batch is
+accepted on a shard that was emptied or moved, where nobody would process it.
 
 KEYS: 1 the queued batches (stream).
-ARGV: 1 how many may wait, then the fields and values of the batch (QUEUED_BATCH).
-Returns: the batch's ID; nil, and nothing is done, where that many wait.
+ARGV: 1 maximum number of queued batches, then the fields and values of the batch (QUEUED_BATCH).
+Returns: the batch's ID; nil if the queue is full, in which case nothing is written.
 Errors: those of Redis only.
 Writes: the queued batches.
 Cost: O(size of the batch).

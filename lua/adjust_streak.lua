@@ -1,18 +1,19 @@
 --- @include "lib/user_call"
 
 --[[
-Changes a user's streak by an administrator's word, in one atomic step: what the clock did is settled first, then a
-freeze is given, a pause made or deleted, the streaks reset, or the longest streak restored; streak boards follow.
+Applies an administrator's change to a user's streak, in one atomic step. Settles the streaks first, then gives a freeze, creates or
+deletes a pause, resets the streaks, or restores the longest streak. Leaderboards of streaks follow.
+src/domain/streaks/streak-machine.ts has the same rules.
 
 KEYS: those of a call about one user (lib/user_call).
-ARGV: those of such a call; body: userId, id, sent (the zone's offset now), change (see change_streak).
+ARGV: those of such a call; body: userId, id, sent (the zone's current offset), change (see change_streak).
 Returns: a record `streaks`, or a refusal unknownUser, unknownOffset, unchanged, tooLarge, maybeStored (packed,
       src/packed/record.ts); the user's packed state; the position of the outbox after the call ('' if it wrote nothing).
 Errors: those of Redis only.
 Writes: outbox, user, boards.
 Cost: O(size of the user + days unmet + boards × log N).
 ]]
--- Makes a pause: not before today, and on no day that is paused already.
+-- Creates a pause. It must not begin before today nor overlap another pause.
 local function make_pause(state, pause, day, record)
   if pause[PAUSE.firstDay] < day then
     return STREAK_REFUSAL.past
@@ -35,7 +36,7 @@ local function make_pause(state, pause, day, record)
   record[RECORD.pauses] = { pause }
 end
 
--- Deletes a pause, as it was made: past days stay paused, today does not.
+-- Deletes a pause. Past days stay paused; today does not.
 local function delete_pause(state, pause, day, record)
   for at, held in ipairs(state[USER.pauses] or {}) do
     if held[PAUSE.id] == pause[PAUSE.id] then
@@ -57,8 +58,7 @@ local function delete_pause(state, pause, day, record)
   record[RECORD.pauses] = { pause }
 end
 
--- Ends the streaks as if they were lost now. A period that was met already is used up with the streak: what is done in it
--- from now on begins the next one.
+-- Ends the streaks as if they were lost now. A period that is already met is used up: activity from now on starts the next streak.
 local function reset_streaks(state, at)
   if state[streak_at[at.rule.frequency] + STREAK.length] == 0 then
     return STREAK_REFUSAL.idle
@@ -77,9 +77,9 @@ local function reset_streaks(state, at)
   end
 end
 
--- Gives the streak its greatest length of the window back: of those lost before, and of what was lost only now; of
--- equals the latest. A period that is met already, by that streak or the one that there is, is not met again; else the
--- streak waits for it. The streak that there is gives way to it.
+-- Restores the longest streak lost within the window, including those that settling has just lost; of equal lengths the latest.
+-- It replaces the current streak. If either streak has met the current period, the period stays met; otherwise the user still has to
+-- meet it.
 local function restore_streak(state, best, at)
   local frequency = at.rule.frequency
   local streak, current = streak_at[frequency], at.row[frequency]
@@ -112,10 +112,10 @@ local function restore_streak(state, best, at)
   at.settlements[#at.settlements + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
 end
 
--- Applies one change of an administrator to a settled state. `change`: freeze (true: give one, up to `max`), pause or
--- unpause { first day, last day, id }, reset (true), or restore { length, first, last, since }: the longest streak that was
--- lost or reset on or after the day `since`. `at`: rule (the plan's streak), row (of the plan's periods), settlements and record, which are added to.
--- Returns: nil, or why not: full, past, overlap, many, gone, none, idle.
+-- Applies one change to a settled state. `change`: freeze (true: give one, up to `max`), pause or unpause { first day, last day, id },
+-- reset (true), or restore { length, first, last, since }: the longest streak lost or reset on or after the day `since`.
+-- `at`: rule (the plan's streak), row (of the plan's periods), settlements and record, which this function extends.
+-- Returns: nil, or the reason for which nothing changed (STREAK_REFUSAL).
 local function change_streak(state, change, at)
   if change.freeze then
     if (state[USER.freezes] or 0) >= change.max then

@@ -1,8 +1,8 @@
 --- @include "lib/add_old_keys"
 
 --[[
-Moves used idempotency keys whose events are in Postgres from their buckets into the compact form (lib/old_keys),
-all of the call in one atomic step. Those that are not in their bucket any more are left out, so that it may be repeated.
+Moves used idempotency keys, whose events Postgres must already hold, from their buckets to the compact form (lib/old_keys), in one
+atomic step. Ignores keys that are no longer in their bucket, so the call may be repeated.
 
 KEYS: 1 the tenant's old keys (hash, and prefix of the segments), then the buckets (hashes).
 ARGV: for each bucket the number of fields and the fields.

@@ -1,15 +1,14 @@
 --- @include "lib/live_streams"
 
 --[[
-Announces notifications that no record of the outbox makes to the live streams of their tenants. Nothing is written where
-nobody listens.
+Announces notifications that no outbox record causes to the live streams of their tenants. Writes nothing if nobody listens.
 
-KEYS: 1 announced notifications, 2 tenants listened to.
-ARGV: 1 how long they are kept (ms), 2 most bytes of them, then for each notification the tenant's number and its JSON text.
-Returns: how many were announced.
+KEYS: 1 announced notifications, 2 tenants with listeners.
+ARGV: 1 retention (ms), 2 maximum size (bytes), then for each notification the tenant's number and its JSON text.
+Returns: the number of notifications announced.
 Errors: those of Redis only.
-Writes: announced notifications, tenants listened to.
-Cost: O(notifications × their size) while somebody listens, else that of one EXISTS.
+Writes: announced notifications, tenants with listeners.
+Cost: O(notifications × their size) while somebody listens, else one EXISTS.
 ]]
 local announced, listened = unpack(KEYS)
 local keep_ms, max_bytes = unpack(ARGV)

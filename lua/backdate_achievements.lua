@@ -5,34 +5,34 @@
 --- @include "lib/streaks"
 
 --[[
-Completes achievements that were activated or edited for those of some users who qualify already: with composites
-to a fixed point, points for the completions, and boards of points. Computed first, written last. A user who has an
-achievement keeps it as it is, so a call repeated changes nothing.
+Completes activated or edited achievements for users who already qualify, including composites that follow. Pays points for the
+completions and updates leaderboards of points. Computes first, writes last. A user keeps an existing completion unchanged, so a
+repeated call changes nothing.
 
 KEYS: those of every call (lib/calls), then the users.
 ARGV: those of every call, with the plan of `compileBackdatingPlan`; body: users, a list of { userId, id (of the record, 32 hex),
-      boosts (the user's own, JSON text), counts (of matching events, a list of { no (the achievement's), total (TOTAL) }; left
-      out: nothing is counted), digest (SHA-1 of the packed state that the counts were taken from) }.
-Returns: one number a user: 1 completed something, 0 nothing, -1 the state has changed since the counts were taken
-      (nothing was done for this user: count again); then the position of the outbox ('' if nothing was written).
+      boosts (the user's own, JSON text), counts (of matching events, a list of { no (the achievement's), total (TOTAL) }; missing
+      if nothing is counted), digest (SHA-1 of the packed state to which the counts belong) }.
+Returns: one number per user: 1 completed something, 0 nothing, -1 the state has changed since the counts were taken (nothing was
+      done for this user; the caller must count again); then the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, counters, points totals, boards.
-Cost: O(users × size of a user), and for those who complete something as record_events.
+Cost: O(users × size of a user); for users who complete something, as record_events.
 ]]
 local call = open_call(KEYS, ARGV)
 local plan, now = call.plan, call.now
 local replies, applied, touched = {}, {}, {}
 
--- Takes over the counts of matching events; later events go on from them.
+-- Stores counts of matching events. Later events continue from them.
 local function take_counts(state, counts)
   for _, count in ipairs(counts or {}) do
     state[USER.counts][count.no] = count.total
   end
 end
 
--- Applies to a user, in memory, what is backdated: the record without its ID, and the changes on boards; nil where there
--- is nothing to write. A trigger that blocks refuses here what it would in an event: all that the user would complete;
--- the counts stay, so that it is completed by the first event that can pay for it.
+-- Applies the backdating to a user in memory. Returns: the record without its ID, and the leaderboard changes; nil if there is nothing to
+-- write. A blocking trigger refuses all completions, as it would in an event. The counts stay, so that the first event that can pay
+-- completes the achievements.
 local function backdate(user, counts, own_boosts)
   local state = state_of(user)
   local outcome = settle_user(state, plan, now)

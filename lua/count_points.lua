@@ -1,17 +1,17 @@
 --- @include "lib/held_writes"
 
 --[[
-Counts the users of a points system by ranges of their points, all at one moment.
+Counts the users of a points system by ranges of points, in one consistent snapshot.
 
-KEYS: 1 counters of the tenant, 2 counts of the totals of the system (hash, lib/held_writes).
-ARGV: two a range: its least and greatest points; Infinity: no greatest.
-Returns: how many users the tenant has, how many of them have points, the greatest total (0 without any), then how many
-      are in each range; those without points are in none.
+KEYS: 1 counters of the tenant, 2 counts of the system's totals (hash, lib/held_writes).
+ARGV: two per range: minimum and maximum points; Infinity for no maximum.
+Returns: the tenant's number of users, the number of users with points, the greatest total (0 if there is none), then the number of
+      users in each range. Users without points are in no range.
 Errors: those of Redis only.
 Writes: nothing.
 Cost: O(ranges × digits of their bounds).
 ]]
--- The counts of some fields, in their order; 0 where nobody is counted.
+-- The counts in some fields, in their order; 0 for missing fields.
 local function counts_of(key, fields)
   local counts = redis.call('HMGET', key, unpack(fields))
   for n = 1, #fields do
@@ -20,14 +20,14 @@ local function counts_of(key, fields)
   return counts
 end
 
--- How many users have a total of at least `from`, not counting those without points. `greatest`: the greatest total.
--- Cost: O(digits of `from` × TOTALS.width), whatever the number of users.
+-- The number of users with a total of at least `from` and more than 0. `greatest`: the greatest total.
+-- Cost: O(digits of `from` × TOTALS.width), independent of the number of users.
 local function users_from(key, from, greatest)
   local fields, level, block, last = {}, 0, math.max(math.ceil(from), 1), greatest
   if block > last then
     return 0
   end
-  -- Block by block until a whole block of the next level begins; block 1 and all behind it are all that a level counts.
+  -- Read single blocks until a block of the next level begins. Block 1 and all later blocks together are the count of a level.
   while block > 1 and block <= last do
     while block % TOTALS.width ~= 0 and block <= last do
       fields[#fields + 1], block = total_field(level, block), block + 1
@@ -44,7 +44,7 @@ local function users_from(key, from, greatest)
   return users
 end
 
--- The last block of a level, from `first` to `last`, that counts anybody.
+-- The last block of a level, from `first` to `last`, with a count above 0.
 local function last_block(key, level, first, last)
   local fields = {}
   for block = first, last do
@@ -58,7 +58,7 @@ local function last_block(key, level, first, last)
   end
 end
 
--- The greatest total that anybody has; 0: nobody has points. Cost: O(its digits × TOTALS.width).
+-- The greatest total of any user; 0 if nobody has points. Cost: O(its digits × TOTALS.width).
 local function greatest_total(key)
   local fields = {}
   for level = 0, TOTALS.levels - 1 do
@@ -79,7 +79,7 @@ end
 
 local counters, totals = unpack(KEYS)
 local greatest = greatest_total(totals)
--- Most ranges begin where another one ends.
+-- Most ranges begin where another one ends, so cache the results.
 local known = {}
 local function users_of(from)
   known[from] = known[from] or users_from(totals, from, greatest)

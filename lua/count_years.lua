@@ -5,16 +5,15 @@
 --- @include "lib/streaks"
 
 --[[
-Counts full years since some users' sign-up, and completes the anniversaries that follow: with composites to a fixed point,
-points for the completions, and boards of points. Computed first, written last. Years that are counted are not counted
-again, so a call repeated, or made by two at once, changes nothing.
+Counts full years since users' sign-up and completes the anniversaries and composites that follow. Pays points for the completions and
+updates leaderboards of points. Computes first, writes last. A year is counted once, so a repeated or concurrent call changes nothing.
 
 KEYS: those of every call (lib/calls), then the users, each once.
-ARGV: those of every call, with the plan of `compileAnniversaryPlan` (its day is that of the times in UTC); body: users, a list
-      of { userId, id (of the record, 32 hex), atMs, signUpDay (epoch day), years (full ones since then at that time), boosts (the
-      user's own, JSON text), zone (that the offset is of; '' for none), offsetSeconds (at that time) }.
-Returns: one number a user: 1 counted, 0 nothing to count, -1 the user is in another zone (nothing was done: ask again);
-      then the position of the outbox ('' if nothing was written).
+ARGV: those of every call, with the plan of `compileAnniversaryPlan` (its day is the UTC day of the times); body: users, a list of
+      { userId, id (of the record, 32 hex), atMs, signUpDay (epoch day), years (full years since then at that time), boosts (the
+      user's own, JSON text), zone (to which the offset belongs; '' for none), offsetSeconds (at that time) }.
+Returns: one number per user: 1 counted, 0 nothing to count, -1 the user is in another zone (nothing was done; the caller must ask
+      again); then the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, counters, points totals, boards.
 Cost: O(users × (size of a user + boards × log N)).
@@ -23,8 +22,8 @@ local call = open_call(KEYS, ARGV)
 local plan = call.plan
 local replies, applied, touched = {}, {}, {}
 
--- Completes in memory what a user's years bring about: the record without its ID, and the changes on boards. The plan's
--- triggers do not block: nobody asked for it who could be refused.
+-- Completes in memory the achievements that follow from a user's years. Returns: the record without its ID, and the leaderboard changes.
+-- The plan's triggers do not block, because there is no request to refuse.
 local function celebrate(user, state, at, offset, own_boosts)
   local outcome = settle_user(state, plan, at, nil, offset)
   complete_achievements(state, plan.achievements, at, outcome.completed)

@@ -2,15 +2,14 @@
 --- @include "lib/user_call"
 
 --[[
-Deletes a user, in one atomic step: state, places on boards, the tenant's counts and points totals, events in quarantine; the
-outbox records it, so that Postgres deletes what it holds after what came before and before what comes after. Used idempotency
-keys stay where they are and count as unused: a later user under the same ID is of a younger generation (lib/users), and the
-persister removes them. Done twice, it changes nothing.
+Deletes a user, in one atomic step: state, leaderboard places, the tenant's counts and points totals, quarantined events. The outbox
+records it, so Postgres deletes its rows in the right order. Used idempotency keys stay but count as unused, because a later user
+with the same ID has a newer generation (lib/users); the persister removes them. A repeated call changes nothing.
 
-KEYS: those of a call about one user (lib/user_call), then sorted sets of boards in which the user may still be though the
-      state no longer names them: of ended runs.
+KEYS: those of a call about one user (lib/user_call), then sorted sets of ended runs in which the user may still be although the state
+      no longer names them.
 ARGV: those of such a call; body: userId, id.
-Returns: the record `deletion`, or a refusal unknownUser, maybeStored (packed, src/packed/record.ts); ''; the position of the
+Returns: the record `deletion`, or a refusal unknownUser, maybeStored (packed, src/packed/record.ts); ''; the position in the
       outbox.
 Errors: those of Redis only.
 Writes: outbox, counters, user, boards, points totals, quarantine.

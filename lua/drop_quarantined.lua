@@ -2,16 +2,15 @@
 --- @include "lib/quarantine"
 
 --[[
-Drops events of a tenant from quarantine, in one atomic step: they are not applied, and the outbox records it. Done twice,
-it changes nothing.
+Drops quarantined events of a tenant without applying them, in one atomic step. The outbox records it. A repeated call changes nothing.
 
 KEYS: those of every call (lib/calls).
 ARGV: those of every call; body: events, a list of { userId, id (32 hex) }.
-Returns: an event the record `guarded`, or the refusal notQuarantined (packed, src/packed/record.ts); then the position of the
+Returns: per event the record `guarded`, or the refusal notQuarantined (packed, src/packed/record.ts); then the position in the
       outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, quarantine.
-Cost: O(events × events of the user that wait).
+Cost: O(events × quarantined events of the user).
 ]]
 local call = open_call(KEYS, ARGV)
 local replies, records = {}, {}

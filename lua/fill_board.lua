@@ -3,17 +3,18 @@
 --- @include "lib/streaks"
 
 --[[
-Gives some users the scores on a board that they have by history, in place of those they have there: so a call
-repeated changes nothing. What was summed up is of a state that may be a moment old: then the user is to be summed up again. Of
-a user who changes each time, what the total has gained since then is added, where it is taken to count for the current run:
-what came late, or was reversed, may be of another one. A streak board takes the current lengths. Computed first, written last.
+Replaces users' scores on a leaderboard with those computed from history, so a repeated call changes nothing. Computes first, writes last.
+
+The caller's sums belong to a state of the user that may be outdated. Such a user must be summed again. For users who change every
+time, `exact` is off: the gain of the total since then is added to the current run, if it certainly belongs there. Late events and
+reversals may belong to another run. A leaderboard of streaks takes the current lengths.
 
 KEYS: those of every call (lib/calls), then the users.
-ARGV: those of every call, with a plan of no metric with `board`, its metric no `counts` (of a metric board), `exact` (true: nothing
-      is added to sums of another state); body: users, a list of { userId, sums (a list of HISTORY_SUM) }; states: those that the
-      sums belong to, one a user ('' for a streak board).
-Returns: one number a user: 1 has a score now, 0 none, -1 sum up again (nothing was done for this user); then the
-      position of the outbox ('' if nothing was written).
+ARGV: those of every call, with a plan of no metric with `board`, `counts` (number of its metric, for a leaderboard of a metric),
+      `exact` (true: never add to the sums of another state); body: users, a list of { userId, sums (a list of HISTORY_SUM) };
+      states: the packed state to which each user's sums belong ('' for a leaderboard of streaks).
+Returns: one number per user: 1 has a score now, 0 has none, -1 must be summed again (nothing was done for this user); then the
+      position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, boards.
 Cost: O(users × (size of a user + log N)).
@@ -31,7 +32,7 @@ local function run_on(day)
   return board.runs[day - plan.firstDay + 1]
 end
 
--- What the board adds up: whole, micros.
+-- The total from which the leaderboard's scores come: whole, micros.
 local function total_of(state)
   if board.by == 'points' then
     return state[USER.points][board.system] or 0, 0
@@ -40,7 +41,7 @@ local function total_of(state)
   return total[TOTAL.whole], total[TOTAL.micros]
 end
 
--- Adds to the sums what came since they were made. False: it is not certain what of it counts.
+-- Adds what the user gained since the sums were made. Returns: false if it is uncertain which run the gain belongs to.
 local function catch_up(sums, state, counted)
   if plan.exact or board.from or board.to then
     return false
@@ -66,7 +67,7 @@ local function catch_up(sums, state, counted)
   return true
 end
 
--- Sets the scores. Returns: whether any is above 0, and the changes.
+-- Sets the scores. Returns: whether any is above 0, and the leaderboard changes.
 local function set_scores(state, sums)
   local scores = state[USER.boards]
   local changes, any = {}, false
@@ -95,7 +96,7 @@ for n, each in ipairs(call.body.users) do
     local state = state_of(user)
     local certain = true
     if board.by == 'streak' then
-      -- The streak as the clock would have it. What that uses is recorded when the user is settled: this is a copy.
+      -- Settle a copy, so that the effects are recorded when the user is really settled.
       sums[1][HISTORY_SUM.whole] = settle_user(unpack_state(user.packed), plan, now).length
     elseif user.packed ~= call.states[n] then
       certain = catch_up(sums, state, unpack_state(call.states[n]))

@@ -1,9 +1,9 @@
 --[[
-Finds the used idempotency keys of some buckets that are older than a time.
+Finds used idempotency keys in some buckets that are older than a time.
 
-KEYS: the buckets (hashes), of one shard.
+KEYS: the buckets (hashes) of one shard.
 ARGV: 1 the time, as a packed use (src/redis/idempotency.ts).
-Returns: for each bucket a list of fields.
+Returns: a list of fields per bucket.
 Errors: those of Redis only.
 Writes: nothing.
 Cost: O(keys in the buckets).

@@ -1,16 +1,16 @@
 --- @include "lib/user_call"
 
 --[[
-Hides a user from leaderboards, or shows a hidden one again, in one atomic step: scores go on in the state, and who is
-hidden is in no sorted set of a board. An administrator and the user hide each for themselves: shown is whom neither hides.
-Done twice, it changes nothing.
+Hides a user from leaderboards or shows a hidden user again, in one atomic step. The scores stay in the state, but a hidden user is in no
+sorted set of a leaderboard. An administrator and the user can each hide the user, who is shown only if neither does. A repeated call
+changes nothing.
 
-KEYS: those of a call about one user (lib/user_call), then sorted sets of boards in which the user may still be though the
-      state no longer names them: of ended runs.
-ARGV: those of such a call; body: userId, id, boards (of plans, `runs` the first days of the current ones, `cleared` those of
-      runs that Redis no longer holds), by (HIDDEN_BY), hidden.
+KEYS: those of a call about one user (lib/user_call), then sorted sets of ended runs in which the user may still be although the state
+      no longer names them.
+ARGV: those of such a call; body: userId, id, boards (of plans; `runs`: first days of the current runs, `cleared`: first days of runs
+      that Redis no longer holds), by (HIDDEN_BY), hidden.
 Returns: a record `user`, or a refusal unknownUser, maybeStored (packed, src/packed/record.ts); the user's packed state; the
-      position of the outbox ('' if nothing was written).
+      position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, user, boards.
 Cost: O(size of the user + boards × log N + KEYS × log N).
@@ -40,7 +40,7 @@ local function contains(list, value)
   return false
 end
 
--- 1. Compute: where the user is, or will be.
+-- 1. Compute the places that the user leaves or takes.
 local changes = {}
 for _, board in ipairs((before == 0) ~= (after == 0) and call.body.boards or {}) do
   local scores = state[USER.boards]
@@ -62,8 +62,7 @@ state[USER.updatedMs] = math.max(state[USER.updatedMs], now)
 user.packed = pack_state(state)
 local position = write_applied(call, { { record, changes } }, { user })
 if after ~= 0 then
-  -- Beside the places that were just left: those of runs that the state names no more, and of boards that the caller's
-  -- catalog does not have yet.
+  -- Also leave runs that the state no longer names, and leaderboards that the caller's catalog does not have yet.
   for _, key in ipairs(call.keys) do
     leave_set(call.board_prefix, key, user.id)
   end

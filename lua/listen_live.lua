@@ -1,17 +1,17 @@
 --- @include "lib/live_streams"
 
 --[[
-Says that somebody listens to the live streams of some tenants of a shard, for a while: until then what leaves the outbox
-is kept for them, and notifications that no record makes are announced to them. Repeated, it holds for longer. Publishes the
-number of each tenant that nobody listened to, nobody for all users, or nobody for one of the users.
+Registers or renews listeners to the live streams of some tenants of a shard. Until the registration expires, entries that leave the
+outbox are kept for them, and notifications that no record causes are announced to them. Publishes the number of each tenant that
+had no listener, no listener for all users, or no listener for one of the given users.
 
-KEYS: 1 tenants listened to, 2 outbox, 3 announced notifications, then for each tenant its listening users (sorted set).
-ARGV: 1 for how long (ms), 2 the channel to publish to, then for each tenant its number and for whom (JSON:
-      { everybody = whether for all users, ranks = whether for ranks, users = IDs of single ones }).
-Returns: the time (epoch ms), the youngest positions of the outbox and of the announced notifications, the oldest that
-each has kept ('' where all are), and for each tenant the two positions since when nothing was left out.
+KEYS: 1 tenants with listeners, 2 outbox, 3 announced notifications, then for each tenant its users with listeners (sorted set).
+ARGV: 1 duration (ms), 2 the channel to publish to, then for each tenant its number and its listeners (JSON: { everybody = whether for
+      all users, ranks = whether for ranks, users = IDs of single users }).
+Returns: the time (epoch ms); the newest positions in the outbox and in the announced notifications; the oldest position that each has
+      kept ('' if all are kept); and for each tenant the two positions from which nothing is missing.
 Errors: those of Redis only.
-Writes: tenants listened to, listening users.
+Writes: tenants with listeners, users with listeners.
 Cost: O(tenants + users × log N).
 ]]
 local listened, outbox, announced = unpack(KEYS)
@@ -20,7 +20,7 @@ ttl_ms = tonumber(ttl_ms)
 local LAST_POSITION = 'last-generated-id'
 local FIRST_TENANT, FIRST_USERS = 3, 4
 
--- The youngest position of a stream, though its entry may have left.
+-- The newest position in a stream, even if its entry was removed.
 local function last_of(stream)
   if redis.call('EXISTS', stream) == 0 then
     return '0-0'
@@ -43,7 +43,7 @@ local reply = {
   redis.call('HGET', listened, LISTENED.announcedFloor) or '',
 }
 
--- Adds the users who listen; whether one of them did not.
+-- Registers users with listeners. Returns: whether one of them is new.
 local function add_users(listening, users)
   redis.call('ZREMRANGEBYSCORE', listening, '-inf', string.format('%.0f', now))
   local added = 0

@@ -1,11 +1,11 @@
 --- @include "lib/add_old_keys"
 
 --[[
-Loads used idempotency keys in the compact form (lib/old_keys) for a rebuild, all or none. Called with what
-the rebuild believes (src/redis/script.ts), so that one that was overtaken by another does nothing.
+Loads used idempotency keys into the compact form (lib/old_keys) for a rebuild, all or none. The call is guarded by the rebuild's
+belief (src/redis/script.ts), so a rebuild that was overtaken by another does nothing.
 
-KEYS: 1 the tenant's old keys (hash, and prefix of the segments), then the buckets that the keys would be in if they were
-      hot; they are only read as names.
+KEYS: 1 the tenant's old keys (hash, and prefix of the segments), then the buckets in which the keys would be if they were hot; only
+      the names of these are used.
 ARGV: for each bucket the number of fields and the fields.
 Returns: 1.
 Errors: those of Redis only.

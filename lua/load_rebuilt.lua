@@ -1,15 +1,15 @@
 --- @include "lib/used_keys"
 
 --[[
-Runs some commands for a rebuild, all or none. Called with what the rebuild believes (src/redis/script.ts), so that one that was
-overtaken by another, or finds another process, does nothing.
+Runs commands for a rebuild, all or none. The call is guarded by the rebuild's belief (src/redis/script.ts), so a rebuild that was
+overtaken by another, or that reaches another Redis process, does nothing.
 
-KEYS: 1 the mark that the rebuild of the shard will set (string). The keys of the commands are of the same hash tag.
-ARGV: every command as its number of words and its words; or USED.note, the key of the tenant's old keys
-      (hash), wide bucket, field and use of an idempotency key, which is noted unless it is hot already (lib/used_keys).
+KEYS: 1 the mark that the rebuild of the shard will set (string). The keys of the commands have the same hash tag.
+ARGV: each command as its number of words and its words. Instead of a command: USED.note, key of the tenant's old keys (hash), wide
+      bucket, field and use of an idempotency key, which is stored unless it is already hot (lib/used_keys).
 Returns: 1.
 Errors: those of Redis only.
-Writes: what the commands say.
+Writes: the keys of the commands.
 Cost: that of the commands.
 ]]
 local at = 1

@@ -4,23 +4,22 @@
 --- @include "lib/streaks"
 
 --[[
-Pays `time` triggers of one tenant to some users for periods that ended: awards, points totals, boards of points, a
-record each. Computed first, written last. A period that was paid already is left out, so a call repeated, or made
-by two at once, changes nothing.
+Pays `time` triggers of one tenant to some users for periods that ended. Writes awards, points totals, leaderboards of points and a
+record each. Computes first, writes last. A period is paid once, so a repeated or concurrent call changes nothing.
 
-KEYS: those of every call (lib/calls), then one a payment: the user.
-ARGV: those of every call, with the plan of `compileTimePlan` (its day is that of the periods' ends in UTC); body: payments, those
-      of a user in the order of their times, a list of { userId, id (of the record, 32 hex), dueMs (the end of the period),
-      triggers (their numbers), boosts (the user's own, JSON text), zone (that the offset is of; '' for none), offsetSeconds (at
-      that time) }.
-Returns: one number a payment: 1 paid, 0 nothing to pay, -1 the user is in another zone (nothing was done: ask
-      again); then the position of the outbox ('' if nothing was written).
+KEYS: those of every call (lib/calls), then one user per payment.
+ARGV: those of every call, with the plan of `compileTimePlan` (its day is the UTC day of the periods' ends); body: payments, those
+      of each user in chronological order, a list of { userId, id (of the record, 32 hex), dueMs (the end of the period), triggers
+      (their numbers), boosts (the user's own, JSON text), zone (to which the offset belongs; '' for none), offsetSeconds (at that
+      time) }.
+Returns: one number per payment: 1 paid, 0 nothing to pay, -1 the user is in another zone (nothing was done; the caller must ask
+      again); then the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, points totals, boards.
 Cost: O(payments × (size of a user + boards × log N)).
 ]]
--- Pays the `time` triggers (`nos`: a set) whose period of a user ended at `due` (epoch ms), oldest first, to those
--- who meet their conditions then. What was paid up to that time already is not paid again.
+-- Pays a user the `time` triggers (`nos`: a set) whose period ended at `due` (epoch ms), oldest first, if the user meets their
+-- conditions. Skips triggers already paid up to that time.
 -- Writes: ledgers; the state's timePaid { trigger no = time of the last period paid }. Returns: whether anything was paid.
 local function pay_for_time(ledgers, nos, due, state, day)
   local paid = false

@@ -3,14 +3,14 @@
 --- @include "lib/streaks"
 
 --[[
-Looks which of some users would hold an achievement, by what they have done until now. It is the rule that completes
-achievements, applied in memory only.
+Checks which users have an achievement or would complete it by their activity so far. Applies the real rule for completing
+achievements, in memory only.
 
 KEYS: the users.
-ARGV: 1 now (epoch ms), 2 plan (JSON, see `compilePreviewPlan`), 3 more (JSON): latest (the last sign-up day, an epoch day, whose
-      anniversary is over on each of the plan's days; left out where the achievement is none), counts (one a user: the total of its
-      matching events, TOTAL; left out where all events count).
-Returns: one number a user: 1 holds it or would complete it, 0 neither, -1 there is no such user.
+ARGV: 1 now (epoch ms), 2 plan (JSON, see `compilePreviewPlan`), 3 more (JSON): latest (for an anniversary: per day of the plan, the
+      last sign-up day, an epoch day, whose anniversary has passed), counts (if not all events count: the user's total of matching
+      events, TOTAL, one per user).
+Returns: one number per user: 1 has it or would complete it, 0 neither, -1 the user does not exist.
 Errors: those of Redis only.
 Writes: nothing.
 Cost: O(users × size of a user).
@@ -25,7 +25,7 @@ local function would_hold(state, count)
   if count then
     state[USER.counts][achievement.no] = count
   end
-  -- Years are counted only while there are anniversaries.
+  -- Redis counts years only while the catalog has anniversaries.
   local sign_up, latest = state[USER.signUp], more.latest and more.latest[outcome.day - plan.firstDay + 1]
   if sign_up and latest then
     sign_up[SIGN_UP.years] = sign_up[SIGN_UP.day] <= latest and achievement.years or 0

@@ -5,23 +5,23 @@
 --- @include "lib/streaks"
 
 --[[
-Gives and takes what a recomputation planned for some users, or takes back what it did: completions of achievements, points,
-and with them boards of points; where boards are computed again, scores in runs that are not final. A user's state says which
-step was made last, so that a step which is repeated, by whomever, changes nothing. Computed first, written last.
+Applies what a recomputation planned for some users, or reverts what it did: completions of achievements, points and leaderboards of
+points; if leaderboards are recomputed, also scores in runs that are not final. A user's state stores the last step applied, so a
+repeated step changes nothing. Computes first, writes last.
 
 KEYS: those of every call (lib/calls), then the users.
-ARGV: those of every call, with a plan of no metric with `limits`, the maximum of points by system no, and, where boards are
-      computed again, `scored`, see recompute_scores; body: step (a number above that of all steps before it), job (32 hex),
-      reverts (what the job did is taken back), users, a list of { userId, id (of the record, 32 hex), planned (what is to be done,
-      `PlannedUser` of src/engine/recomputations/planned-user.ts) }.
-Returns: RECOMPUTED a user; then the position of the outbox ('' if nothing was written).
+ARGV: those of every call, with a plan of no metric with `limits`, the maximum points by system number, and, if leaderboards are
+      recomputed, `scored` (see recompute_scores); body: step (a number above those of all earlier steps), job (32 hex), reverts
+      (revert what the job did), users, a list of { userId, id (of the record, 32 hex), planned (the user's changes, `PlannedUser` of
+      src/engine/recomputations/planned-user.ts) }.
+Returns: RECOMPUTED per user; then the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, counters, points totals, boards.
 Cost: O(users × (size of a user + what is planned) + boards × log N).
 ]]
--- What of the planned points is to be moved now: without those for achievements that did not change, and in no system more than
--- it may hold. `planned`: awards, a list of { award (COMPENSATED), achievement (a number, or nil) }; keeps: no total may be
--- lowered. `changed`: the achievements that did, { [number] = true }. `limits`: maxima by system no, as text.
+-- The planned points that must be moved now: without those for achievements that did not change, and limited to each system's
+-- maximum. `planned`: awards, a list of { award (COMPENSATED), achievement (a number, or nil) }; keeps: lower no total.
+-- `changed`: the achievements that changed, { [number] = true }. `limits`: maximum by system number, as text.
 -- Returns: a list of COMPENSATED.
 local function due_points(state, planned, changed, limits)
   local systems, of_system = {}, {}
@@ -55,9 +55,9 @@ local function due_points(state, planned, changed, limits)
   return due
 end
 
--- Completes, restores and revokes what is planned of a user's achievements; what is not as it was planned from stays.
--- `planned`: complete (a list of numbers), restore and revoke (lists of COMPLETED: one is restored as it was, and revoked only
--- if it is still that completion).
+-- Completes, restores and revokes a user's achievements as planned. Skips an achievement that is no longer as the plan assumed.
+-- `planned`: complete (a list of numbers), restore and revoke (lists of COMPLETED; restoring sets exactly that completion, revoking
+-- removes only that one).
 -- Writes: the state's completions. Returns: completed (numbers), restored and revoked (lists of COMPLETED), skipped (numbers),
 -- changed { [number] = true }.
 local function recompute_completions(state, planned, now)
@@ -98,7 +98,7 @@ local function recompute_completions(state, planned, now)
   return done
 end
 
--- Keeps the counters of those who completed an achievement; those of what is in the record's `completed` are counted with it.
+-- Updates the counters of users who completed an achievement. `write_record` counts those in the record's `completed`.
 local function count_completions(counters, done)
   for _, each in ipairs(done.restored) do
     hold_count(counters, COUNTER.completions .. each[COMPLETED.achievement])
@@ -108,8 +108,7 @@ local function count_completions(counters, done)
   end
 end
 
--- The points of awards whose days are in a run of a board of points. `points`: a list of RECORDED_POINTS; `today`: the day of
--- awards that do not say theirs.
+-- The points of awards in a run of a leaderboard of points. `points`: a list of RECORDED_POINTS; `today`: the day of awards without a day.
 local function awarded_in(board, run, points, today)
   local sum = 0
   for _, each in ipairs(points) do
@@ -125,13 +124,13 @@ local function awarded_in(board, run, points, today)
   return sum
 end
 
--- Brings a user's scores in runs that are not final to what a recomputation planned, and into the groups of now. Boards of points
--- follow, besides, the awards that are made with it, in the runs of their days.
--- `planned`: scores, a list of { no, run, whole, micros }, with `group` and `instead` where a group comes back: that, if the user
--- is still in the other; keeps: no score may be lowered. `by`: boards, a list of { board, runs = a list of { first, last }, filled =
--- it was filled since, so that its scores need only the awards }; points, a list of RECORDED_POINTS; reverts: what is planned has
--- the awards in it.
--- Writes: the state's boards. Returns: changes, see score_boards; what was done, a list of RECOMPUTED_SCORE.
+-- Changes a user's scores in runs that are not final as a recomputation planned, and moves them to the current groups. On leaderboards
+-- of points, adds the awards of the same recomputation to the runs of their days.
+-- `planned`: scores, a list of { no, run, whole, micros }; `group` and `instead`: if the score is still in group `instead`, move it
+-- back to `group`; keeps: lower no score.
+-- `by`: boards, a list of { board, runs = a list of { first, last }, filled = the leaderboard was filled since, so its scores need only
+-- the awards }; points, a list of RECORDED_POINTS; reverts: the planned scores already include the awards.
+-- Writes: the state's boards. Returns: changes (see score_boards); a list of RECOMPUTED_SCORE.
 local function recompute_scores(state, planned, by, outcome)
   local wanted, changes, done = {}, {}, {}
   for _, each in ipairs(planned.scores) do
@@ -168,7 +167,7 @@ local function recompute_scores(state, planned, by, outcome)
     scores[at + SCORE.whole], scores[at + SCORE.micros] =
       clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
     done[#done + 1] = { board.no, run.first, whole, micros, old_group, group }
-    -- Who is hidden, or lacks a value of the breakdown, keeps the score and holds no place.
+    -- A user who is hidden, or lacks a value of the breakdown, keeps the score but has no place.
     local stood = not state[USER.hidden] and not (board.groups and old_group == '')
     local stands = not state[USER.hidden] and not (board.groups and group == '')
     if stood or stands then
@@ -189,7 +188,7 @@ local plan, now = call.plan, call.now
 local step, job, reverts = call.body.step, call.body.job, call.body.reverts
 local replies, applied, touched = {}, {}, {}
 
--- What of the points moved boards of points, as score_boards takes it.
+-- The moved points as ledgers, for score_boards.
 local function ledgers_of(changed)
   local ledgers = {}
   for n, points in ipairs(changed) do
@@ -199,12 +198,12 @@ local function ledgers_of(changed)
   return ledgers
 end
 
--- Applies to a user, in memory, what is planned: the record without its ID and the changes on boards; nil where nothing is left.
+-- Applies the plan to a user in memory. Returns: the record without its ID and the leaderboard changes; nil if nothing remains to be done.
 local function recompute(user, planned)
   local state = state_of(user)
   local outcome = settle_user(state, plan, now)
   local done = recompute_completions(state, planned, now)
-  -- What there was before may have been more than the maximum of now.
+  -- When reverting, earlier totals may exceed the current maximum.
   local due = due_points(state, planned, done.changed, reverts and {} or plan.limits)
   local moved, shortfalls = compensate(state, due, {})
   local changes, scores, ledgers = {}, nil, {}

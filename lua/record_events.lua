@@ -4,22 +4,21 @@
 --- @include "lib/used_keys"
 
 --[[
-Applies 1..n events of one tenant, in their order, in one atomic step: idempotency, user, total, streak,
-achievements, points, leaderboards, outbox. First everything is computed in memory, then everything is written:
-an error while computing leaves nothing behind.
+Applies 1..n events of one tenant in order, in one atomic step: idempotency, user, total, streak, achievements, points, leaderboards,
+outbox. Computes everything in memory first and writes last, so an error while computing leaves nothing behind.
 
-KEYS: those of every call (lib/calls), then two an event (EVENT_KEY): its user (string), and the wide bucket of its idempotency key
+KEYS: those of every call (lib/calls), then two per event (EVENT_KEY): its user (string), and the wide bucket of its idempotency key
       (hash, and prefix of the narrow ones: lib/used_keys; the user's key again if it has none).
       Then, for a step of a queued batch, its keys (lib/batch_step).
-ARGV: those of every call up to the retry position (CALL_ARG), then by EVENTS_ARG: number of plans; what Postgres says of keys that
-      this script asked about before (JSON, ''): number of the event in the call → LOOKED_UP; key of the tenant's old idempotency
-      keys (hash, and prefix of its segments: lib/old_keys); how many idempotency keys a user may use on a UTC day (0: any number);
+ARGV: those of every call up to the retry position (CALL_ARG), then by EVENTS_ARG: number of plans; answers of Postgres about keys
+      that this script asked about before (JSON, ''): number of the event in the call → LOOKED_UP; key of the tenant's old
+      idempotency keys (hash, and prefix of its segments: lib/old_keys); maximum idempotency keys per user and UTC day (0: no limit);
       the plans (JSON, see src/catalog/plan.ts). Then the events, by EVENT.
       Then, for a step of a queued batch, its arguments (lib/batch_step).
-Returns: one packed map an event (src/packed/record.ts: a record, or a refusal r, o, v, f, g, z, p, mk, m, d), then the position
-      of the outbox after the call; of an event that a guard keeps from being applied the map is a record as well (`a`). A
-      step of a batch: 'passed' (the progress is elsewhere), or 'held' and one packed map an event (some are `z`), and
-      nothing was written; else 'done', the position of the outbox, and the number of events refused.
+Returns: one packed map per event (src/packed/record.ts: a record, or a REFUSAL; the kind `guarded` if a guard kept the event from
+      being applied), then the position in the outbox after the call.
+      A step of a batch returns 'passed' (the progress has moved), or 'held' and one packed map per event (some of them
+      `unknownUse`); in both cases nothing was written. Else 'done', the position in the outbox, and the number of refused events.
 Errors: those of Redis only.
 Writes: outbox, users, idempotency buckets, counters, boards, points totals, quarantine; progress, queue, results of batches.
 Cost: O(n × (size of a user + size of the plan + boards × log N)).
@@ -91,7 +90,7 @@ for n = 1, count do
   if earlier then
     replies[n] = earlier
   elseif held_back[user] then
-    -- An event of this user waits for its zone or its key: those behind it wait too, so that they keep their order.
+    -- An earlier event of this user waits for its zone or key. Later ones wait too, to keep their order.
     replies[n] = held_back[user]
   elseif token then
     replies[n] = cmsgpack.pack({
@@ -128,7 +127,7 @@ for n = 1, count do
     end
     event.occurred = event.sent and event.sent[SENT.occurred]
     local late = event.occurred and event.occurred.late
-    -- What a refusal goes back to: earlier events of the call may have changed the user.
+    -- The state to which a refusal returns. Earlier events of the call may have changed the user.
     local crowded = near_full(user, #ARGV[at + EVENT.sent], plan)
     local refusable = user.changed and (late or plan.blocks or plan.guards or crowded or near_range_end(event, state))
     local snapshot = refusable and pack_state(state) or user.packed
@@ -201,14 +200,14 @@ for n = 1, count do
 end
 
 if step and next(held_back) then
-  -- A step is applied as a whole or not at all, so that the progress says everything.
+  -- A step is applied as a whole or not at all, so that the progress is exact.
   for n = 1, count do
     replies[n] = replies[n] or ''
   end
   return { STEP.held, unpack(replies) }
 end
 
--- 2. Write. All that could fail is computed by now.
+-- 2. Write. Everything that could fail has been computed.
 local touched = {}
 for i = 1, #users do
   local user = users[i]
@@ -236,7 +235,7 @@ for _, event in ipairs(guarded) do
 end
 write_quarantine()
 if step then
-  -- Postgres keeps the progress with the events, for a Redis that comes back as it was before.
+  -- Postgres stores the progress with the events, in case Redis loses its latest writes.
   records[#records + 1] = cmsgpack.pack({ [RECORD.kind] = KIND.progress, [RECORD.progress] = step.after })
 end
 if #records > 0 then

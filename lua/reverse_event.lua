@@ -3,24 +3,23 @@
 --- @include "lib/user_call"
 
 --[[
-Reverses an event, or the reversal of one, in one atomic step: total, counts, streaks, achievements, points and the runs
-of boards that are not final. What is to be done was computed from what Postgres holds, see
-src/engine/corrections/reversal-plan.ts; if the user has changed since, nothing is done: any event may be what a period of a
-streak is met by.
+Reverses an event, or a reversal, in one atomic step: total, counts, streaks, achievements, points and scores in runs that are not
+final. The caller computed the changes from Postgres (src/engine/corrections/reversal-plan.ts). Does nothing if the user has changed
+since, because any event may be the one that meets a streak's period.
 
 KEYS: those of a call about one user (lib/user_call).
-ARGV: those of such a call; body: userId, id (of the opposite event), sent (the zone's offset now), reversal (`ReversalPlan`),
-      dryRun (nothing is written).
+ARGV: those of such a call; body: userId, id (of the opposite event), sent (the zone's current offset), reversal (`ReversalPlan`),
+      dryRun (write nothing).
 Returns: a record `reversal`, or a refusal unknownUser, unknownOffset, outdated, outOfRange, tooLarge, maybeStored (packed,
-      src/packed/record.ts); the user's packed state; the position of the outbox after the call ('' if it wrote nothing).
+      src/packed/record.ts); the user's packed state; the position in the outbox after the call ('' if it wrote nothing).
 Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + awards + boards × log N).
 ]]
--- Adds to a user's scores in runs that are not final, which need not be those of today. A run in which the user has no score
--- keeps none: it is final, or older than what the state holds.
--- `moves`: { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (whose points moved) } each.
--- `moved_by`: by award how its points moved the total, see `compensate`. Returns: a list of changes, see `score_boards`.
+-- Adds to a user's scores in runs that are not final, which need not be the current ones. Skips a run without a score of the user: it is
+-- final, or older than the runs that the state holds.
+-- `moves`: a list of { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (IDs) }.
+-- `moved_by`: by award ID, the change of the total; see `compensate`. Returns: a list of changes, see `score_boards`.
 local function correct_scores(state, moves, moved_by)
   local changes = {}
   for _, move in ipairs(moves) do
@@ -35,7 +34,7 @@ local function correct_scores(state, moves, moved_by)
       local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
       scores[at + SCORE.whole], scores[at + SCORE.micros] =
         clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
-      -- One without a value of the breakdown is not ranked, nor is one who is hidden.
+      -- A hidden user, or one who lacks a value of the breakdown, is not ranked.
       if not state[USER.hidden] and (group ~= '' or not board.groups) then
         local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
         changes[#changes + 1] = { board, move.run, group, group, old_score, score, false }
@@ -45,7 +44,7 @@ local function correct_scores(state, moves, moved_by)
   return changes
 end
 
--- Takes achievements from a user, each before those that need it, with what they awarded; one that the user qualifies for still stays.
+-- Revokes achievements, each before those that need it, with their awards. Keeps one for which the user still qualifies.
 -- `reversal`: revoked, a list of { achievement, awards }.
 -- Writes: the state's completions, reversal.awards. Returns: a list of COMPLETED.
 local function revoke_achievements(state, reversal)
@@ -76,7 +75,7 @@ end
 local state = state_of(user)
 local at_streak = streak_at[plan.streak.frequency]
 local previous_length = state[at_streak + STREAK.length]
--- What is settled by now is among it; the zone that the user is in stays.
+-- The replay includes everything settled until now. The user's current zone stays.
 local replayed = take_replay(state, reversal.replayed)
 local refusal = admit_user(state, call.sent, now, plan, seen)
 if refusal then
@@ -85,7 +84,7 @@ end
 local outcome = settle_user(state, plan, now, seen.left)
 outcome.settlements = add_settlements(replayed, outcome.settlements)
 
--- The value of the event that goes, or, where a reversal is reversed, of the opposite one.
+-- The value of the event to remove; when a reversal is reversed, the value of the opposite event.
 local metric, whole, micros = reversal.metric, reversal.whole, reversal.micros
 take_from_total(state[USER.totals], metric, whole, micros)
 local total = state[USER.totals][metric] or { 0, 0 }

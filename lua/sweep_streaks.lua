@@ -3,24 +3,24 @@
 --- @include "lib/streaks"
 
 --[[
-Settles the streaks of some users of one zone to the day that begins there: what an event would do, for those who send none.
-Who has nothing to settle is not touched, so a call repeated, or made late, changes nothing.
+Settles the streaks of some users of one zone up to the day that begins there, as an event would, for users who send none. Does not
+touch users with nothing to settle, so a repeated or late call changes nothing.
 
 KEYS: those of every call (lib/calls), then the users.
-ARGV: those of every call, at the time of the midnight, with the plan of `compileSweepPlan`; body: zone ('' for UTC),
-      offsetSeconds (from UTC then), untilMs (until when that holds; left out for UTC), idPrefix (24 hex: the ids of the records
-      begin with it), users (their ids).
-Returns: how many users were changed, the position of the outbox ('' if none was).
+ARGV: those of every call, at the time of the midnight, with the plan of `compileSweepPlan`; body: zone ('' for UTC), offsetSeconds
+      (from UTC at that time), untilMs (end of the offset's validity; missing for UTC), idPrefix (24 hex: the beginning of the
+      records' IDs), users (their IDs).
+Returns: the number of users changed, the position in the outbox ('' if there were none).
 Errors: those of Redis only.
 Writes: outbox, users, boards.
-Cost: O(users × size of a user), and for those who are changed O(boards × log N).
+Cost: O(users × size of a user), plus O(boards × log N) per changed user.
 ]]
 local call = open_call(KEYS, ARGV)
 local now, plan, body = call.now, call.plan, call.body
 local users, applied, touched = {}, {}, {}
 read_users(users, call.keys, body.users)
 
--- Days off alone are nothing that anybody sees: they are recorded with whatever comes next.
+-- Days off alone are invisible, so they are recorded with the next change.
 local function is_seen(settlements)
   for _, each in ipairs(settlements) do
     if each[SETTLEMENT.kind] ~= SETTLED.off then
@@ -32,7 +32,7 @@ end
 
 for n, user in ipairs(users) do
   local state = user.packed and state_of(user)
-  -- A user who is in another zone by now was settled when the zone was changed.
+  -- A user who has moved to another zone was settled at that change.
   local left = state and { state[USER.offsetSeconds] or 0, state[USER.offsetUntilMs] }
   local outcome
   if state and (state[USER.zone] or '') == body.zone then

@@ -1,21 +1,21 @@
 --- @include "lib/live_streams"
 
 --[[
-Removes entries from a shard's outbox that Postgres holds, oldest first. Those of tenants whose live streams somebody
-listens to go to the recent entries in the same step, under the same positions: so that whoever reads both misses none. All
-are kept for a while, for a Postgres that comes back older, and it is noted how far entries left.
+Removes entries that Postgres holds from a shard's outbox, oldest first. Entries of tenants with live listeners move to the recent
+entries in the same step, under the same positions, so a reader of both misses none. All entries are kept for a while as handed over,
+in case an older copy of Postgres is restored; the last position that left is stored.
 
-KEYS: 1 outbox, 2 recent entries, 3 tenants listened to, 4 entries handed over, 5 up to where they are.
-ARGV: 1 the position up to which to remove, 2 the next one after it, 3 how long recent entries are kept (ms), 4 most bytes
-      of them, 5 most entries to look at in one call, 6 how long entries handed over are kept (ms; 0: not), 7 most bytes of them.
+KEYS: 1 outbox, 2 recent entries, 3 tenants with listeners, 4 entries handed over, 5 their positions (hash, HANDED).
+ARGV: 1 the position up to which to remove, 2 the next position after it, 3 retention of recent entries (ms), 4 their maximum size
+      (bytes), 5 maximum entries per call, 6 retention of entries handed over (ms; 0: none), 7 their maximum size (bytes).
 Returns: 1 if there may be more to remove, else 0.
 Errors: those of Redis only.
 Writes: all of its keys.
-Cost: O(entries × their size), for at most as many as may be looked at; that of XTRIM where nothing is kept and nobody listens.
+Cost: O(entries × their size), limited by argument 5; one XTRIM if nothing is kept and nobody listens.
 ]]
--- Keeps the first `count` of some entries that leave the outbox, and notes how far it was left. Those older than `keep_ms` go,
--- and the older half in time where they take more than `max_bytes`; the last that went is the floor. The whole stream goes
--- when nothing was added to it for twice as long. Writes: handed.stream, handed.up_to.
+-- Keeps the first `count` of some entries that leave the outbox, and stores the last position that left. Removes entries older than
+-- `keep_ms`, and the older half (by time) if they take more than `max_bytes`; the last removed position becomes the floor. The stream
+-- expires when nothing is added for twice `keep_ms`. Writes: handed.stream, handed.up_to.
 local function keep_handed(handed, entries, count, now)
   if count == 0 then
     return
@@ -32,7 +32,7 @@ local function keep_handed(handed, entries, count, now)
     local id, fields = unpack(entries[n])
     local reply = redis.pcall('XADD', stream, id, unpack(fields))
     if reply.err then
-      -- It must not keep the outbox from being trimmed; without it, those before it are of no use.
+      -- A failed write must not stop the trimming. Entries before the gap are useless then.
       redis.call('DEL', stream)
       redis.call('HSET', up_to, HANDED.floor, id)
     end
@@ -78,7 +78,7 @@ for n = 1, math.min(#entries, most) do
     wanted[tenant_no] = is_listened and listened_since(listened, tenant_no, now) ~= nil
   end
   if wanted[tenant_no] then
-    -- An entry that cannot be kept must not keep the outbox from being trimmed: it is a gap that is said.
+    -- A failed write must not stop the trimming. The new floor reports the gap.
     local reply = redis.pcall('XADD', recent, id, unpack(fields))
     if reply.err then
       redis.call('HSET', listened, LISTENED.recentFloor, next_position)

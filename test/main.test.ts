@@ -94,7 +94,7 @@ describe('npm start', () => {
     const frontends = Number(/"process":"frontend","pid":(\d+)/.exec(laurel.output)?.[1]);
     process.kill(frontends, 'SIGKILL');
     await expect.poll(() => event(key, 1).catch(() => null)).not.toBe(null);
-    await expect.poll(() => laurel.output).toContain('a process ended; starting it again');
+    await expect.poll(() => laurel.output).toContain('a process exited; restarting it');
 
     const password = readFileSync(join(dataDir, 'password'), 'utf8');
     const port = Number(
@@ -129,11 +129,11 @@ describe('npm start', () => {
     const second = start();
     expect(await second.end()).toBe(1);
     expect(second.output).toBe(
-      `Port ${port} is in use by another program. Stop that one, or set APP_PORT to another port.\n`,
+      `Port ${port} is in use by another program. Stop that program, or set APP_PORT to another port.\n`,
     );
     const third = start({ APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
     expect(await third.end()).toBe(1);
-    expect(third.output).toMatch(/\nLaurel is running already with the data in .*\n$/);
+    expect(third.output).toMatch(/\nLaurel is already running with the data in .*\n$/);
     expect(await laurel.end('SIGTERM')).toBe(0);
     await nothingRuns();
   });
@@ -172,7 +172,7 @@ describe('npm start', () => {
   test.each([
     [{ NODE_ENV: 'production' }, 'both REDIS_URL and DATABASE_URL must be set'],
     [{ APP_PORT: 'x' }, 'APP_PORT must be a whole number'],
-    [{ DATA_DIR: '/proc/laurel/data' }, 'The data directory /proc/laurel/data (DATA_DIR) cannot be made: '],
+    [{ DATA_DIR: '/proc/laurel/data' }, 'The data directory /proc/laurel/data (DATA_DIR) cannot be created: '],
   ])('%o ends with a sentence and no stack', async (more, sentence) => {
     const laurel = start(more);
     expect(await laurel.end()).toBe(1);

@@ -11,30 +11,29 @@ export interface DeliveryOptions extends Partial<
 > {
   /** Whether webhooks may go to private, loopback and link-local addresses. */
   allowPrivate?: boolean;
-  /** How long a try may take; ms. */
+  /** Time limit for one try; ms. */
   timeoutMs?: number;
 }
 
 export interface Delivery {
-  /** Says that messages were queued, after the commit: here, where they are sent at once, and to the other workers. */
+  /** Announces queued messages, after the commit. This process sends them immediately; other workers get a signal. */
   readonly queued: () => void;
-  /** The clock was changed: what is due may be due now. */
+  /** Call this when the clock was changed, because messages may be due now. */
   readonly look: () => void;
-  /** Messages may have been queued of which nobody spoke. */
+  /** Call this when messages may have been queued without an announcement. */
   readonly lookForAll: () => void;
-  /** Begins no further try and waits some seconds for those under way. */
+  /** Starts no further try, and waits some seconds for those in progress. */
   close(): Promise<void>;
 }
 
-/** Connections to Postgres: to take messages, to record tries, to renew leases. */
+/** Postgres connections: for taking messages, recording tries and renewing leases. */
 const POOL_SIZE = 3;
 
-/** Limit of one attempt to deliver a message. */
 const TIMEOUT_MS = 60_000;
-/** Messages that may wait for one webhook. Further ones are logged as failed. */
+/** Maximum number of messages that wait for one webhook. Further ones are logged as failed. */
 const PENDING_LIMIT = 100_000;
 
-/** Starts sending what waits for webhooks. The core closes the connections. */
+/** Starts sending waiting messages to webhooks. The core closes the connections. */
 export function startDelivery(
   core: Core & { log: Logger },
   { timeoutMs = TIMEOUT_MS, allowPrivate = false, pendingLimit = PENDING_LIMIT, ...options }: DeliveryOptions,

@@ -47,19 +47,19 @@ import { scheduleWorker } from './jobs/schedule.ts';
 import { watchOutbox } from './watch.ts';
 import type { WorkerCore, WorkersOptions } from './worker-core.ts';
 
-/** How much of the backlog that is allowed a sweep may fill. */
+/** Share of the allowed backlog that a sweep may fill. */
 const SWEEP_AHEAD = 0.4;
 
-/** How soon after rows were persisted it is looked whether they made something due: under load, once in this time. */
+/** Delay before the schedule checks whether stored rows made something due. Under load, it checks once per delay. */
 const STORED_WITHIN_MS = 1_000;
 
-/** Days after which a used idempotency key is kept in the compact form. Retries come within minutes, those of a device that was off within days. */
+/** Days after which a used idempotency key moves to the compact form. Most retries come within minutes, some after days offline. */
 const IDEMPOTENCY_HOT_DAYS = 7;
 
-/** The schedule and the jobs look at least this often. What is written to Postgres is found sooner (`Changes`). */
+/** Maximum time between checks by the schedule and the jobs. `Changes` reports writes to Postgres earlier. */
 export const BACKSTOP_MS = 60_000;
 
-/** Held by the worker process that does what falls due. */
+/** Held by the one worker process that does scheduled work. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
 /** Other parts of the worker, and its settings. */
@@ -70,7 +70,7 @@ interface With {
   options: WorkersOptions;
 }
 
-/** Moving outboxes to Postgres. */
+/** Stores outboxes in Postgres. */
 export function createPersisting(
   core: WorkerCore,
   { delivery, options }: Pick<With, 'delivery' | 'options'>,
@@ -91,7 +91,7 @@ export function createPersisting(
     }),
     onReported: delivery.queued,
     onSetAside: (entry) => sayWhatIsSetAside(log, entry),
-    // Users in a zone that was not known, or who are paid for time.
+    // Some stored users may be in a new zone, or be paid by time triggers.
     onStored: () => core.woken.schedule?.wake(STORED_WITHIN_MS),
     ...(metrics && { onTransaction: metrics.stored }),
     traces,
@@ -102,14 +102,14 @@ export function createPersisting(
   return { persister, close: () => Promise.all([worker.close(), watch.close()]) };
 }
 
-/** Long work that administrators ask for. */
+/** Long operations that administrators request. */
 export function createJobs(
   core: WorkerCore,
   { delivery, persister, options }: Pick<With, 'delivery' | 'persister' | 'options'>,
 ): Rounds {
   const { redis, pool, clock, testClock, log, ending, onFailed } = core;
   const { onJobMoment: onMoment, jobLeaseMs: leaseMs } = options;
-  // Under the test clock a caller waits for what was switched on.
+  // With the test clock, a caller waits for activated resources.
   const settle = testClock === null ? {} : { settleMs: 500 };
   const onWritten = (shard: number): void => {
     core.signals.announce('outbox', shard);
@@ -138,7 +138,7 @@ export function createJobs(
   });
 }
 
-/** Batches of events that frontends queued. */
+/** Processes batches of events that frontends queued. */
 export function createBatches(core: WorkerCore, options: WorkersOptions): { close(): Promise<void> } {
   const { redis, pool, catalogs, ids, clock, signals, log, traces, ending, queueRedis } = core;
   const { onBatchMoment, idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY } = options;
@@ -158,7 +158,7 @@ export function createBatches(core: WorkerCore, options: WorkersOptions): { clos
   return batchWorker({ redis, signals, queueRedis, processor, log, ending });
 }
 
-/** What falls due by the clock. One process at a time does it. */
+/** Work that the clock makes due. One process at a time does it. */
 export function createSchedule(core: WorkerCore, { delivery, persister, jobs, options }: With): Rounds {
   const { redis, pool, guard, clock, testClock, log, traces, ending, isClockRight } = core;
   const schedule = new Schedule({
@@ -174,7 +174,7 @@ export function createSchedule(core: WorkerCore, { delivery, persister, jobs, op
   });
   options.metrics?.watchSchedule(schedule);
   const pass = async (): Promise<PassOutcome | null> => {
-    // What is due is read from Redis as well, so from one that is whole.
+    // The work also reads Redis, which must therefore be complete.
     if (!guard.isWhole || !isClockRight()) return null;
     const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
       const signal = AbortSignal.any([ending, lost, guard.closes]);
@@ -189,7 +189,7 @@ export function createSchedule(core: WorkerCore, { delivery, persister, jobs, op
   return rounds;
 }
 
-// What falls due by the clock; a kind a line. At the same time the first of the list goes first.
+// Scheduled work, one kind per line. If several are due at the same time, they run in this order.
 
 function scheduledRewards(core: WorkerCore, { backlogLimit }: WorkersOptions): ScheduledWork[] {
   const { redis, pool, catalogs, testClock, onFailed, touched: onWritten } = core;
@@ -212,7 +212,7 @@ function scheduledNotifications(
   const { redis, pool, catalogs, clock, onFailed } = core;
   const observed = options.onPublishStep && { onStep: options.onPublishStep };
   const publisher = new Publisher({ pool, catalogs, onMade: () => delivery.queued(), ...observed });
-  // Live streams take what comes of records from those; what the clock makes is announced to them.
+  // Live streams get notifications from records themselves; the clock's notifications must be announced to them.
   const announced = (made: readonly Notification[]): void => {
     delivery.queued();
     void announceLive(redis, made);
@@ -226,7 +226,7 @@ function scheduledNotifications(
   });
   const rankings = new BoardRankings(redis);
   return [
-    // Places before windows: a rank that waits in one that ends now is the one of now.
+    // Places before windows: a window that ends now reports the current rank.
     new Places({ publisher, redis, onFailed }),
     new Windows({ publisher, rankings, onFailed }),
     new Announcements({ publisher: announcing, redis, rankings, onFailed }),
@@ -236,7 +236,7 @@ function scheduledNotifications(
   ];
 }
 
-/** Ageing, erasing and deleting what is old. */
+/** Ages, erases and deletes old data. */
 function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' | 'options'>): ScheduledWork[] {
   const { redis, pool, onFailed } = core;
   const { idempotencyHotDays = IDEMPOTENCY_HOT_DAYS, eventRetentionDays = null } = options;

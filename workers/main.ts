@@ -13,7 +13,7 @@ import { metricsText } from '../src/telemetry/metrics.ts';
 import { openMetricsPort, WorkerMetrics } from './worker-metrics.ts';
 import { startWorkers } from './start.ts';
 
-/** A worker process: it has no port, unless METRICS_PORT says so; SIGTERM or SIGINT ends it after what waits is stored. */
+/** A worker process. It has no port unless METRICS_PORT is set. SIGTERM or SIGINT ends it after the outbox is stored. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
   const { redisUrl, databaseUrl } = env;
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   log.info('worker ended');
 }
 
-/** Waits until a frontend has brought the database to this version. */
+/** Waits until a frontend has migrated the database to this version. */
 async function migrated(databaseUrl: string, log: Logger, ended: AbortSignal): Promise<void> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {

@@ -11,19 +11,19 @@ export type { WorkersOptions };
 
 export interface Workers {
   /**
-   * Takes no more jobs, stores what the outbox holds, closes all connections. After `timeoutMs` it gives up
-   * storing: the outbox keeps what is left. Tries of deliveries under way have some seconds more. Safe to call twice.
+   * Takes no more jobs, stores the outbox and closes all connections. After `timeoutMs` it stops storing; the rest stays in the outbox.
+   * Delivery tries in progress get some more seconds. Safe to call twice.
    */
   close(timeoutMs?: number): Promise<void>;
 }
 
-/** By then a pass of the schedule asks again who listens to live streams. */
+/** Delay after which the schedule asks again who listens to live streams. */
 const LISTENED_WITHIN_MS = 500;
 
-/** Starts all background work of one process, with connections of its own. Rejects if no Redis answers, or one is another Laurel's. */
+/** Starts a process's background work, with its own connections. Rejects if no Redis answers, or if one belongs to another Laurel. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const ending = new AbortController();
-  // One for each shard that is being stored.
+  // One listener per shard that is being stored.
   setMaxListeners(0, ending.signal);
   const core = await createWorkerCore(options, ending.signal);
   const delivery = startDelivery(core, options.delivery ?? {});
@@ -34,16 +34,16 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const schedule = createSchedule(core, { delivery, persister, jobs, options });
   wakeOnChanges(core, { delivery, jobs, schedule });
 
-  // If a step fails, the following ones run anyway: each closes connections of its own.
+  // If a step fails, later steps still run, because each closes its own connections.
   const all = async (closings: Promise<unknown>[]): Promise<void> => {
     for (const closed of await Promise.allSettled(closings)) {
       if (closed.status === 'rejected')
-        core.log.warn({ err: closed.reason as unknown }, 'a part of the worker did not end well');
+        core.log.warn({ err: closed.reason as unknown }, 'a part of the worker failed to stop cleanly');
     }
   };
   const finish = async (): Promise<void> => {
     await all([schedule.close()]);
-    // What the last steps of batches write is stored as well.
+    // The results of the last batch steps are stored too.
     await all([batches.close(), jobs.close()]);
     await all([persisting.close(), delivery.close()]);
     for (const shard of await shardsWithEntries(core.redis, SHARD_NUMBERS)) await persister.drain(shard, ending.signal);
@@ -56,7 +56,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   return { close: (timeoutMs = 10_000) => (closing ??= close(timeoutMs)) };
 }
 
-/** Has the work look again when something was changed that may concern it, and when signals of that may have been lost. */
+/** Wakes work when a change may concern it, and when signals may have been lost. */
 function wakeOnChanges(
   { changes, signals, guard, testClock }: WorkerCore,
   { delivery, jobs, schedule }: { delivery: Delivery; jobs: Rounds; schedule: Rounds },
@@ -81,7 +81,7 @@ function wakeOnChanges(
   guard.listen(() => guard.isWhole && wakeAll());
 }
 
-/** Waits for `finish`, at most for `timeoutMs`, and closes the core. */
+/** Waits for `finish`, at most `timeoutMs`, and closes the core. */
 async function endWithin(
   timeoutMs: number,
   { finish, core }: { finish: () => Promise<void>; core: WorkerCore },
@@ -89,13 +89,13 @@ async function endWithin(
   const { log } = core;
   const inTime = new AbortController();
   const tooLate = sleep(timeoutMs, undefined, { signal: inTime.signal }).then(
-    () => log.warn('the outbox was not emptied in time; it keeps what is left'),
+    () => log.warn('the outbox was not emptied in time; the rest stays in it'),
     () => undefined,
   );
-  const finished = finish().catch((error: unknown) => log.warn({ err: error }, 'the outbox keeps what is left'));
+  const finished = finish().catch((error: unknown) => log.warn({ err: error }, 'the rest stays in the outbox'));
   await Promise.race([finished, tooLate]);
   inTime.abort();
   await core.close();
-  // If it was too late: without connections the rest fails at once, but closes what is its own.
+  // After a timeout, the rest fails immediately without connections, but still closes its own resources.
   await finished;
 }

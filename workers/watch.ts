@@ -8,21 +8,21 @@ import type { SignalKind, Signals } from '../src/redis/signals.ts';
 import { rounds, type Rounds } from '../src/rounds.ts';
 import { type Log, LogThrottle } from '../src/telemetry/log.ts';
 
-/** Behind is who has left an entry waiting for so long; caught up again, who has none that waits for `CAUGHT_UP_MS`. */
+/** A shard is behind if an entry has waited this long, and has caught up if none has waited for `CAUGHT_UP_MS`. */
 const BEHIND_MS = 5_000;
 const CAUGHT_UP_MS = 1_000;
 
-/** Says, a line each, when the outbox of a shard falls behind, and when it has caught up. */
+/** Logs when a shard's outbox falls behind and when it has caught up. */
 export class BehindLog {
   private readonly log: Log;
-  /** Shard → since when it is behind, by `performance.now()`. */
+  /** Shard → since when it is behind (`performance.now()`). */
   private readonly since = new Map<number, number>();
 
   constructor(log: Log) {
     this.log = log;
   }
 
-  /** Takes note of how long a shard's oldest entry has waited; null: none waits. */
+  /** Records how long a shard's oldest entry has waited; null if the outbox is empty. */
   note(shard: number, waitingMs: number | null): void {
     const nowMs = performance.now();
     const since = this.since.get(shard);
@@ -36,14 +36,14 @@ export class BehindLog {
   }
 }
 
-/** How soon shards are looked at after a signal, and how often while something waits in them. */
+/** Delay of a check after a signal, and interval of checks while something waits. */
 const LOOK_MS = 1_000;
-/** The backstop for lost signals. */
+/** Interval of checks without signals. */
 const BACKSTOP_MS = 5_000;
-/** An entry that has waited so long was not woken for: normally it takes a tenth of this. */
+/** An entry that waited this long missed its wake-up; normally storing takes a tenth of this. */
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
-/** The same line about a shard is not logged again sooner. */
+/** Shortest time between two equal log lines about a shard. */
 const REPEAT_MS = 10_000;
 
 export interface Watched {
@@ -55,9 +55,9 @@ export interface Watched {
 }
 
 /**
- * The backstop behind BullMQ's wake-ups: looks at shards for work that nobody was woken for. It looks at the start, soon after a signal
- * and while anything waits, and otherwise at the backstop of signals. Each server is looked at independently, because one that is away
- * must not delay the others. `look` resolves to whether anything waits in the shards, and must not reject.
+ * The backstop behind BullMQ's wake-ups: checks shards for work whose wake-up was lost, at the start, soon after a signal, while anything
+ * waits, and otherwise at the backstop of signals. Servers are checked independently, so that an unreachable one does not delay the
+ * others. `look` resolves to whether anything waits in the shards, and must not reject.
  */
 export function watchShards(
   { redis, signals, kind, backstopMs = BACKSTOP_MS }: Watched & { kind: SignalKind },
@@ -96,8 +96,8 @@ interface WatchOptions extends Watched {
 }
 
 /**
- * Watches the outboxes (`watchShards`) and stores what is overdue, whatever became of its wake-up. A look takes two commands for all shards
- * of a server. Every 10 s it also logs shards that are behind or stuck. `close` waits for what is under way.
+ * Watches the outboxes (`watchShards`) and stores overdue entries, whatever happened to their wake-ups. A check takes two commands for all
+ * shards of a server. Every 10 s it also logs shards that are behind or stuck. `close` waits for work in progress.
  */
 export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions): { close(): Promise<void> } {
   const behind = new BehindLog(log);
@@ -113,7 +113,7 @@ export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions
         complain(
           shard,
           { streamId: error.streamId, err: error },
-          'PERSISTING STANDS STILL: nothing is lost, but an entry cannot be stored',
+          'PERSISTING IS BLOCKED: nothing is lost, but an entry cannot be stored',
         );
       } else {
         complain(shard, { err: error, waitingMs: waiting }, 'persisting fails');
@@ -127,7 +127,7 @@ export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions
     const waits = await waitingMs(watched.redis, shards);
     for (const [index, waiting] of waits.entries()) {
       const shard = shards[index]!;
-      // The first look takes everything: the wake-ups of a process that died may be on a job that died with it.
+      // The first check stores everything, because the wake-ups of a dead process may belong to a job that died with it.
       const overdueMs = looked.has(shard) ? OVERDUE_MS : 0;
       looked.add(shard);
       behind.note(shard, persister.gaveWay(shard) ? null : waiting);
@@ -144,7 +144,7 @@ export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions
   };
   const watch = watchShards({ ...watched, kind: 'outbox' }, (shards) =>
     look(shards).catch((error: unknown) => {
-      // A shard that the cluster moves is looked at on its new node.
+      // A shard that the cluster is moving is checked on its new node.
       if (!isElsewhere(error as Error)) complain(-1, { err: error }, 'the outbox cannot be watched');
       return true;
     }),

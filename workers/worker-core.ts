@@ -16,28 +16,28 @@ import type { DeliveryOptions } from './delivery.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
-/** The settings of a worker, named as in `Env`, and what tests set. */
+/** The settings of a worker, named as in `Env`, and hooks for tests. */
 export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
-  /** How long what is stored is kept in Redis, for a Postgres that comes back older (`HANDED_MS`); not at all without it. */
+  /** How long stored entries are kept in Redis in case an older copy of Postgres returns (`HANDED_MS`); absent to keep none. */
   keepMs?: number;
   log: Logger;
-  /** The machine's own by default. */
+  /** The machine's clock by default. */
   clock?: CoreSettings['clock'];
   /** Days after which idempotency keys leave the hot set. */
   idempotencyHotDays?: number;
-  /** Idempotency keys that a user may use on a UTC day; 0: any number. */
+  /** Maximum idempotency keys per user and UTC day; 0 for no limit. */
   idempotencyKeysPerDay?: number;
-  /** Days that the audit log is kept. */
+  /** Days for which the audit log is kept. */
   auditRetentionDays?: number;
-  /** Outbox entries that may wait before events are refused: a sweep leaves most of them to events. */
+  /** Outbox entries that may wait before events are refused. A sweep leaves most of them to events. */
   backlogLimit?: number;
-  /** Days that messages to webhooks are kept. */
+  /** Days for which webhook messages are kept. */
   webhookLogDays?: number;
-  /** Days that events and awards are kept one by one; for ever without it. */
+  /** Days for which individual events and awards are kept; forever if absent. */
   eventRetentionDays?: number | null;
-  /** Of what is sent to webhooks. */
+  /** Settings of webhook deliveries. */
   delivery?: DeliveryOptions;
-  /** Observes what is done; without it nobody does. */
+  /** Observes the work, if present. */
   metrics?: WorkerMetrics;
   onStep?: PersisterOptions['onStep'];
   onBatchMoment?: BatchProcessorOptions['onMoment'];
@@ -47,7 +47,7 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   jobLeaseMs?: number;
 }
 
-/** What the features of a worker share. */
+/** Shared by the features of a worker. */
 export interface WorkerCore extends Core {
   log: Logger;
   /** For BullMQ's workers. */
@@ -59,13 +59,13 @@ export interface WorkerCore extends Core {
   failed: (kind: string, detail: object, error: unknown) => void;
   /** The same for one piece of the work. */
   onFailed: OnPieceFailed;
-  /** Whether the clock of this process may be used for what is written. */
+  /** Whether this process's clock is right enough for what it writes. */
   isClockRight: () => boolean;
-  /** The schedule's rounds. They are made last and are woken by what is made before. */
+  /** The schedule's rounds, which are created last and woken by features created earlier. */
   woken: { schedule?: Rounds };
 }
 
-/** Postgres connections of one process: some shards are stored at a time, beside the other work. */
+/** Postgres connections of one process: some shards are stored at a time, besides other work. */
 const POOL_SIZE = 12;
 
 /** Connects a worker and starts its core. Rejects with nothing left open. */
@@ -78,14 +78,14 @@ export async function createWorkerCore(options: WorkersOptions, ending: AbortSig
     metrics?.watchClock(clockSkew);
     await core.start();
     const ids = await KeyedIds.of(pool);
-    // A server that is away keeps the scripts of other versions until the next start.
+    // An unreachable server keeps the scripts of other versions until the next start.
     for (const server of endpointsOf(redis)) {
       if (server.redis.status === 'ready') await forgetOtherScripts(server.redis);
     }
     await changes.start();
     if (metrics) watchRedisServers(metrics.registry, guard);
     const failed: WorkerCore['failed'] = (kind, detail, error) => {
-      log.error({ kind, ...detail, err: error }, 'scheduled work failed; it is tried again');
+      log.error({ kind, ...detail, err: error }, 'scheduled work failed; it will be retried');
       countFailedWork(redis, kind).catch(() => undefined);
     };
     return {

@@ -10,13 +10,13 @@ import { StartError } from '../src/start-error.ts';
 import type { Log } from '../src/telemetry/log.ts';
 import { DURATION_BUCKETS, Histogram } from '../src/telemetry/metrics.ts';
 
-/** What one worker process measures of itself. */
+/** Metrics of one worker process. */
 export class WorkerMetrics {
   readonly registry = new Registry();
   private readonly registers = [this.registry];
   private readonly entries = new Counter({
     name: 'laurel_persisted_entries_total',
-    help: 'Outbox entries, each of one script call, that this process stored in Postgres.',
+    help: 'Outbox entries (one per script call) that this process stored in Postgres.',
     registers: this.registers,
   });
   private readonly events = new Counter({
@@ -26,13 +26,13 @@ export class WorkerMetrics {
   });
   private readonly guarded = new Counter({
     name: 'laurel_guarded_events_total',
-    help: 'Events that guards of metrics refused, clamped or put into quarantine, that this process noted in Postgres.',
+    help: 'Events that guards of metrics refused, clamped or quarantined, as recorded in Postgres by this process.',
     labelNames: ['guard', 'outcome'],
     registers: this.registers,
   });
   private readonly transactions = new Histogram({
     name: 'laurel_persist_transaction_duration_seconds',
-    help: 'Time that transactions took which store entries of the outbox.',
+    help: 'Duration of transactions that store outbox entries.',
     bounds: DURATION_BUCKETS,
   });
   private readonly transaction = this.transactions.series();
@@ -51,16 +51,16 @@ export class WorkerMetrics {
     this.transaction.observe(ms / 1000);
   };
 
-  /** Has it say how far this process's clock is from that of Redis. */
+  /** Adds how far this process's clock is from Redis's. */
   watchClock(skew: { readonly ms: number }): void {
     registerClockSkew(this.registry, skew);
   }
 
-  /** Has it say how late each kind of scheduled work is, as far as this process does it. */
+  /** Adds how late each kind of scheduled work is, as far as this process does it. */
   watchSchedule(schedule: { states(): readonly KindState[] }): void {
     new Gauge({
       name: 'laurel_scheduled_work_overdue_seconds',
-      help: 'How long ago the oldest work of a kind fell due that is not done; only of the process that does it.',
+      help: 'How long ago the oldest unfinished work of a kind became due; only from the process that does the work.',
       labelNames: ['kind'],
       registers: this.registers,
       collect() {
@@ -69,7 +69,7 @@ export class WorkerMetrics {
     });
     new Gauge({
       name: 'laurel_scheduled_work_set_aside',
-      help: 'Pieces of scheduled work that failed and wait to be tried again, by kind; 1 where a whole kind does.',
+      help: 'Pieces of scheduled work that failed and wait for a retry, by kind; 1 if a whole kind failed.',
       labelNames: ['kind'],
       registers: this.registers,
       collect() {
@@ -79,12 +79,12 @@ export class WorkerMetrics {
   }
 }
 
-/** Of the text that is answered. */
+/** Headers of the metrics response. */
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
 /**
- * Answers GET `/metrics` with what `read` returns, and `/healthz`, on a port of a worker's own. Resolves with what closes it;
- * throws a `StartError` where the port cannot be taken.
+ * Serves the result of `read` at GET `/metrics`, and `/healthz`, on a worker's own port. Resolves with a function that closes it. Throws a
+ * `StartError` if the port cannot be opened.
  */
 export async function openMetricsPort(
   { host, port }: { host: string; port: number },
@@ -98,7 +98,7 @@ export async function openMetricsPort(
     read().then(
       (text) => response.writeHead(200, TEXT).end(text),
       (error: unknown) => {
-        log.warn({ err: error }, 'the metrics cannot be read');
+        log.warn({ err: error }, 'the metrics could not be read');
         response.writeHead(503).end();
       },
     );

@@ -2,6 +2,7 @@
 --- @include "users"
 
 -- Whether a user who does not have an achievement qualifies for it now. `most`: see complete_achievements.
+-- src/engine/recomputations/ledger.ts applies the same rule to stored history.
 local function qualifies(achievement, state, most)
   if achievement.of then
     for i = 1, #achievement.of do
@@ -10,7 +11,7 @@ local function qualifies(achievement, state, most)
       end
     end
   elseif achievement.years then
-    -- Those that the clock has counted: no event is ahead of it.
+    -- Years that the clock has counted so far. An event never counts them itself.
     local sign_up = state[USER.signUp]
     if not sign_up or sign_up[SIGN_UP.years] < achievement.years then
       return false
@@ -37,9 +38,9 @@ local function qualifies(achievement, state, most)
   return holds(achievement.users, state[USER.attributes])
 end
 
--- Completes what the user qualifies for, again until nothing is new (composites of composites).
--- `most`: the greatest lengths that the streaks had in a replay, by FREQUENCY; nil: those of now.
--- Writes: the state's completions. Appends the numbers to `completed`.
+-- Completes the achievements for which the user qualifies. Repeats until no composite follows from another.
+-- `most`: each streak's greatest length during a replay, by FREQUENCY; nil: the current lengths count.
+-- Writes: the state's completions. Appends achievement numbers to `completed`.
 local function complete_achievements(state, achievements, now, completed, most)
   local done = state[USER.completions]
   repeat

@@ -1,7 +1,7 @@
 --- @include "old_keys"
 
--- Keys a segment, on average: 384 fingerprints of 3 bytes bear the 90 bytes that a Redis key costs, and are searched
--- in under a microsecond.
+-- Average number of keys per segment. 384 fingerprints of 3 bytes are worth the 90 bytes that a Redis key costs, and searching
+-- them takes less than a microsecond.
 local SEGMENT_KEYS = 384
 
 local function put_segment(base, segment, parts)
@@ -12,7 +12,7 @@ local function put_segment(base, segment, parts)
   end
 end
 
--- Makes two segments of the next one in turn.
+-- Splits the next segment in turn into two.
 local function split_segment(base, segments)
   local depth, size = whole_depth(segments)
   local segment = segments - size
@@ -31,8 +31,8 @@ local function split_segment(base, segments)
   put_segment(base, segments, halves[1])
 end
 
--- Remembers keys of a bucket as old. They must not be old already: each counts.
--- `base`: key of the tenant's old keys (hash: `s` segments, `n` keys).
+-- Adds the keys of a bucket to the tenant's old keys. None of them may be an old key already, because each one is counted.
+-- `base`: key of the tenant's old keys (hash, OLD_KEYS: the numbers of segments and keys).
 local function add_old_keys(base, bucket, fields)
   local segments = tonumber(redis.call('HGET', base, OLD_KEYS.segments)) or 1
   local added = {}

@@ -3,7 +3,8 @@
 
 -- A change of time zone that moves the user's current day forward ends no streak and does not count one day as two. The current day becomes
 -- the new day, with its progress and its distance to the last met day. From a week or month that is left, only what the streak needs to
--- survive is taken along: a week met before the journey does not count as the next one met.
+-- survive is kept: a week met before the journey does not count as the next one met.
+-- Same rule as src/domain/streaks/streak-machine.ts.
 -- `state`: its streaks are settled in the old zone. `before` and `after`: rows of the plan's periods { day, week, month, ... }.
 local function shift_streaks(state, before, after)
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do

@@ -36,7 +36,7 @@ end
 -- `rule`: all (true: every metric must reach its threshold; false: one), metrics { { no, whole, micros } }.
 -- Without metrics, any event with a positive value meets the period, and the earliest one extends the streak. A period that was
 -- met stays met.
--- Returns: whether this value extended the streak.
+-- Returns: whether this value extended the streak. Same rule as src/domain/streaks/streak-machine.ts.
 local function extend_streak(state, at, rule, event, current, first_day)
   if state[at + STREAK.currentPeriod] < current then
     state[at + STREAK.currentPeriod], state[at + STREAK.sums] = current, nil

@@ -1,14 +1,14 @@
 --- @include "live_streams"
 
--- A call may be one step of a queued batch: it applies the next events of the batch and moves the shard's progress,
--- all or nothing, and only from where the caller saw it. So a step that is sent twice, or late, changes nothing.
--- `keys` from `key` on (BATCH_KEY): progress of the shard's batches (string), the queued batches (stream), results (hash),
--- tenants whose live streams somebody listens to (hash).
--- `args` from `arg` on (BATCH_ARG): progress expected ('' if there never was any), progress afterwards, ID of the batch if
--- the step is its last ('' if not), what is wanted of results: '' nothing, else JSON { at = indexes in the batch of the
--- call's events, refused = a list of UNSENT_EVENT for events that were not sent here }.
--- Returns: the step; `passed`: the progress is elsewhere; `unheard`: nobody listens to ranks of the tenant. Answers to
--- events of batches hold no ranks.
+-- A call may be one step of a queued batch. It applies the batch's next events and advances the shard's progress, all or nothing,
+-- and only from the progress that the caller saw. A step that is sent twice or late therefore changes nothing.
+-- `keys` from `key` on (BATCH_KEY): progress of the shard's batches (string), queued batches (stream), results (hash), tenants with
+-- live listeners (hash).
+-- `args` from `arg` on (BATCH_ARG): expected progress ('' if there was none yet), new progress, the batch's ID if this is its last
+-- step (else ''), requested results: '' for none, else JSON { at = indexes of the call's events in the batch, refused = a list of
+-- UNSENT_EVENT for events that the caller did not send }.
+-- Returns: the step. `passed`: the progress differs from the expected one. `unheard`: nobody listens to the tenant's ranks; answers
+-- to events of batches contain no ranks.
 local function open_batch_step(tenant_no, keys, key, args, arg)
   local wanted = args[arg + BATCH_ARG.wanted]
   local step = {
@@ -24,10 +24,10 @@ local function open_batch_step(tenant_no, keys, key, args, arg)
   return step
 end
 
--- Results are kept for a minute: a caller that waits for them looks many times a second.
+-- A waiting caller polls for results many times a second.
 local RESULTS_SECONDS = 60
 
--- Writes the step's part: progress, results, and the end of the batch.
+-- Writes the step's own part: progress, results and the end of the batch.
 local function close_batch_step(step, replies)
   redis.call('SET', step.progress, step.after)
   if step.finished ~= '' then
@@ -37,7 +37,7 @@ local function close_batch_step(step, replies)
   if not wanted then
     return
   end
-  -- One field a step: 1,000 fields of an event each cost Redis 5 µs an event, and as many lines of its log.
+  -- One field per step: a field per event would cost Redis 5 µs per event and one line of its log each.
   local answers = { '', unpack(replies, 1, #wanted.at) }
   for _, refused in ipairs(wanted.refused) do
     wanted.at[#wanted.at + 1] = refused[UNSENT_EVENT.index]

@@ -111,7 +111,7 @@ for length = 1, 64 do
 end
 
 -- The user's group on a leaderboard: the values of its breakdown attributes, each prefixed with its length so that group names are
--- unique; '' without a breakdown; nil if the user lacks a value.
+-- unique; '' without a breakdown; nil if the user lacks a value. `groupName` of src/domain/user.ts builds the same names.
 local function board_group(board, attributes)
   local groups = board.groups
   if not groups then

@@ -2,7 +2,7 @@
 --- @include "remembered"
 --- @include "users"
 
--- Beginning and end of every call that changes a tenant's users. `Scripts` (src/engine/scripts.ts) creates KEYS and ARGV.
+-- Beginning and end of every call that changes a tenant's users. `Scripts` (src/engine/scripts.ts) builds KEYS and ARGV.
 
 -- The common part of all calls. `keys`: KEYS, by CALL_KEY; `args`: ARGV, by CALL_ARG.
 local function open_tenant_call(keys, args)
@@ -17,8 +17,8 @@ local function open_tenant_call(keys, args)
   }
 end
 
--- Adds the common part of all calls except those of events: `plan` (or nil); `body`, the named fields that the script documents; `keys`,
--- the script's own keys; `states`, packed states, which are not JSON.
+-- Opens every call that is not about events. Adds `plan` (or nil); `body`, the named fields that the script documents; `keys`, the
+-- script's own keys; `states`, packed states, which are not JSON.
 local function open_call(keys, args)
   local call = open_tenant_call(keys, args)
   call.plan = args[CALL_ARG.plan] ~= '' and plan_of(args[CALL_ARG.plan]) or nil
@@ -33,7 +33,7 @@ local function open_call(keys, args)
   return call
 end
 
--- The last position in a stream before an entry.
+-- The position in a stream directly before an entry.
 local function position_before(id)
   local ms, sequence = string.match(id, '(%d+)-(%d+)')
   if tonumber(sequence) > 0 then
@@ -42,10 +42,10 @@ local function position_before(id)
   return string.format('%.0f', tonumber(ms) - 1) .. '-18446744073709551615'
 end
 
--- For a retry after a lost connection: what earlier tries of the call applied is in the outbox or, if it has left the outbox since, in
--- Postgres.
--- Returns: { record = function(event id) → packed record or nil }, or { left = position } if entries after `since` may have left the
--- outbox: Postgres holds everything up to that position.
+-- Finds what earlier tries of a call applied before the connection was lost. Their records are in the outbox or, if the outbox was
+-- trimmed since, in Postgres.
+-- Returns: { record = function(event ID) → packed record or nil }, or { left = position } if entries after `since` may have left the
+-- outbox; Postgres holds everything up to that position.
 -- Cost: O(entries since then), only for retries.
 local function open_retry(outbox, since)
   if redis.call('EXISTS', outbox) == 0 then
@@ -86,8 +86,8 @@ local function open_retry(outbox, since)
   }
 end
 
--- The result of an earlier try of a call about one thing. `happened_id`: the ID in its record.
--- Returns: nil if none was applied; else the packed record and ''; or, if the record may have left the outbox, the packed refusal
+-- The result of an earlier try of a call that writes one record. `happened_id`: the record's ID.
+-- Returns: nil if no try was applied; else the packed record and ''; or, if the record may have left the outbox, the packed refusal
 -- `maybeStored` and the position up to which Postgres must be checked.
 local function earlier_try(call, happened_id)
   if call.retry_position == '' then
@@ -118,8 +118,9 @@ local function move_points(changed, prefix)
   end
 end
 
--- Writes a record's effects to the tenant's counters, points totals and leaderboards (`changes` of score_boards), and adds the ranks to it
--- (`unheard`: see rank_boards). `write_users` must follow, because some writes are held until then. Returns: the packed record.
+-- Writes a record's effects to the tenant's counters, points totals and leaderboards (`changes` of score_boards), and adds the ranks
+-- to the record (`unheard`: see rank_boards). `write_users` must follow, because some writes are held until then.
+-- Returns: the packed record.
 local function write_record(call, record, changes, unheard)
   -- An event's record is a list; the others are maps.
   local is_event = record[EVENT_RECORD.kind] == KIND.event
@@ -142,8 +143,8 @@ local function write_record(call, record, changes, unheard)
   return cmsgpack.pack(record)
 end
 
--- Writes the packed states of users (`touched`, see `read_user`) and held writes, and appends the states and packed records to the outbox.
--- Returns: the position in the outbox.
+-- Writes the packed states of users (`touched`, see `read_user`) and all held writes, and appends the states and packed records to
+-- the outbox. Returns: the position in the outbox.
 local function write_users(call, records, touched)
   local entry, states = { OUTBOX.tenant, call.tenant_no, OUTBOX.records, table.concat(records) }, {}
   for i = 1, #touched do
@@ -159,8 +160,8 @@ local function write_users(call, records, touched)
   return redis.call('XADD', call.outbox, '*', unpack(entry))
 end
 
--- Writes records, their leaderboard changes (`applied`, a list of APPLIED) and their users as one outbox entry. Returns: the position in the
--- outbox; '' if nothing was applied, in which case nothing is written.
+-- Writes records, their leaderboard changes (`applied`, a list of APPLIED) and their users as one outbox entry.
+-- Returns: the position in the outbox; '' if nothing was applied, in which case nothing is written.
 local function write_applied(call, applied, touched)
   if #applied == 0 then
     return ''

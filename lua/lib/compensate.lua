@@ -1,10 +1,10 @@
--- Takes what was awarded, or gives it back where points are negative; a total never falls below 0, nor rises above the maximum.
--- What cannot be taken is owed, and set off against what later reversals give; what cannot be given is owed below 0, and set
--- off against what they take: so it does not matter in which order events are reversed.
--- `awards`: a list of COMPENSATED; `held`: a list of those IDs of awards that stay as they are; `limits`: maxima by system no,
--- as text; nil: what is given and taken is right as it is.
--- Writes: the state's points and what is owed. Returns: what changed, as RECORDED_POINTS; the list of SHORTFALL; by award how
--- its points moved the total.
+-- Takes awarded points back, or gives them back if the points are negative. A total never falls below 0 nor rises above the maximum.
+-- What cannot be taken is owed (positive) and offset against what later reversals give. What cannot be given is owed too (negative)
+-- and offset against what they take. The result therefore does not depend on the order in which events are reversed.
+-- `awards`: a list of COMPENSATED; `held`: IDs of awards that stay unchanged; `limits`: maximum by system number (as text), or nil
+-- to give and take exactly what `awards` says.
+-- Writes: the state's points and what is owed. Returns: the changes, as RECORDED_POINTS; a list of SHORTFALL; by award ID, the change
+-- of the total.
 local function compensate(state, awards, held, limits)
   local stays = {}
   for _, award in ipairs(held) do
@@ -12,7 +12,7 @@ local function compensate(state, awards, held, limits)
   end
   local changed, of_system, moved_by = {}, {}, {}
   local owed = state[USER.owed] or {}
-  -- What is given first leaves less to be owed.
+  -- Giving first leaves less to owe.
   for _, gives in ipairs({ true, false }) do
     for _, award in ipairs(awards) do
       local no, points = award[COMPENSATED.system], award[COMPENSATED.points]
@@ -24,7 +24,7 @@ local function compensate(state, awards, held, limits)
           of_system[no], changed[#changed + 1] = points_of, points_of
         end
         local total, owes = points_of[RECORDED_POINTS.after], owed[no] or 0
-        -- Owed on the other side, it is less.
+        -- First offset what is owed in the other direction.
         local left = math.abs(points)
         local off = math.min(left, math.max(gives and owes or limits and -owes or 0, 0))
         left = left - off

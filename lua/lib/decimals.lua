@@ -1,4 +1,4 @@
--- Adds two decimals. A decimal is whole units and millionths of the same sign, see src/domain/decimal.ts.
+-- Adds two decimals. A decimal is whole units and millionths of the same sign; see src/domain/decimal.ts.
 -- Returns: whole, micros of the sum; exact while |whole| < 2^53.
 local function decimal_add(whole, micros, other_whole, other_micros)
   whole = whole + other_whole
@@ -26,7 +26,7 @@ local function decimal_score(whole, micros)
   if micros == 0 then
     return whole
   end
-  -- An integer below 2^53 is exact, and a quotient of two such the double nearest to it; text takes four times as long.
+  -- Integers below 2^53 are exact, and their quotient is the nearest double. Going through text takes four times as long.
   if whole < 9007199254 and whole > -9007199254 then
     return (whole * 1000000 + micros) / 1000000
   end
@@ -34,8 +34,8 @@ local function decimal_score(whole, micros)
   return tonumber(string.format('%s%d.%06d', sign, math.abs(whole), math.abs(micros)))
 end
 
--- A decimal, or where it is out of the range of sums the last whole number in it. For sums that no event can be refused
--- for: scores of points, which are capped themselves, and what is summed up from history.
+-- A decimal, limited to the range of sums. For sums that cannot refuse an event: scores of points, which have their own maximum, and
+-- sums over history.
 -- Returns: whole, micros.
 local function clamped(whole, micros)
   if whole >= LIMIT.sum then
@@ -46,9 +46,9 @@ local function clamped(whole, micros)
   return whole, micros
 end
 
--- Adds a value to the running total `no` of a table of totals: { whole, micros, peak }. `peak` is the whole
--- part of the highest total ever, kept only where it is above the total; it starts at 0.
--- Returns: whole part of the peak before, and after; whether points are earned is decided on these.
+-- Adds a value to the running total `no` of a table of totals: { whole, micros, peak }. `peak` is the whole part of the highest
+-- total ever, at least 0; it is stored only while it is above the total.
+-- Returns: the whole part of the peak before and after. Triggers compare these two.
 local function add_to_total(totals, no, whole, micros)
   local total = totals[no]
   if not total then
@@ -58,7 +58,7 @@ local function add_to_total(totals, no, whole, micros)
   local peak = total[TOTAL.peak] or math.max(total[TOTAL.whole], 0)
   total[TOTAL.whole], total[TOTAL.micros] = decimal_add(total[TOTAL.whole], total[TOTAL.micros], whole, micros)
   if total[TOTAL.whole] >= peak then
-    -- Nil for what is not there would make room for it.
+    -- Assigning nil to a missing field would still allocate room for it.
     if total[TOTAL.peak] then
       total[TOTAL.peak] = nil
     end
@@ -68,9 +68,8 @@ local function add_to_total(totals, no, whole, micros)
   return peak, peak
 end
 
--- Takes a value out of the running total `no` of a table of totals, as if it had never been added. A value above 0 takes the
--- highest total with it, one below gives it back: exact while values are not mixed, and never below what is left of them,
--- so that what is earned again counts again.
+-- Removes a value from the running total `no` of a table of totals. A positive value also lowers the peak, a negative one does not;
+-- the peak never falls below the remaining total, so that what is earned again counts again. Exact unless values of both signs occur.
 local function take_from_total(totals, no, whole, micros)
   local total = totals[no]
   if not total then
@@ -84,11 +83,10 @@ local function take_from_total(totals, no, whole, micros)
   total[TOTAL.peak] = peak > total[TOTAL.whole] and peak > 0 and peak or nil
 end
 
--- Sums that grow with events (totals, counts of matching events, sums of periods, scores) stay below LIMIT.sum in both
--- directions: so they have at most 15 digits before the point, and differences of two of them are exact (below 2^53).
+-- Sums that grow with events (totals, counts of matching events, sums of periods, scores) stay below LIMIT.sum in both directions.
+-- So they have at most 15 digits before the decimal point, and the difference of two of them is exact (below 2^53).
 
--- Whether the value just added has taken a sum (its whole part) out of range, or further out: what was out of range
--- already may come back.
+-- Whether adding a value has taken a sum (its whole part) out of range, or further out. A sum that was out of range may come back.
 local function leaves_range(sum, whole, micros)
   return sum >= LIMIT.sum and (whole > 0 or micros > 0) or sum <= -LIMIT.sum and (whole < 0 or micros < 0)
 end

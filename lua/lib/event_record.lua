@@ -1,8 +1,8 @@
 --- @include "points"
 --- @include "replay"
 
--- A user's total of the plan's metric and present streak, for an answer to an event that changes nothing: the streak is
--- settled on a copy. Returns: the total without its peak, RECORDED_STREAK, the user's local day.
+-- The user's total of the plan's metric and current streak, for the answer to an event that changes nothing. The streak is settled
+-- on a copy. Returns: the total without its peak, RECORDED_STREAK, the user's local day.
 local function standing(state, plan, now)
   local total = state[USER.totals][plan.metric] or { 0, 0 }
   local day = math.floor((now + (state[USER.offsetSeconds] or 0) * 1000) / 86400000)
@@ -11,7 +11,7 @@ local function standing(state, plan, now)
   return { total[TOTAL.whole], total[TOTAL.micros] }, streak_record(copy, plan.streak, false, day), day
 end
 
--- What the records of few events have, by RECORD; nil for nothing. `completed`: numbers of achievements, nil for none.
+-- Fields that only few events' records have, by RECORD; nil if there are none. `completed`: achievement numbers, or nil.
 local function more_of_event(event, outcome, state, is_new, completed)
   local due, guards = outcome.due_moved or event.moved, event.plan.guards
   local released = guards and guards.release
@@ -37,14 +37,14 @@ local function more_of_event(event, outcome, state, is_new, completed)
   return more
 end
 
--- The record of an event that was applied, its boards still to be added (`write_record`): a list by EVENT_RECORD, which costs less
--- than a map does (9,000 instructions, `npm run bench:instructions`). `attributes`, `key`: '' for none.
+-- The record of an applied event, as a list by EVENT_RECORD; `write_record` adds its leaderboards. A list costs 9,000 instructions
+-- less than a map (`npm run bench:instructions`). `attributes`, `key`: '' for none.
 local function event_record(event, outcome, state, is_new, event_id, user_id, attributes, key)
   local plan = event.plan
   local total = state[USER.totals][plan.metric]
   local points = points_record(outcome.ledgers)
   local completed = #outcome.completed > 0 and outcome.completed or nil
-  -- In the order of EVENT_RECORD. What is not there is false: a list with gaps would be packed as a map.
+  -- In the order of EVENT_RECORD. Missing fields are false, because a list with gaps would be packed as a map.
   return {
     KIND.event,
     event_id,

@@ -115,14 +115,14 @@ local function guard_event(event, state, day)
   return nil
 end
 
--- An ID next to an event's, for the changes that the same request makes to the user; awards of the two must have different IDs. It differs
--- in the last digit that is not part of the time, the version or the number of an award.
+-- An ID derived from an event's ID, for the changes that the same request makes to the user, whose awards need IDs of their own. It
+-- differs in the last digit that is not part of the time, the version or an award's number.
 local function id_beside(event_id)
   local digit = tonumber(string.sub(event_id, 28, 28), 16)
   return string.sub(event_id, 1, 27) .. string.format('%x', (digit + 8) % 16) .. string.sub(event_id, 29)
 end
 
--- Fields of the user in a quarantined event take effect at once, as in a call about the user, because guards concern only the value.
+-- Applies a quarantined event's user fields at once, as in a call about the user, because guards concern only the value.
 -- Returns: the record and its leaderboard changes; or nil and a refusal, after which the state must be discarded.
 local function see_user(event, of)
   local said = { plan = event.plan, now = event.now, sent = sent_of(of.sent), boosts = event.boosts }
@@ -142,8 +142,8 @@ local function see_user(event, of)
   return { record, outcome.changes }
 end
 
--- Completes guard_event's result to the record of an event that is not applied, for the outbox and the answer. For a quarantined event, it
--- contains everything that a release needs. `of`: { id, user_id, sent, attributes, key } as in the call, state (before the event),
+-- Completes guard_event's result to the record of an event that is not applied, for the outbox and the answer. A quarantined event's
+-- record contains everything that its release needs. `of`: { id, user_id, sent, attributes, key } as in the call, state (before the event),
 -- before (the same packed, or nil), is_new.
 -- Writes: the user's quarantine in memory; the state, if a quarantined event changes user fields.
 -- Returns: the record and, if the user must be written, an APPLIED of it; or a refusal.

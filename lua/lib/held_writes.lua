@@ -1,18 +1,18 @@
 --- @include "remembered"
 
 --[[
-How many users of a tenant hold which total of a points system: counts in a hash, not a sorted set of the users, since nobody
-is ranked by totals (a leaderboard of points has a set of its own). So it grows with the totals that occur, not with the
-users, each of whom took 104 bytes.
+Writes that wait for the end of a call, so that few commands make them: a ZADD per sorted set instead of one per event. This takes
+2 to 12 % off Redis's CPU (demo catalog, 20 events per call). Only scores whose rank nobody needs during the call, and counts, are
+held. Every script that writes ends with `write_users`, which makes the held writes.
 
-Level 0 counts the users of each total, level 1 those of each TOTALS.width totals in a row, and so on; block 0 of a level is
-not counted. So a total is counted on as many levels as it has digits to that base, and each level counts its users besides.
-Those from a total on are the sum of at most TOTALS.width counts a level. Most changes of a total touch two or three
-counts. A count of 0 is no field. `totalFields` (src/redis/lua-library.ts) knows the same fields.
+Points totals are counts in a hash, not a sorted set of users (104 bytes per user), because nobody is ranked by totals; a leaderboard
+of points has its own set. Level 0 counts the users of each total, level 1 the users of each range of TOTALS.width totals, and so on.
+Each level also counts its users. Block 0 of a level and counts of 0 are not stored. The number of users with at least a given total
+is the sum of at most TOTALS.width counts per level. `totalFields` (src/redis/lua-library.ts) builds the same fields.
 ]]
 
--- Field of a block of a level. Making one takes 1,000 instructions, and a summary asks for hundreds, mostly the same: beyond so
--- many all are forgotten.
+-- The field of a block of a level. Formatting one takes 1,000 instructions, and a summary reads hundreds, mostly the same ones, so
+-- they are cached. A full cache is cleared.
 local total_field
 do
   local FORMATS = { [0] = '%d', 'a%d', 'b%d', 'c%d', 'd%d', 'e%d', 'f%d', 'g%d', 'h%d', 'i%d' }
@@ -38,7 +38,7 @@ local function level_field(level)
   return level == 0 and TOTALS.holders or TOTALS.level .. level
 end
 
--- What is to be added to which field. `moved`: by total how many users have it who had not, less than 0: who had it.
+-- The number to add to each field. `moved`: total → change in the number of users who have it.
 local function total_counts(moved)
   local counts, level = {}, 0
   while moved do
@@ -62,15 +62,8 @@ local function total_counts(moved)
   return counts
 end
 
--- Writes that wait for the end of a call, to be made by few commands: an event had eight commands, two or three of them
--- ZADD and as many ZREVRANGE, and has three (demo catalog, 20 events a call, 30,000 users, with the reads and writes of
--- users taken together too; old and new in turn: 0.95 to 0.98 of Redis's CPU without AOF, 0.88 with it; direct calls of
--- `npm run bench`). What is left is mostly ZADD's own work, 8 µs each among so many members.
--- Held are scores whose place in their set nobody asks for meanwhile, and counts. All that writes ends with
--- `write_users`, which makes them.
-
--- What is kept of one kind until the end of the call. Asked for many times an event, by `this_call.<kind> or held('<kind>')`:
--- calling a function takes more than all else.
+-- The held writes of one kind. Callers that run many times per event use `this_call.<kind> or held('<kind>')`, because the function
+-- call would cost more than everything else.
 local function held(kind)
   local all = this_call[kind]
   if not all then
@@ -80,7 +73,7 @@ local function held(kind)
   return all
 end
 
--- Holds a member's score back. To be followed by `write_held` before the set itself is read or written.
+-- Holds a member's score. Call `write_held` before the set itself is read or written.
 local function hold_score(key, score, member)
   local scores = this_call.scores or held('scores')
   local list = scores[key]
@@ -92,7 +85,7 @@ local function hold_score(key, score, member)
   list[count + 1], list[count + 2] = text_of(score), member
 end
 
--- Adds to a count in a hash, 1 by default. One that comes to 0 is no field any more.
+-- Adds to a count in a hash; 1 by default. A count that becomes 0 is removed.
 local function hold_count(key, field, added)
   local all = this_call.counts or held('counts')
   local counts = all[key]
@@ -103,7 +96,7 @@ local function hold_count(key, field, added)
   counts[field] = (counts[field] or 0) + (added or 1)
 end
 
--- Counts a user for another total of a points system (`points_totals`), 0 for none.
+-- Moves a user from one total of a points system (`points_totals`) to another; 0 means no points.
 local function hold_total(key, before, after)
   local totals = this_call.totals or held('totals')
   local moved = totals[key]
@@ -119,7 +112,7 @@ local function hold_total(key, before, after)
   end
 end
 
--- Makes what is held for a sorted set; of two scores of a member the later one wins.
+-- Writes what is held for a sorted set. Of two scores of one member, the later one wins.
 local function write_held(key)
   local scores = this_call.scores or held('scores')
   local list = scores[key]
@@ -129,8 +122,8 @@ local function write_held(key)
   end
 end
 
--- Adds what is held to the counts of a hash. One by one: reading all, adding in Lua and writing all takes more instructions, at 1
--- and at 64 events a call (`npm run bench:instructions`).
+-- Adds the held counts to a hash, field by field. Reading all, adding in Lua and writing all takes more instructions, both with 1 and
+-- with 64 events per call (`npm run bench:instructions`).
 local function write_counts(key, counts)
   local gone
   for field, added in pairs(counts) do
@@ -144,7 +137,6 @@ local function write_counts(key, counts)
   end
 end
 
--- Makes all that is held.
 local function write_all_held()
   for key in pairs(held('scores')) do
     write_held(key)

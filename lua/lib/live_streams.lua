@@ -1,11 +1,11 @@
--- Epoch ms by Redis's own clock: what listens and what is kept for it may be on several machines.
+-- Epoch ms by Redis's own clock, because listeners and writers may be on different machines.
 local function redis_ms()
   local seconds, micros = unpack(redis.call('TIME'))
   return tonumber(seconds) * 1000 + math.floor(tonumber(micros) / 1000)
 end
 
--- A tenant's field of the tenants listened to. Returns: until when they are (epoch ms), the positions in the outbox and
--- in the announced notifications since when nothing was left out; nil where nobody listens at `now`.
+-- Reads a tenant's field of the tenants with live listeners. Returns: until when somebody listens (epoch ms), and the positions in the
+-- outbox and in the announced notifications from which nothing is missing; nil if nobody listens at `now`.
 local function listened_since(listened, tenant_no, now)
   local text = redis.call('HGET', listened, tenant_no)
   if not text then
@@ -18,19 +18,18 @@ local function listened_since(listened, tenant_no, now)
   return tonumber(until_ms), outbox_since, announced_since
 end
 
--- The field of the tenants listened to that says for whom a tenant's streams are.
+-- The field that tells for which users and for what somebody listens to a tenant.
 local function listeners_field(tenant_no)
   return LISTENED.listeners .. tenant_no
 end
 
--- For a tenant that somebody listens to: until when (epoch ms) somebody listens for all of its users, and until when somebody
--- listens to ranks. 0 if nobody does.
+-- For a tenant with listeners: until when (epoch ms) somebody listens for all of its users, and until when somebody listens to ranks;
+-- 0 if nobody does.
 local function listened_for(listened, tenant_no)
   local everybody_ms, ranks_ms = string.match(redis.call('HGET', listened, listeners_field(tenant_no)), '^(%d+) (%d+)$')
   return tonumber(everybody_ms), tonumber(ranks_ms)
 end
 
--- Whether somebody listens to ranks of a tenant.
 local function are_ranks_listened(listened, tenant_no)
   local now = redis_ms()
   if not listened_since(listened, tenant_no, now) then
@@ -40,9 +39,9 @@ local function are_ranks_listened(listened, tenant_no)
   return ranks_ms > now
 end
 
--- Keeps a stream of what live streams may have missed small: entries older than `keep_ms` leave, and the older half where
--- it takes more than `max_bytes`; the oldest that stayed is then noted in the field `floor` of the tenants listened to.
--- The whole stream goes when nothing was added to it for twice as long. Writes: stream, listened.
+-- Bounds a stream that lets live streams catch up. Removes entries older than `keep_ms`, and the older half if the stream takes more than
+-- `max_bytes`; the field `floor` of `listened` then gets the oldest remaining position. The stream expires when nothing is added for
+-- twice `keep_ms`. Writes: stream, listened.
 local function bound_stream(stream, listened, bounds)
   redis.call('XTRIM', stream, 'MINID', '~', string.format('%.0f', bounds.now - bounds.keep_ms))
   if (redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0) > bounds.max_bytes then

@@ -1,11 +1,12 @@
 --[[
-Where an idempotency key that is not hot any more is remembered, and as what. Segments are strings of fingerprints of
-one width, in no order. There are as many as are needed to hold SEGMENT_KEYS each, one is split at a time (linear
-hashing), and what distinguishes segments is not stored: a key costs 35 bits less the depth of its segment, in whole
-bytes. The lower 13 bits are the number of its wide bucket (lib/used_keys), so that the old keys of a bucket go
-to one segment, or to few.
+The compact form of used idempotency keys that are no longer hot, as fingerprints. Postgres decides whether a match is real.
 
-Among n old keys a new one looks like one of them in n / 2^35 of cases: 1 in 34,000 of a million, 1 % of 343 million.
+A segment is a string of fingerprints of the same width, unordered. The number of segments grows so that each holds SEGMENT_KEYS on
+average; one segment is split at a time (linear hashing). The part of the hash that selects the segment is not stored, so a key
+takes 35 bits minus the depth of its segment, rounded up to whole bytes. The lower 13 bits of the hash are the number of the key's
+wide bucket (lib/used_keys), so the old keys of one bucket are in one segment or a few.
+
+A new key matches one of n old keys with probability n / 2^35: 1 in 34,000 for a million keys, 1 % for 343 million.
 ]]
 local HASH_BITS = 35
 local BUCKETS = 2 ^ 13
@@ -15,7 +16,7 @@ local function fingerprint_width(depth)
   return math.ceil((HASH_BITS - depth) / 8)
 end
 
--- The depth that all segments have reached, for a number of segments, and how many there were at that moment.
+-- The depth that all segments have reached, given their number, and the number of segments at that moment.
 local function whole_depth(segments)
   local depth, size = 0, 1
   while size * 2 <= segments do
@@ -24,7 +25,7 @@ local function whole_depth(segments)
   return depth, size
 end
 
--- `value` as `width` bytes, lowest first.
+-- `value` as `width` bytes, least significant first.
 local function fingerprint(value, width)
   local bytes = {}
   for n = 1, width do
@@ -34,7 +35,7 @@ local function fingerprint(value, width)
   return string.char(unpack(bytes))
 end
 
--- `bucket`: the bucket where the key would be hot, wide or narrow; `field`: as in the bucket.
+-- `bucket`: the bucket, wide or narrow, in which the key would be hot; `field`: its field there.
 -- Returns: number of the segment (from 0), fingerprint.
 local function old_key_place(bucket, field, segments)
   local of_field = tonumber(string.sub(redis.sha1hex(field), 1, 6), 16) % FIELD_VALUES
@@ -52,7 +53,7 @@ local function segment_key(base, segment)
   return base .. ':' .. string.format('%x', segment)
 end
 
--- Whether a text of fingerprints holds one.
+-- Whether a string of fingerprints contains one.
 local function holds_fingerprint(text, wanted)
   local at = string.find(text, wanted, 1, true)
   while at and (at - 1) % #wanted ~= 0 do
@@ -61,9 +62,9 @@ local function holds_fingerprint(text, wanted)
   return at ~= nil
 end
 
--- Nil: a key that is not hot was never used. Else a token: it may have been, and Postgres knows. As long as the token
--- is the same, no key of its segment became old: so what Postgres said after the token was given still holds.
--- `base`: key of the tenant's old keys; `segments`: how many there are, 0 without old keys; `generation`: the user's.
+-- Checks whether a key that is not hot may have been used. Returns: nil if it was never used; else a token, and Postgres must be
+-- asked. While the token stays the same, no key of the segment has become old, so an answer of Postgres remains valid.
+-- `base`: key of the tenant's old keys; `segments`: their number, 0 without old keys; `generation`: the user's.
 local function old_key_token(base, segments, bucket, field, generation)
   if segments == 0 then
     return nil
@@ -76,8 +77,9 @@ local function old_key_token(base, segments, bucket, field, generation)
   return string.format('%.0f:%.0f:%.0f', segments, #text, generation or 0)
 end
 
--- What a bucket would hold of the use of a key that is not hot; false: it was not used; or nil and a token: it may have been, and Postgres
--- must be asked. `answers`: what Postgres answered before, LOOKED_UP by number of the event; `n`: that of this event. See `old_key_token`.
+-- The earlier use of a key that is not hot, in the form of a bucket's value. Returns: the use; false if the key was not used; or nil and a
+-- token if it may have been used and Postgres must be asked (see `old_key_token`).
+-- `answers`: earlier answers of Postgres, event number → LOOKED_UP; `n`: this event's number.
 local function old_use(base, segments, bucket, field, generation, answers, n)
   local token = old_key_token(base, segments, bucket, field, generation)
   if not token then

@@ -1,15 +1,17 @@
 --- @include "users"
 
+-- src/engine/recomputations/ledger.ts and user-replay.ts apply the rules of this file to stored history.
+
 -- Applies the boosts in force on a local day to a positive award, and rounds once.
 -- Writes: ledger.boosted. Returns: points, numbers of the boosts applied.
 local boosted
 do
-  -- What was cut already: making text and a number of it again costs 3 µs, and the same few products come again and again.
-  -- Beyond so many all are forgotten.
+  -- Products that were cut before. Converting to text and back costs 3 µs, and few different products occur. A full cache is
+  -- cleared.
   local MOST_CUT = 4096
   local cut_products, cut_count = {}, 0
 
-  -- A product cut to 15 digits, so that 10 × 1.1 is 11 in doubles too, and 12,345,678,900 × 1.1 is 13,580,246,790.
+  -- A product cut to 15 digits, so that 10 × 1.1 is exactly 11 and 12,345,678,900 × 1.1 is exactly 13,580,246,790.
   local function cut(product)
     local known = cut_products[product]
     if not known then
@@ -22,8 +24,8 @@ do
     return known
   end
 
-  -- What a ledger's boosts in force on a local day come to, for all its awards of the day: { day, numbers of the boosts,
-  -- multiplier, rounding }. Multipliers are multiplied; if the roundings disagree, down (1) beats nearest (2) beats up (3).
+  -- The combined effect of a ledger's boosts on a local day, for all awards of that day: { day, numbers of the boosts, multiplier,
+  -- rounding }. Multipliers are multiplied; if the roundings disagree, down (1) beats nearest (2) beats up (3).
   local function boosts_on(ledger, attributes, day)
     local boosts, applied, multiplier, rounding = ledger.boosts, {}, 1, 3
     for i = 1, #boosts do
@@ -59,7 +61,7 @@ do
   end
 end
 
--- Pays one trigger: boosts, then cap and floor. What is recorded is what was really added; 0 is not recorded.
+-- Pays one trigger: applies boosts, then maximum and minimum. Records the points that were really added, unless they are 0.
 -- `ledger`: { system, total, boosts, awards } of one system in one event.
 -- Writes: ledger.total, ledger.awards { trigger no, awarded, total after, boost nos }.
 local MAX_POINTS = LIMIT.sum - 1
@@ -80,8 +82,8 @@ local function award_points(ledger, trigger, multiples, state, day)
   end
 end
 
--- One ledger a points system: the total before the event, what is awarded in its course, and what is `left` for
--- triggers that block: the balance before the event's awards. The user's own boosts come beside the plan's.
+-- One ledger per points system: the total before the event, the awards so far, and `left`, which blocking triggers may spend: the
+-- balance before the event's awards. The user's own boosts are added to the plan's.
 local function open_ledgers(plan, state, own_boosts)
   local ledgers = {}
   for i = 1, #plan.systems do
@@ -100,7 +102,7 @@ local function open_ledgers(plan, state, own_boosts)
   return ledgers
 end
 
--- Takes the ledgers' totals over into the user's state; a total of 0 is not kept.
+-- Stores the ledgers' totals in the user's state. A total of 0 is not stored.
 local function close_ledgers(ledgers, state)
   for i = 1, #ledgers do
     local ledger = ledgers[i]
@@ -110,8 +112,8 @@ local function close_ledgers(ledgers, state)
   end
 end
 
--- How many multiples of a metric trigger's threshold an event newly crosses. What counts is the highest total
--- (or count of matching events) ever reached, so going down and up again earns nothing twice.
+-- How many multiples of a metric trigger's threshold an event newly crosses. The highest total (or count of matching events) ever
+-- reached counts, so falling and rising again earns nothing twice.
 -- `outcome`: peak_before, peak_after of the metric; peaks (nil for none): trigger no → PEAK of the trigger's own count.
 local function crossed(trigger, outcome, attributes)
   local before, after = outcome.peak_before, outcome.peak_after
@@ -125,7 +127,7 @@ local function crossed(trigger, outcome, attributes)
   return math.floor(after / trigger.threshold) - math.floor(before / trigger.threshold)
 end
 
--- How many more multiples of a length the streak reached in its replay than it had before.
+-- How many more multiples of a length the streak reached in its replay than it had reached before.
 local function multiples_reached(late, length)
   local count = 0
   for _, reached in ipairs(late.reached) do
@@ -192,7 +194,7 @@ local function fire_triggers(ledgers, event, state, outcome)
   return nil
 end
 
--- Pays the triggers of a user's first sight. What they earn is there for triggers that block.
+-- Pays the triggers for a new user. Blocking triggers may spend these points.
 local function welcome_user(ledgers, state, day)
   for _, ledger in ipairs(ledgers) do
     for _, trigger in ipairs(ledger.system.creation) do
@@ -204,7 +206,7 @@ local function welcome_user(ledgers, state, day)
   end
 end
 
--- The points systems that an event changed: { system no, total before, total after, awards }; nil if none.
+-- The points systems that an event changed: { system number, total before, total after, awards }; nil if there are none.
 local function points_record(ledgers)
   local changed
   for i = 1, #ledgers do

@@ -1,7 +1,7 @@
 --- @include "held_writes"
 
--- The events of a user that wait in quarantine, as the call has them so far (QUARANTINED): { key, user, events, added },
--- `added` of them by this call. `board_prefix`: by which the key of the tenant's hash is known (src/redis/keys.ts).
+-- The user's events in quarantine, including changes of this call: { key, user, events (QUARANTINED), added }; `added` is the net
+-- number added by this call. `board_prefix`: the tenant's hash is found from it (src/redis/keys.ts).
 local function in_quarantine(board_prefix, user_id)
   local all = held('quarantine')
   local own = all[user_id]
@@ -13,7 +13,7 @@ local function in_quarantine(board_prefix, user_id)
   return own
 end
 
--- Where an event stands in the text, by its ID; nil: it does not wait.
+-- The position of an event's ID in the text, or nil.
 local function quarantined_at(own, event_id)
   for at = 1, #own.events, QUARANTINED.length do
     if string.sub(own.events, at, at + QUARANTINED.idLength - 1) == event_id then
@@ -26,7 +26,7 @@ local function is_quarantined(own, event_id)
   return quarantined_at(own, event_id) ~= nil
 end
 
--- Whether one event more of the user may be kept.
+-- Whether one more event of the user may be quarantined.
 local function has_quarantine_room(own)
   if #own.events / QUARANTINED.length >= QUARANTINED.mostOfUser then
     return false
@@ -42,14 +42,14 @@ local function add_to_quarantine(own, event_id, guard)
   own.events, own.added = own.events .. event_id .. guard, own.added + 1
 end
 
--- Takes an event out, whose place there must be.
+-- Removes an event, which must be in quarantine.
 local function take_from_quarantine(own, event_id)
   local at = quarantined_at(own, event_id)
   own.events = string.sub(own.events, 1, at - 1) .. string.sub(own.events, at + QUARANTINED.length)
   own.added = own.added - 1
 end
 
--- Takes all events of a user out, and writes it.
+-- Removes all events of a user and writes that at once.
 local function drop_all_quarantined(board_prefix, user_id)
   local own = in_quarantine(board_prefix, user_id)
   own.events, own.added = '', -#own.events / QUARANTINED.length
@@ -59,7 +59,7 @@ local function drop_all_quarantined(board_prefix, user_id)
   end
 end
 
--- Writes what the call has changed of it. A user of whom nothing waits takes no place.
+-- Writes the changes of the call. A user without waiting events takes no space.
 local function write_quarantine()
   for _, own in pairs(held('quarantine')) do
     if own.added ~= 0 then

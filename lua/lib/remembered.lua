@@ -1,9 +1,9 @@
--- What is decoded or made again and again, by its text or number. It is kept from call to call, since it holds for ever, and nobody
--- changes it; beyond so much of a kind all of that kind is forgotten. (A library has at most 200 local variables, so what only
--- one function needs is in a block.)
+-- Caches of decoded or converted values, by text or number. They last from call to call, because the results never change. Nobody
+-- modifies a cached value. Each cache is bounded and is cleared when full. (A library has at most 200 local variables, so variables
+-- that only one function needs are in a block.)
 
--- The plan of a JSON text. Decoding costs 17 µs a plan (demo catalog), finding it again 0.2. Catalogs change, and plans do every
--- day: hence the bound, in bytes of texts.
+-- The plan of a JSON text. Decoding takes 17 µs per plan (demo catalog), a lookup 0.2 µs. Plans change daily and with the catalog,
+-- so the cache is bounded, by bytes of text.
 local plan_of
 do
   local PLAN_BYTES = 4194304
@@ -22,8 +22,8 @@ do
   end
 end
 
--- What a request says of a user: SENT of a JSON text, its attributes by number; nil for ''. The same few come again and again, a
--- zone, an attribute or two; decoding takes 9,000 instructions. What names a person is not kept, nor what is long.
+-- A request's user fields: SENT of a JSON text, with attributes by number; nil for ''. Few different texts occur, such as a zone or one
+-- or two attributes, and decoding takes 9,000 instructions. Long texts and personal data are not cached.
 local sent_of
 do
   local MOST_SENT, LONGEST_SENT = 1024, 128
@@ -38,7 +38,7 @@ do
       sent = cjson.decode(text)
       if sent[SENT.attributes] then
         local attributes = {}
-        -- JSON has texts for keys.
+        -- Keys are strings in JSON.
         for no, value in pairs(sent[SENT.attributes]) do
           attributes[tonumber(no)] = value
         end
@@ -56,7 +56,7 @@ do
   end
 end
 
--- The shortest text of 17 digits that stands for a number, as redis.call makes it with 2,000 instructions.
+-- The shortest text with at most 17 digits for a number, which redis.call would produce with 2,000 instructions.
 local text_of
 do
   local MOST_TEXTS = 4096
@@ -75,7 +75,7 @@ do
   end
 end
 
--- The numbers of a comma-separated text: there are few, the sets of conditions that an event can match.
+-- The numbers in a comma-separated text. Few texts occur: the sets of conditions that an event can match.
 local number_list
 do
   local MOST_LISTS = 1024

@@ -1,17 +1,17 @@
 --- @include "streaks"
 
--- Puts a user's streaks as their replay with a late event left them (src/engine/corrections/late-events.ts, which made
--- `late`): what the clock did since then is settled after it, as ever.
--- `late`: streaks { STREAK, ... } by FREQUENCY (nil: they stay as they are), freezes, earned (the day from which the next interval counts; nil: none yet),
--- settlements and beside of what is not stored yet (see settle_streaks), gained (freezes among `beside`).
--- Writes: the state's streaks, freezes and day of earning. Returns: what was settled (see settle_streaks).
+-- Replaces a user's streaks with the result of replaying them with a late event. src/engine/corrections/late-events.ts computes `late`.
+-- The clock's later effects are then settled as usual.
+-- `late`: streaks { STREAK, ... } by FREQUENCY (nil: unchanged), freezes, earned (the day from which the next earning interval counts;
+-- nil: none yet), settlements and beside that are not stored yet (see settle_streaks), gained (number of freezes in `beside`).
+-- Writes: the state's streaks, freezes and earnedDay. Returns: the settlements (see settle_streaks).
 local function take_replay(state, late)
   if not late.streaks then
     return nil
   end
   for frequency, streak in ipairs(late.streaks) do
     local sums = {}
-    -- JSON has texts for keys.
+    -- Keys are strings in JSON.
     for no, sum in pairs(streak[1 + STREAK.sums]) do
       sums[tonumber(no)] = sum
     end
@@ -25,8 +25,8 @@ local function take_replay(state, late)
   return settlements
 end
 
--- Adds to the record of an event that names its time when that was, and what its replay repaired.
--- `occurred`: at (epoch ms), and of a late one day, superseded, repairs.
+-- Adds the time at which an event occurred, and what its replay repaired, to its record.
+-- `occurred`: at (epoch ms); for a late event also day, superseded, repairs.
 local function occurred_record(record, occurred)
   record[RECORD.occurredMs] = occurred.at
   record[RECORD.occurredDay] = occurred.day

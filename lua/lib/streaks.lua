@@ -124,7 +124,7 @@ local function add_used(settlements, frequency, kind, first, last)
   end
 end
 
--- Earns freezes up to a day. Returns the settlements, with `earned` (how many) and `beside` (on which days).
+-- Earns freezes up to a day. Returns the settlements, with `earned` (their number) and `beside` (their days).
 local function earn(state, rule, day, left, settlements)
   local earned, gains = earn_freezes(state, rule.earn, day, left)
   if earned == 0 then
@@ -133,8 +133,8 @@ local function earn(state, rule, day, left, settlements)
   return add_settlements(settlements, { earned = earned, beside = gains })
 end
 
--- Settles each local midnight after an unmet period, oldest first. `settleStreaks` of src/domain/streaks/settle.ts explains the
--- rule. `at`: row, left, and `all`: the plan's rule with those before it.
+-- Settles each local midnight after an unmet period, oldest first. `settleStreaks` of src/domain/streaks/settle.ts has the same rule
+-- and explains it. `at`: row, left, and `all`: the plan's rule, which lists the previous ones.
 local function settle_gap(state, rule, frequency, settlements, at)
   local streak, row, left = streak_at[frequency], at.row, at.left
   local current, counts = row[frequency], frequency == rule.frequency
@@ -160,7 +160,7 @@ local function settle_gap(state, rule, frequency, settlements, at)
   end
 end
 
--- The row (of a plan's periods) of a day that is not after that of `row`, with weeks that begin as at that time.
+-- The row of an earlier or equal day than that of `row` (of a plan's periods), with weeks that began on the weekday valid then.
 local function row_of(day, row, week_0)
   local week, month = math.floor((day - week_0) / 7), row[ROW.month]
   while month_start(month) > day do
@@ -169,7 +169,7 @@ local function row_of(day, row, week_0)
   return { day, week, month, day, week_0 + week * 7, month_start(month) }
 end
 
--- `all`: the plan's rule with those before it.
+-- Settles by one rule. `all`: the plan's rule, which lists the previous ones.
 local function settle_by(state, rule, row, left, all)
   local settlements
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
@@ -193,16 +193,16 @@ local function begin_weeks(state, day, week_0)
   end
 end
 
--- Settles by the previous rules, each up to the user's local day when it ended.
--- Writes: the state's settledMs, the end of the last of these rules, up to which everything is settled. A later event implies the same.
--- Returns: what happened, and whether the row's day is before such an end.
+-- Settles by the previous rules, each up to the user's local day when that rule ended.
+-- Writes: the state's settledMs, the end of the last such rule; everything before it is settled. A later event implies the same.
+-- Returns: the settlements, and whether the row's day is before such an end.
 local function settle_by_earlier(state, rule, row, left)
   local settlements
   local settled = state[USER.settledMs] or 0
   for n, earlier in ipairs(rule.before) do
     if earlier.ends >= state[USER.updatedMs] and earlier.ends > settled then
       local day = day_at(state, earlier.ends, left)
-      -- Anything done at that very moment was done before it, so everything is settled except weeks that began again then.
+      -- Activity at that very moment came before the end, so everything is settled except weeks that began anew then.
       if earlier.ends > state[USER.updatedMs] then
         local then_row = row_of(math.min(day, row[ROW.day]), row, earlier.week)
         settlements = add_settlements(settlements, settle_by(state, earlier, then_row, left, rule))
@@ -218,14 +218,13 @@ local function settle_by_earlier(state, rule, row, left)
   return settlements, false
 end
 
--- Brings a user's streaks to a local day, as the clock would have: streaks whose periods were not met use pauses and freezes or
--- end, and freezes are earned. If there is nothing to do, this costs three comparisons. An earlier day than the streaks' (a late
--- event, a zone further west) changes nothing.
+-- Settles a user's streaks up to a local day. Streaks whose periods were not met use pauses and freezes or end, and freezes are
+-- earned. If there is nothing to do, this costs three comparisons. A day before the streaks' day (a late event, a zone further
+-- west) changes nothing.
 -- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums }; -1 means none.
 -- `row`: the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
--- Returns: nil, or what happened: { frequency, kind, first day, last day, length } with kind 1 freeze used, 2 pause used,
--- 3 streak of that length lost, 6 days off; `earned` freezes, and `beside`: SETTLEMENTs of no frequency that replays of the
--- streaks need.
+-- Returns: nil, or a list of { frequency, kind (SETTLED), first day, last day, length of a lost streak }, with `earned`, the number of
+-- freezes, and `beside`, SETTLEMENTs without a frequency, which replays need.
 local function settle_streaks(state, rule, row, left)
   local settlements, passed
   if rule.before then
@@ -235,7 +234,7 @@ local function settle_streaks(state, rule, row, left)
     local by_rule = settle_by(state, rule, row, left, rule)
     settlements = settlements and add_settlements(settlements, by_rule) or by_rule
   end
-  -- A pause matters until the month in which it ends has passed, and the week, whichever day weeks begin on.
+  -- A pause matters until the month and the week in which it ends have passed, on whichever day weeks begin.
   local needed = state[USER.pauses] and math.min(row[ROW.day] - 7, row[ROW.monthStart])
   while state[USER.pauses] and state[USER.pauses][1][PAUSE.lastDay] < needed do
     table.remove(state[USER.pauses], 1)
@@ -261,9 +260,9 @@ local function settled_record(record, settlements, state)
   end
 end
 
--- Settles a user's streaks up to a time (epoch ms). `left`: see day_at. `offset`: the zone's offset at that time; nil for the state's.
--- Returns: an outcome { day, second (of the local time), row (of the plan's periods), settlements (see settle_streaks), length (of
--- the counting streak), completed (empty list of achievements) }.
+-- Settles a user's streaks up to a time (epoch ms). `left`: see day_at. `offset`: the zone's offset at that time; nil: the state's.
+-- Returns: an outcome { day, second (of the local day), row (of the plan's periods), settlements (see settle_streaks), length (of the
+-- streak in the configured frequency), completed (an empty list of achievements) }.
 local function settle_user(state, plan, at, left, offset)
   local local_second = math.floor(at / 1000) + (offset or state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
@@ -278,7 +277,7 @@ local function settle_user(state, plan, at, left, offset)
   }
 end
 
--- The record of something that happened to a user without an event, with the settlements. `outcome`: see settle_user.
+-- The record of a change to a user that is not an event, with the settlements. `outcome`: see settle_user.
 local function user_record(kind, user, at, outcome)
   local record = {
     [RECORD.kind] = kind,

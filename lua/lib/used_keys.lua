@@ -1,8 +1,8 @@
--- A bucket keeps, for each used idempotency key, the time (epoch ms) in the ID of the event that used it, and a digest of its
--- body (packedUse in src/redis/idempotency.ts). A replay makes the whole ID again from that time and the key.
--- The 18 digits exceed a Lua number, so a use stays a string here.
+-- A bucket stores for each used idempotency key the time (epoch ms) in the ID of the event that used it, and a digest of its body
+-- (packedUse in src/redis/idempotency.ts). A replay derives the whole ID from that time and the key.
+-- The value's 18 digits exceed a Lua number, so it stays a string here.
 
--- What a state holds (USER.usedKeys) when the user has used one more key. `today`: the same number of a user who has used none today.
+-- The new value of USER.usedKeys after one more key. `today`: the value for a user who has used no key today.
 local function one_more_key(state, today)
   local used_keys = state[USER.usedKeys]
   if not used_keys or used_keys < today or used_keys >= today + USED_KEYS.day then
@@ -11,25 +11,25 @@ local function one_more_key(state, today)
   return used_keys + 1
 end
 
--- How a tenant's used keys are kept: the number of segments of old ones (lib/old_keys), 0 without any; whether the tenant is large.
+-- The storage of a tenant's used keys: the number of segments of old keys (lib/old_keys; 0 without any), and whether the tenant is large.
 -- `old_keys`: key of the tenant's old keys.
 local function shape_of_keys(old_keys)
   local segments, large = unpack(redis.call('HMGET', old_keys, OLD_KEYS.segments, OLD_KEYS.large))
   return tonumber(segments) or 0, large ~= false
 end
 
--- The narrow bucket of a field beside its wide one; src/redis/idempotency.ts knows the same rule.
+-- The narrow bucket of a field, given its wide one. src/redis/idempotency.ts has the same rule.
 local function narrow_bucket(bucket, field)
   return bucket .. string.byte(field) % USED.narrow
 end
 
--- The use of a key that is hot; false: none. `bucket`: its wide bucket.
+-- The use of a hot key, or false. `bucket`: its wide bucket.
 local function hot_use(bucket, field, is_large)
   return is_large and redis.call('HGET', narrow_bucket(bucket, field), field) or redis.call('HGET', bucket, field)
 end
 
--- Writes the use of a key that is not hot. A wide bucket that is full makes the tenant large, for ever; of each eight keys one looks. From then
--- on keys go to narrow buckets, and those in wide ones are found there until they are old.
+-- Writes the use of a key that is not hot. A full wide bucket makes the tenant large, permanently; one in eight keys checks this. Later
+-- keys go to narrow buckets. Those in wide buckets are found there until they become old.
 local function note_use(old_keys, bucket, field, use, is_large)
   if is_large then
     redis.call('HSET', narrow_bucket(bucket, field), field, use)

@@ -4,9 +4,9 @@
 --- @include "calls"
 --- @include "points"
 
--- Lays sent preferences over those of a user whose streaks are settled to the local day; what is not sent stays.
--- `sent`: np notifications, a digit a kind ('-' not sent; src/engine/users/preferences.ts), sp the streak's
--- { on, all, metrics } with -1 and false for what is not sent, of days off, which hold from the next day on.
+-- Merges sent preferences into those of a user whose streaks are settled to the local day. Fields that are not sent stay unchanged.
+-- `sent`: notifications, one digit per kind ('-': not sent; src/engine/users/preferences.ts); streakRule { on, all, metrics } with -1
+-- and false for fields that are not sent; daysOff, valid from the next day.
 local function set_preferences(state, sent, day)
   if sent[SENT.notifications] then
     local merged = {}
@@ -33,10 +33,10 @@ local function set_preferences(state, sent, day)
   end
 end
 
--- Applies what a request says of a user, and completes an achievement, in memory: nothing is written to Redis. After a refusal
--- the state may be half changed and must be dropped.
--- `said`: plan (of no metric), now, sent (see upsert_user and set_preferences; nil for none), boosts (the user's own),
--- achievement { no, users, locked } to complete, nil for none.
+-- Applies a request's user fields, and completes an achievement, in memory; writes nothing to Redis. After a refusal the state may be
+-- half changed and must be discarded.
+-- `said`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own), achievement
+-- { no, users, locked } to complete, or nil.
 -- Returns: the outcome of settle_user with ledgers and changes (see score_boards), or nil and a refusal.
 local function apply_said(said, state, is_new)
   local plan, now = said.plan, said.now
@@ -75,16 +75,16 @@ local function apply_said(said, state, is_new)
   return outcome
 end
 
--- The reply of a call about one user that wrote nothing. `reply`: a refusal, or a record that says that nothing is to be done.
+-- The reply of a call about one user that wrote nothing. `reply`: a refusal, or a record that says that nothing had to be done.
 local function unwritten(reply, packed_state)
   return { cmsgpack.pack(reply), packed_state or '', '' }
 end
 
--- The beginning of every call about one user: see open_call. The first of its own keys is the user's, and not among `keys`; `user`
--- is as read_user has it. Its body has userId, id (of the
--- call, 32 hex digits), and, where the script takes them, sent (SENT, JSON text) and boosts (the user's own, JSON text).
--- Returns: the call; the reply with which the script ends, where an earlier try was applied, or the user is not there and
--- `may_be_new` is not set; nil: the call goes on.
+-- Opens a call about one user: see open_call. The first of its own keys is the user's; it is not in `keys`. `user`: see read_user.
+-- The body has userId, id (of the call, 32 hex digits) and, if the script uses them, sent (SENT, JSON text) and boosts (the user's
+-- own, JSON text).
+-- Returns: the call; and the script's reply if an earlier try was applied, or if the user does not exist and `may_be_new` is not set;
+-- nil if the call must go on.
 local function open_user_call(keys, args, may_be_new)
   local call = open_call(keys, args)
   local body = call.body
@@ -102,8 +102,8 @@ local function open_user_call(keys, args, may_be_new)
   return call
 end
 
--- Its end: writes the state, unless it has no room, with the record and changes on boards. Returns the script's reply: the record or
--- a refusal, packed; the user's packed state; the position in the outbox ('' if nothing was written).
+-- Ends a call about one user. Writes the state, unless it is too large, with the record and its leaderboard changes. Returns: the
+-- script's reply: the packed record or refusal; the user's packed state; the position in the outbox ('' if nothing was written).
 local function close_user_call(call, record, changes)
   local user = call.user
   local packed = pack_state(user.state)
@@ -116,7 +116,7 @@ local function close_user_call(call, record, changes)
   return { reply, packed, write_users(call, { reply }, { user }) }
 end
 
--- Whether anything is sent but the renewed offset of the zone that the user is in.
+-- Whether a request sends anything besides a renewed offset of the user's current zone.
 local function is_asked(sent)
   for name in pairs(sent or {}) do
     if name ~= SENT.renewedZone and name ~= SENT.offsetSeconds and name ~= SENT.offsetUntilMs then
@@ -126,7 +126,7 @@ local function is_asked(sent)
   return false
 end
 
--- What `identify_user` and `complete_achievement` do, from their call to its reply. `achievement`: the one to complete, or nil.
+-- The common part of `identify_user` and `complete_achievement`: from the call to the reply. `achievement`: the one to complete, or nil.
 local function run_said(call, achievement)
   local user, plan, now, sent = call.user, call.plan, call.now, call.sent
   local is_new, asked = not user.packed, is_asked(sent)

@@ -130,8 +130,8 @@ end
 
 -- Whether an event may bring a user near a limit; for most users, only this check is made. From 16 KiB on, a state is packed after each
 -- event, not only at the end of the call. `sent`: bytes of the event's user fields; `plan`: the event's. The catalog bounds what an
--- event adds beyond these fields, except for the groups of leaderboards with a breakdown (`plan.grouped` of them): they repeat attribute
--- values, so none is longer than what is known about the user.
+-- event adds beyond these fields, except for the groups of leaderboards with a breakdown (`plan.grouped` of them): they repeat
+-- attribute values, so each is at most as long as the user's fields.
 local function near_full(user, sent, plan)
   user.sent = user.sent + sent
   return (user.sent + (user.packed and #user.packed or 0)) * (1 + (plan.grouped or 0)) > 16384

@@ -1,4 +1,4 @@
-/** The lock of the data directory, and servers that a killed process left running. */
+/** The lock of the data directory, and servers left behind by a killed process. */
 import { createHash } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
 
-/** The longest path that every system takes for a socket. */
+/** The longest socket path that every supported system accepts. */
 const MAX_SOCKET_PATH = 100;
 
 /**
- * Takes the data directory for this process, or throws a `StartError` if a running Laurel has it. The lock is
- * a socket that the holder listens on, so one that a killed process left behind is known to be stale.
+ * Locks the data directory for this process, or throws a `StartError` if a running Laurel holds it. The lock is a socket on which the holder
+ * listens, so the lock of a killed process is recognised as stale.
  */
 export async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
   const path = socketPath(dataDir);
@@ -19,13 +19,13 @@ export async function lockDataDir(dataDir: string): Promise<{ release(): Promise
   if (server === null) {
     if (await isAnswered(path)) {
       throw new StartError(
-        `Laurel is running already with the data in ${dataDir}. Stop it first, or set DATA_DIR (and APP_PORT, ADMIN_PORT) for a second one.`,
+        `Laurel is already running with the data in ${dataDir}. Stop it first, or set DATA_DIR (and APP_PORT, ADMIN_PORT) for a second one.`,
       );
     }
     await rm(path, { force: true });
     server = await listen(path);
   }
-  if (server === null) throw new StartError(`Another Laurel takes the data in ${dataDir} at this moment.`);
+  if (server === null) throw new StartError(`Another Laurel is starting with the data in ${dataDir}.`);
   const held = server;
   held.unref();
   return { release: () => new Promise((resolve) => held.close(() => resolve())) };
@@ -37,7 +37,7 @@ function socketPath(dataDir: string): string {
   return join(tmpdir(), `laurel-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}.lock`);
 }
 
-/** Null if the path is taken. */
+/** Returns null if the path is in use. */
 function listen(path: string): Promise<Server | null> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());
@@ -61,8 +61,8 @@ function isAnswered(path: string): Promise<boolean> {
 const WAIT_MS = 15_000;
 
 /**
- * Ends the server that a killed Laurel left on this data, if its guard has not done so yet, and waits until it
- * is gone: two servers on the same files would spoil them. Call it only while holding the data directory.
+ * Stops the server that a killed Laurel left running on this data, unless its guard already did, and waits until it is gone. Two servers on
+ * the same files would corrupt them. Call it only while holding the lock.
  */
 export async function endLeftoverServer(directory: string): Promise<void> {
   const pid = Number(await readFile(pidFile(directory), 'utf8').catch(() => ''));
@@ -78,14 +78,14 @@ export async function endLeftoverServer(directory: string): Promise<void> {
   await rm(pidFile(directory), { force: true });
 }
 
-/** Notes the server, so that the next start finds it if this process is killed. */
+/** Records the server's process ID, so that the next start finds it if this process is killed. */
 export async function noteServer(directory: string, pid: number): Promise<void> {
   await writeFile(pidFile(directory), String(pid));
 }
 
 const pidFile = (directory: string): string => `${directory}.pid`;
 
-/** A process number alone proves nothing: another process may have it by now. Its command names the directory. */
+/** Checks that the process's command names the directory, because another process may have the ID by now. */
 async function isServerOf(pid: number, directory: string): Promise<boolean> {
   const command = await readFile(join('/proc', String(pid), 'cmdline'), 'utf8').catch(() => '');
   return command.includes(directory);

@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import { StartError } from '../start-error.ts';
 
-/** Where something is to listen, and the variables that say so. */
+/** An address to listen on, and the environment variables that set it. */
 export interface Listener {
   host: string;
   port: number;
@@ -11,8 +11,8 @@ export interface Listener {
 }
 
 /**
- * Throws a `StartError` if something listens on a port already. Frontends share their port, so without this
- * look a second Laurel would quietly take half of the first one's connections.
+ * Throws a `StartError` if a port is already in use. Frontends share their port, so without this check a second Laurel would silently take
+ * half of the first one's connections.
  */
 export async function requireFreePorts(listeners: readonly Listener[]): Promise<void> {
   for (const { host, port, hostVariable, portVariable } of listeners) {
@@ -20,7 +20,7 @@ export async function requireFreePorts(listeners: readonly Listener[]): Promise<
     if (code === null) continue;
     if (code === 'EADDRINUSE') {
       throw new StartError(
-        `Port ${port} is in use by another program. Stop that one, or set ${portVariable} to another port.`,
+        `Port ${port} is in use by another program. Stop that program, or set ${portVariable} to another port.`,
       );
     }
     throw new StartError(
@@ -37,14 +37,14 @@ function tryListen(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** Below the ports that Linux gives to outgoing connections, one of which could take the port before its server starts. */
+/** Below the ports that Linux assigns to outgoing connections, which could take the port before its server starts. */
 const FIRST_PORT = 10_000;
 const PORTS = 22_000;
 
-/** Processes begin far apart, so that two of them do not choose the same port before either listens on it. */
+/** Processes start far apart, so that two of them do not choose the same port before either listens on it. */
 let next = (process.pid * 997) % PORTS;
 
-/** A TCP port of the loopback interface that nothing listens on now, and that this process has not chosen lately. */
+/** A free TCP port of the loopback interface that this process has not chosen recently. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < PORTS; tries += 1) {
     const port = FIRST_PORT + next;

@@ -1,4 +1,4 @@
-/** A private server's process: its user, its environment, and its end with Laurel. */
+/** The process of a private server: its user, its environment, and its end together with Laurel. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -8,27 +8,27 @@ export interface GuardedProcess {
   pid: number;
   /** The last lines of its output, for an error message. */
   output(): string;
-  /** Settles when the process is gone, by whatever cause. */
+  /** Settles when the process has exited, for whatever reason. */
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  /** Asks it to end and waits; after `timeoutMs` it is killed. Safe to call twice. */
+  /** Asks the process to end and waits. Kills it after `timeoutMs`. Safe to call twice. */
   stop(timeoutMs?: number): Promise<void>;
 }
 
 interface GuardedCommand {
   command: string;
   args: readonly string[];
-  /** The signal that ends it cleanly. */
+  /** The signal for a clean shutdown. */
   stopSignal: 'SIGINT' | 'SIGTERM' | 'SIGQUIT';
-  /** Run as this user; only root may say so. */
+  /** The user to run as; requires root. */
   as: { uid: number; gid: number } | null;
   env: NodeJS.ProcessEnv;
-  /** A directory that is removed once the process is gone, however it ended. */
+  /** A directory to remove after the process has exited, for whatever reason. */
   removeAfterwards: string | null;
 }
 
 /**
- * The guard hangs on a pipe that this process holds. When the pipe closes without a word, this process died
- * (a kill -9 included), and the guard ends the server, within 20 s by force. The server itself keeps the shell's process number.
+ * The guard reads from a pipe that this process holds. If the pipe closes without a message, this process has died (even by kill -9), and the
+ * guard stops the server, after 20 s by force. The server itself keeps the shell's process ID.
  */
 const GUARD = `
 signal=$1; remove=$2; shift 2
@@ -46,8 +46,8 @@ const KEPT_OUTPUT = 4000;
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
- * Starts a server that never outlives this process. It has a session of its own, so that a Ctrl-C in the
- * terminal reaches only this process, which ends the server when it no longer needs it.
+ * Starts a server that never outlives this process. It runs in its own session, so Ctrl-C in the terminal reaches only this process, which
+ * stops the server when it no longer needs it.
  */
 export function startGuarded(command: GuardedCommand): GuardedProcess {
   const child = spawn(
@@ -104,35 +104,35 @@ function exitOf(child: ChildProcess): GuardedProcess['exited'] {
   });
 }
 
-/** What a server may need of this process's environment: to find programs, libraries and a place for temporary files. */
+/** Environment variables that a server may need: for programs, libraries, temporary files and time zones. */
 const NEEDED = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR', 'TZDIR'] as const;
 
 /**
- * The environment of a private server. It has nothing else of this process's: keys and passwords that Laurel is configured with
- * would be readable, for as long as the server runs, by everybody who may look at it.
+ * The environment of a private server. Contains nothing else of this process's environment, because keys and passwords in it would be readable
+ * while the server runs by everybody who may inspect the process.
  */
 export function serverEnvironment(): NodeJS.ProcessEnv {
   const needed = NEEDED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
   return { ...Object.fromEntries(needed), LC_ALL: 'C' };
 }
 
-/** How to run a server as another user than root: Postgres refuses to run as root, and Redis need not. */
+/** The user that runs a server if this process is root: Postgres refuses to run as root, and Redis does not need it. */
 export interface ServerUser {
-  /** Owner of the data; null: this process's own user. */
+  /** Owner of the data; null for this process's own user. */
   owner: { uid: number; gid: number } | null;
-  /** Put before the command where the user must pass through directories that are closed to it. */
+  /** Words before the command, if the user must pass through directories that are closed to it. */
   prefix: readonly string[];
 }
 
-/** Why a server cannot run as another user than root here. */
+/** Why no user other than root can run a server here. */
 interface NoServerUser {
   problem: string;
 }
 
 /**
- * Whom a private server runs as: the user of this process, or, under root, the owner of the data, else `postgres`
- * where there is one, else `nobody`.
- * @param paths what that user must be able to reach: programs and data
+ * Chooses the user that runs a private server: this process's user or, if that is root, the owner of the data, otherwise `postgres` if it
+ * exists, otherwise `nobody`.
+ * @param paths programs and data that the user must be able to reach
  */
 export function chooseServerUser(dataDir: string, paths: readonly string[]): ServerUser | NoServerUser {
   if (process.getuid?.() !== 0) return { owner: null, prefix: [] };
@@ -141,8 +141,8 @@ export function chooseServerUser(dataDir: string, paths: readonly string[]): Ser
   const closed = paths.find((path) => !isReachable(path));
   if (closed === undefined) return { owner, prefix: [] };
   if (!existsSync('/usr/bin/setpriv')) return { problem: `no other user may enter ${closed}` };
-  // Another user, with one privilege of root kept: to pass through closed directories such as /root. Without the
-  // secure bit, access(2), by which Postgres looks for its own programs, would not count that privilege.
+  // Keep one privilege of root: passing through closed directories such as /root. Without the secure bit, access(2), which Postgres uses to
+  // find its own programs, would ignore that privilege.
   const kept = '-all,+dac_override';
   return {
     owner,
@@ -165,7 +165,7 @@ function ownerOf(path: string): { uid: number; gid: number } | null {
   return uid === 0 ? null : { uid, gid };
 }
 
-/** By name, as this process found them: asking for one starts two programs. */
+/** Accounts by name. Cached, because a lookup starts two programs. */
 const accounts = new Map<string, ServerUser['owner']>();
 
 function accountOf(name: string): ServerUser['owner'] {
@@ -184,7 +184,7 @@ function findAccount(name: string): ServerUser['owner'] {
   }
 }
 
-/** True if every directory on the way may be entered by everybody. */
+/** Whether everybody may enter every directory on the path. */
 function isReachable(path: string): boolean {
   for (let directory = dirname(resolve(path)); ; directory = dirname(directory)) {
     if (existsSync(directory) && (statSync(directory).mode & 0o001) === 0) return false;

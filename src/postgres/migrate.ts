@@ -11,7 +11,7 @@ interface Migration {
   file: string;
 }
 
-/** The database cannot be brought to this version of Laurel; the message is for a person. */
+/** The database cannot be migrated to this version. The message is shown to the operator. */
 export class MigrationError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -20,15 +20,15 @@ export class MigrationError extends Error {
 }
 
 /**
- * Applies the numbered SQL files that the database has not had yet, in order, each in a transaction of its own.
- * Idempotent; of several processes one migrates and the others wait. Throws `MigrationError` for a database that
- * a newer Laurel has migrated, and where a file fails. The names of the files that were applied now.
- * @param folder where the files are; Laurel's own by default
+ * Applies the numbered SQL files that the database does not have yet, in order, each in its own transaction. Idempotent. If several
+ * processes start at once, one migrates and the others wait. Returns the names of the files applied now. Throws `MigrationError` if a
+ * newer version has migrated the database, or if a file fails.
+ * @param folder folder of the files; Laurel's own by default
  */
 export async function migrate(pool: Pool, folder: string = FOLDER): Promise<string[]> {
   const migrations = await migrationsIn(folder);
   const client = await pool.connect();
-  // Without a listener a connection that breaks would end the process; what was asked over it rejects by itself.
+  // Without a listener, a broken connection would end the process. The pending query rejects anyway.
   const onError = (): void => undefined;
   client.on('error', onError);
   try {
@@ -44,8 +44,8 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<stri
     const newer = rows.find(({ no }) => no > newest);
     if (newer !== undefined) {
       throw new MigrationError(
-        `The database is newer than this Laurel: it has had ${newer.file}, and this version ends with number ${newest}. ` +
-          'Start the newer version, or give it another database.',
+        `The database was migrated by a newer version of Laurel: it has ${newer.file}, but this version ends with number ${newest}. ` +
+          'Start the newer version, or use another database.',
       );
     }
     const applied = new Set(rows.map(({ no }) => no));
@@ -53,14 +53,14 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<stri
     for (const migration of missing) await apply(client, folder, migration);
     return missing.map(({ file }) => file);
   } finally {
-    // A closed connection gives the lock back as well.
+    // Closing the connection also releases the lock.
     const unlocked = await client.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch((error: Error) => error);
     client.off('error', onError);
     client.release(unlocked instanceof Error ? unlocked : undefined);
   }
 }
 
-/** Whether every migration of this version is applied; false for an empty database, too. Errors are those of Postgres. */
+/** Whether all migrations of this version are applied. False for an empty database. Throws errors of Postgres. */
 export async function isMigrated(pool: Pool): Promise<boolean> {
   const known = await pool.query<{ any: boolean }>(`SELECT to_regclass('laurel_migrations') IS NOT NULL AS any`);
   if (known.rows[0]?.any !== true) return false;

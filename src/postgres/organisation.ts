@@ -41,7 +41,7 @@ const ASSIGNED = NAMES.map((name, index) => {
 export async function readOrganisation(pool: Pool): Promise<OrganisationRow> {
   const { rows } = await pool.query<OrganisationRow>(`SELECT ${SELECTED} FROM organisation`);
   const [settings] = rows;
-  if (settings === undefined) throw new Error('The database holds no organisation.');
+  if (settings === undefined) throw new Error('The organisation is missing from the database.');
   return settings;
 }
 

@@ -9,7 +9,7 @@ const SELECT_EVENTS = `
          (extract(epoch FROM at) * 1000)::float8 AS at, (local_date - date '1970-01-01') AS day, idempotency_key
     FROM events WHERE id = ANY ($1::uuid[])`;
 
-/** Awards are found by their user; the event's ID with ordinals from 1 to ffff in its last four digits is theirs. */
+/** Finds awards by user. Their IDs are the event's ID with an ordinal from 1 to ffff in the last four digits. */
 const SELECT_AWARDS = `
   SELECT event.id AS event_id, system_no, trigger_no, awarded::float8, total::float8,
          coalesce(boost_nos, '{}') AS boost_nos
@@ -41,8 +41,8 @@ interface AwardRow {
 }
 
 /**
- * Those of some events (IDs as 32 hex digits) that Postgres holds, as far as their rows show: total, awards.
- * Streak and ranks of that moment are not kept; the caller fills in what is true now.
+ * Those of some events (IDs as 32 hex digits) that Postgres holds, with total and awards. Streak and ranks at that time are not stored;
+ * the caller adds the current ones.
  */
 export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Map<string, HappenedRecord>> {
   const { rows } = await pool.query<EventRow>(SELECT_EVENTS, [ids]);

@@ -26,11 +26,11 @@ export class OtherVersionRuns extends StartError {
   constructor(own: RunningVersion, others: readonly { version: string; form: number; processes: number }[]) {
     const running = others.map(
       ({ version, form, processes }) =>
-        `Laurel ${version} (form ${form}, ${processes} process${processes === 1 ? '' : 'es'})`,
+        `Laurel ${version} (data format ${form}, ${processes} process${processes === 1 ? '' : 'es'})`,
     );
     super(
-      `Laurel ${own.version} (form ${own.form}) cannot run beside ${running.join(' and ')}: they keep different forms of data in ` +
-        'Redis. Stop the other version first.',
+      `Laurel ${own.version} (data format ${own.form}) cannot run beside ${running.join(' and ')}: their data formats in Redis differ. ` +
+        'Stop the other version first.',
     );
     this.name = 'OtherVersionRuns';
   }

@@ -1,4 +1,4 @@
-/** What `JSON.stringify` writes for a NUL or half a surrogate pair; jsonb refuses both. */
+/** Matches how `JSON.stringify` writes a NUL or an unpaired surrogate. jsonb refuses both. */
 const REFUSED = /\\u(?:0000|d[89a-f])/;
 const REFUSED_CHARACTERS = /\0|[\uD800-\uDFFF]/gu;
 
@@ -11,8 +11,8 @@ function cleanValue(_key: string, value: unknown): unknown {
 }
 
 /**
- * JSON text that jsonb takes: NUL and lone surrogates become U+FFFD, as they do in text columns. One odd
- * character in one attribute must not keep everything behind it from being stored.
+ * JSON text that jsonb accepts: replaces NUL and unpaired surrogates with U+FFFD, as in text columns. A bad character in one attribute must
+ * not block all later outbox entries.
  */
 export const storableJson = (json: string): string =>
   REFUSED.test(json) ? JSON.stringify(JSON.parse(json), cleanValue) : json;

@@ -13,11 +13,11 @@ import { isUniqueViolation, transaction } from './transaction.ts';
 /** Delay before a failed read is retried. */
 const RETRY_MS = 500;
 
-/** `confirm`: shortest time between queries, however many calls wait, */
+/** `confirm`: shortest time between queries, however many calls wait; */
 const CONFIRM_EVERY_MS = 20;
-/** time limit of a query, */
+/** time limit of a query; */
 const CONFIRM_WITHIN_MS = 2_000;
-/** and pause after Postgres did not answer. */
+/** pause after Postgres did not answer. */
 const CONFIRM_PAUSE_MS = 5_000;
 
 interface HeldTenantsOptions {
@@ -91,7 +91,7 @@ class HeldTenants {
   async confirm(): Promise<void> {
     const isConfirmed = await this.looks.run();
     if (!isConfirmed && this.announced !== this.announcedAtRead)
-      throw new AppError('unavailable', 'Tenants or settings have changed and cannot be read yet; try again.');
+      throw new AppError('unavailable', 'Changed tenants or settings cannot be read at the moment; try again.');
   }
 
   multiTenancy(): boolean {
@@ -105,7 +105,7 @@ class HeldTenants {
   /** The organisation's own tenant. Valid after the first `refresh`. */
   default(): KnownTenant {
     const own = this.known.get(0);
-    if (own === undefined) throw new Error('The tenants are not read yet.');
+    if (own === undefined) throw new Error('The tenants have not been read yet.');
     return own;
   }
 

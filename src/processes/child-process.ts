@@ -4,25 +4,25 @@ import type { Registry } from 'prom-client';
 import { familiesOf, type Family, labelled } from '../telemetry/metrics.ts';
 
 /**
- * For a process that the supervisor starts: it ends with its parent, even one that was killed. Without a
- * parent (a process of its own, in a container) this does nothing.
+ * Makes a process that the supervisor started end with its parent, even if that was killed. Does nothing without a parent (a process of its
+ * own in a container).
  */
 export function endWithParent(): void {
   if (process.send === undefined) return;
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 }
 
-/** What a child says to its parent when it does its work. */
+/** The message with which a child reports that it is ready. */
 export const READY = 'ready';
 
-/** Tells the parent, if there is one, that this process does its work from now on. */
+/** Reports to the parent, if there is one, that this process is ready. */
 export function tellReady(): void {
   process.send?.(READY);
 }
 
 /**
- * How the processes of a supervisor answer for one another. A child that is asked for metrics asks its parent (`ask`), the
- * parent asks every child (`collect`), each sends its own (`collected`), and the parent sends them all (`gathered`).
+ * Messages that gather metrics. A child whose metrics are requested asks its parent (`ask`). The parent asks every child (`collect`), each
+ * sends its own (`collected`), and the parent sends all of them to the first child (`gathered`).
  */
 type Message =
   | { metrics: 'ask'; id: number }
@@ -30,18 +30,18 @@ type Message =
   | { metrics: 'collected'; id: number; families: Family[] }
   | { metrics: 'gathered'; id: number; families: Family[] };
 
-/** A process that does not answer within this time is left out; its parent gets a little longer; ms. */
+/** Time limit for a process's answer, after which its metrics are omitted; the parent gets a little longer; ms. */
 const PATIENCE_MS = { child: 1_000, parent: 1_500 };
 
 const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'metrics' in value && 'id' in value;
 
-/** The parent's children as they are now: name and process. */
+/** The parent's current children: name and process. */
 type Children = () => readonly (readonly [name: string, process: ChildProcess])[];
 
 /**
- * The parent's side. To be called once for each child that is started, with its messages: answers a child that asks with the
- * metrics of all, each value labelled with the name of its process, and with the parent's own.
+ * The parent's side. Call it for each child that is started. It answers the child's requests with the metrics of all processes, each value
+ * labelled with the name of its process, and with the parent's own.
  */
 export function gatherFor(children: Children, own: () => Promise<Family[]>): (child: ChildProcess) => void {
   let asked = 0;
@@ -72,15 +72,15 @@ export function gatherFor(children: Children, own: () => Promise<Family[]>): (ch
   };
 }
 
-/** What one process answers for itself alone. */
+/** Reads the metrics of this process alone. */
 export const ownMetrics =
   (registry: Registry, name: string): (() => Promise<Family[]>) =>
   async () =>
     labelled(await familiesOf(registry), { process: name });
 
 /**
- * A child's side: has it answer its parent with what the registry holds. The returned function resolves with the metrics of
- * all processes of the parent; without one, or where it does not answer, with those of this process under `name`.
+ * A child's side. Answers the parent with the registry's metrics. The returned function resolves with the metrics of all of the parent's
+ * processes, or, without a parent or an answer, with those of this process under `name`.
  */
 export function gatheredMetrics(registry: Registry, name: string): () => Promise<Family[]> {
   const own = ownMetrics(registry, name);
@@ -110,7 +110,7 @@ export function gatheredMetrics(registry: Registry, name: string): () => Promise
   };
 }
 
-/** A process that is ending hears nothing more, and need not. */
+/** Ignores processes that are ending. */
 function send(
   to: { send?: ChildProcess['send'] | NodeJS.Process['send']; connected: boolean },
   message: Message,

@@ -15,28 +15,28 @@ export interface Laurel {
   redis: Redis;
   pool: Pool;
   /**
-   * Whether Redis is known to hold what Postgres does of a tenant, null: of any tenant: no request may be answered from it
-   * otherwise.
+   * Whether Redis is known to hold the same data about a tenant as Postgres (`null`: about at least one tenant). If not, no request may be
+   * answered from Redis.
    */
   isReady(tenantNo: number | null): boolean;
   /** Whether the shards of all tenants are served. */
   isWhole(): boolean;
-  /** Whether replicas acknowledge what is written, or none has to: no write is taken otherwise. */
+  /** Whether replicas acknowledge writes, or none has to. If not, writes are refused. */
   areReplicasThere(): boolean;
-  /** Whether so much waits for Postgres that events are refused. */
+  /** Whether the backlog for Postgres is so large that events are refused. */
   isBacklogFull(): boolean;
   clockSkew: ClockSkew;
-  /** What this process cannot serve though it is ready, a sentence each. */
+  /** Sentences about functions that this process cannot serve although it is ready. */
   notices(): string[];
-  /** Keys, tenants or the organisation changed, or may have: caches of them are to be dropped. */
+  /** Calls `drop` when keys, tenants or the organisation changed, or may have: caches of them must be dropped. */
   onOrganisationChanged(drop: () => void): void;
-  /** To be called when nothing uses the services any more. */
+  /** Call this when nothing uses the services any longer. */
   close(): Promise<void>;
 }
 
 /**
- * Connects to Redis, to one of several at least, and a migrated Postgres, and makes everything that the operations are handed.
- * Resolves when the first catalog is loaded and notices of changes arrive; rejects, with nothing left open, if that fails.
+ * Connects to Redis (at least one server) and to a migrated Postgres, and creates the services of the operations. Resolves when the first
+ * catalog is loaded and changes are followed. Rejects with nothing left open.
  */
 export async function openLaurel(options: FrontendSettings & { log: Log }): Promise<Laurel> {
   const core = await createFrontendCore(options);
@@ -44,7 +44,7 @@ export async function openLaurel(options: FrontendSettings & { log: Log }): Prom
   const live = await orClose(core, async () => {
     const made = createLive(core);
     await changes.start();
-    // From now on changes are noticed. Earlier ones are read here.
+    // From now on changes are noticed. This reads earlier ones.
     await Promise.all([tenants.refresh(), catalogs.load(0), backlog.measure()]);
     backlog.start();
     return made;

@@ -18,22 +18,22 @@ import type { Traces } from '../telemetry/traces.ts';
 /** The settings that frontends and workers share, named as in `Env`. */
 export interface CoreSettings {
   redisUrl: string;
-  /** How long a replica may take to acknowledge a write; null if none has to. */
+  /** Time limit for a replica to acknowledge a write; null if none has to. */
   acknowledgeMs?: number | null;
-  /** A database that is migrated. */
+  /** A migrated database. */
   databaseUrl: string;
-  /** 'test': the clock that the admin API sets. */
+  /** 'test': the clock that the Admin API sets. */
   clock: Clock | 'test';
-  /** Makes spans; null: none. The caller closes it. */
+  /** Creates spans; null for none. The caller closes it. */
   traces?: Traces | null;
 }
 
-/** How the two kinds of process differ in what they share. */
+/** Differences between frontends and workers. */
 interface CoreRole {
-  /** Whether this process does due work. */
+  /** Whether this process does scheduled work. */
   worker: boolean;
   pool: PoolOptions;
-  /** The guard's own connections; without it the guard uses `pool`. */
+  /** Separate connections for the guard. By default it uses `pool`. */
   guardPool?: PoolOptions;
   /** See `RedisGuardOptions.acknowledged`. Called after `start`. */
   acknowledged?: () => ReadonlyMap<number, string>;
@@ -47,34 +47,34 @@ export interface Core {
   redis: Redis;
   guard: RedisGuards;
   clock: Clock;
-  /** The same clock if the admin API sets it; otherwise null. */
+  /** The same clock if the Admin API sets it; otherwise null. */
   testClock: TestClock | null;
   clockSkew: ClockSkew;
   catalogs: Catalogs;
   changes: Changes;
   signals: Signals;
   wakeUp: WakeUp;
-  /** Says that a shard's outbox has something for Postgres. */
+  /** Announces new entries in a shard's outbox. */
   touched: (shard: number) => void;
   /** See `Announce`. */
   announce: (message: string) => Promise<void>;
-  /** Has workers look for jobs. */
+  /** Makes workers look for jobs. */
   wakeJobs: () => Promise<void>;
-  /** Another pool of connections to the same database. */
+  /** Creates another pool of connections to the same database. */
   createPool(options: PoolOptions): Pool;
-  /** A connection for the workers of queues. */
+  /** Creates a connection for the workers of queues. */
   connectQueues(): Redis;
-  /** Has `close` call a function before it closes whatever was made earlier. */
+  /** Registers a function that `close` calls before it closes what was created earlier. */
   onClose(close: () => unknown): void;
-  /** Resolves when Redis is connected and inspected, and the clock is right. Throws for a Redis or a database that must not be used. */
+  /** Resolves when Redis is connected and inspected, and the clock is right. Throws for a Redis or database that must not be used. */
   start(): Promise<void>;
-  /** Closes everything, the newest first. An error of one step does not prevent the following ones; the first error is thrown. */
+  /** Closes everything, newest first. If a step fails, the others still run; then the first error is thrown. */
   close(): Promise<void>;
 }
 
 /**
- * Connects to Postgres and Redis, to one master of a cluster at least. Rejects with nothing left open. After that the caller closes the core,
- * also if `start` rejects.
+ * Connects to Postgres and Redis (in a cluster, to at least one master). Rejects with nothing left open. Afterwards the caller closes the
+ * core, even if `start` rejects.
  */
 export async function createCore(settings: CoreSettings & { log: Log }, role: CoreRole): Promise<Core> {
   const { redisUrl, databaseUrl, acknowledgeMs = null, traces = null, log } = settings;
@@ -149,7 +149,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
   };
 }
 
-/** Runs a part of a start; if it rejects, closes what was opened before. */
+/** Runs a part of a start. If it rejects, closes what was opened before. */
 export async function orClose<T>(opened: { close(): Promise<void> }, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
@@ -159,7 +159,7 @@ export async function orClose<T>(opened: { close(): Promise<void> }, open: () =>
   }
 }
 
-/** What has to be closed, the newest first. */
+/** Steps that close resources, newest first. */
 class Closing {
   private readonly steps: (() => unknown)[] = [];
 
@@ -167,7 +167,7 @@ class Closing {
     this.steps.push(step);
   }
 
-  /** See `Core.close`. A second call closes only what was added since the first. */
+  /** See `Core.close`. A second call runs only steps added since the first. */
   async close(): Promise<void> {
     const errors: unknown[] = [];
     for (let step = this.steps.pop(); step !== undefined; step = this.steps.pop()) {

@@ -51,10 +51,10 @@ import { webhookSecrets } from '../postgres/webhooks/secrets.ts';
 import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
 
-/** Some of the services that operations are handed. */
+/** Some of the services that operations use. */
 type Feature<Names extends keyof Services> = Pick<Services, Names>;
 
-/** All features of a frontend. Each is made from the core alone; what two of them need is in the core. */
+/** Creates all features of a frontend. Each uses only the core, which contains everything that several features share. */
 export function createServices(core: FrontendCore, live: Live): Services {
   return {
     ...createEvents(core),
@@ -72,7 +72,7 @@ export function createServices(core: FrontendCore, live: Live): Services {
   };
 }
 
-/** Taking events, one by one and in batches, and looking after those that were not applied or stored. */
+/** Accepting events, singly and in batches, and handling those that were not applied or stored. */
 function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quarantine' | 'deadLetters'> {
   const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveriesQueued } = core;
   const batcher = new EventBatcher({
@@ -123,7 +123,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
   };
 }
 
-/** Users: what is known about them, and changing, importing, exporting and deleting them. */
+/** Users: reading, changing, importing, exporting and deleting them. */
 function createUsers(
   core: FrontendCore,
 ): Feature<
@@ -196,7 +196,7 @@ function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'board
   };
 }
 
-/** Reversing events and computing again what they led to. */
+/** Reversing events and recomputing their consequences. */
 function createCorrections(core: FrontendCore): Feature<'reversals' | 'manyReversals' | 'recomputations'> {
   const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
   const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);
@@ -217,7 +217,7 @@ function createHistory(core: FrontendCore): Feature<'history' | 'wrapped'> {
   };
 }
 
-/** The live streams. They listen to the organisation's changes, so they are made before these are followed. */
+/** The live streams. They listen to changes of the organisation, so they are created before these are followed. */
 export function createLive(core: FrontendCore): Live {
   const { redis, pool, catalogs, tenants, controlShare, clock, ids, changes, signals, log } = core;
   const live = new Live({
@@ -259,7 +259,7 @@ function createConfiguration(core: FrontendCore): Feature<'catalogs' | 'configur
   };
 }
 
-/** Tenants and keys, and what administrators see of the installation. */
+/** Tenants, keys, and the administrators' view of the installation. */
 function createAdministration(
   core: FrontendCore,
 ): Feature<

@@ -18,22 +18,22 @@ import type { Log } from '../telemetry/log.ts';
 import { isConsoleBuilt } from './pages.ts';
 
 interface Prepared {
-  /** An admin key that was made now, to be shown this once; null: there was one already, or the operator set one. */
+  /** A new admin key, to be shown once; null if one existed already, or if the operator set one. */
   newKey: string | null;
-  /** Token of a link that signs in to the console once; null: there is no console, or who reads this may not be who operates it. */
+  /** Token of a link that signs in to the console once; null if there is no console, or if the reader may not be the operator. */
   signInToken: string | null;
-  /** Key of a metric to try; null: there is none, or this is production. */
+  /** Key of a metric to try; null if there is none, or in production. */
   metricToTry: string | null;
   /** Whether the demo is configured. */
   demo: boolean;
 }
 
-/** So long a Redis is waited for that was found there, or away, a moment ago. */
+/** Time limit for connecting to a Redis that was checked a moment ago. */
 const ANNOUNCE_MS = 1_000;
 
 /**
- * Brings the database to this version and sees to it that there is an admin key; a database without configuration gets the demo,
- * outside production and unless `LAUREL_DEMO` is 0. Safe to call at every start, in several processes at once.
+ * Migrates the database to this version and makes sure that an admin key exists. Outside production, configures the demo in a database
+ * without configuration unless `LAUREL_DEMO` is 0. Safe to call at every start, in several processes at once.
  */
 export async function prepareDatabase({
   env,
@@ -45,7 +45,7 @@ export async function prepareDatabase({
   log?: Log;
 }): Promise<Prepared> {
   const pool = createPool(servers.databaseUrl, { max: 3 });
-  // It only carries news of what is made here. Processes that miss the news read all of it from Postgres.
+  // Only announces the changes made here. Processes that miss the message read them from Postgres.
   const redis = await connectRedis(servers.redisUrl, ANNOUNCE_MS).catch(() => null);
   redis?.on('error', () => undefined);
   const publish = async (message: string): Promise<void> => {
@@ -53,7 +53,7 @@ export async function prepareDatabase({
   };
   try {
     if (redis !== null) await redisReady(redis, ANNOUNCE_MS).catch(() => undefined);
-    // Before the database is changed, which cannot be taken back.
+    // Before the database is changed, which is irreversible.
     await refuseOtherVersions(pool, ownVersion());
     const startedMs = performance.now();
     const applied = await migrate(pool);
@@ -65,11 +65,10 @@ export async function prepareDatabase({
     if (tooShort !== null) throw new StartError(tooShort);
     const stored = await new AdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
     const configuration = new ConfigurationStore({ pool, announce: publish });
-    if (env.demo && (await loadDemo(configuration)))
-      log?.info({}, 'the demo is configured; LAUREL_DEMO=0 leaves it out');
-    // A key that the operator set is known to them, and what is printed here is kept by collectors of logs.
+    if (env.demo && (await loadDemo(configuration))) log?.info({}, 'the demo is configured; LAUREL_DEMO=0 omits it');
+    // The operator knows a key that they set, and log collectors would store a printed one.
     const newKey = env.adminApiKey === null ? stored : null;
-    // In production logs are collected, and whoever reads them may not be who may change everything: only where the key is printed too.
+    // In production, readers of collected logs may not be operators. So the link is printed only together with a new key.
     const maySignIn = isConsoleBuilt() && (!env.production || newKey !== null);
     const signInToken = maySignIn ? await makeSignInToken(pool, Date.now()) : null;
     const [metricToTry, demo] = await Promise.all([firstMetric(pool), configuration.hasDemo(0)]);
@@ -86,7 +85,7 @@ async function firstMetric(pool: Pool): Promise<string | null> {
   return catalog?.metrics[0]?.key ?? null;
 }
 
-/** What the screen shows when everything runs: addresses, the first key (once), a call to try. */
+/** The text on the screen when everything runs: addresses, the first key (once), and an example call. */
 export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): string {
   const app = `http://${shown(env.host)}:${env.appPort}`;
   const admin = `http://${shown(env.adminHost)}:${env.adminPort}`;
@@ -115,8 +114,8 @@ export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): st
   if (prepared.demo) {
     lines.push(
       '',
-      'What is configured is a demo. `npx laurel config push <file>` offers to remove it; a first start with',
-      'LAUREL_DEMO=0 leaves it out.',
+      'The configuration is a demo. `npx laurel config push <file>` offers to remove it; LAUREL_DEMO=0 at the first start',
+      'omits it.',
     );
   } else if (prepared.metricToTry === null && !env.production) {
     lines.push(
@@ -129,23 +128,23 @@ export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): st
 
 const keyLines = (key: string): string[] => [
   `  Admin key        ${key}`,
-  '                   Shown this once: keep it.',
+  '                   Shown only once: keep it.',
 ];
 
-/** What a start says that made the first key and then failed: the next start finds the key stored, and cannot show it. */
+/** Printed if a start that created the first key fails, because the next start cannot show the stored key. */
 export const keyOfFailedStart = (key: string): string => ['', ...keyLines(key), ''].join('\n');
 
-/** A host as a URL names it, one that opens on this machine. */
+/** A host as it appears in a URL that works on this machine. */
 const shown = (host: string): string => (isEverywhere(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host);
 
 const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '::1'].includes(host);
 
-/** How long a step takes before the screen says that it still runs, and how often it says so, ms. */
+/** Interval at which the screen reports that a step is still running, ms. */
 const STILL_MS = 5_000;
 
 /**
- * Shows the steps of a start: a line when a step begins, one every five seconds while it runs, and one with its duration. `say`
- * prints a line. Steps run one after another.
+ * Shows the steps of a start: a line when a step begins, one every five seconds while it runs, and one with its duration. `say` prints a
+ * line. Steps run one after another.
  */
 export class StartSteps {
   private readonly say: (line: string) => void;
@@ -157,7 +156,7 @@ export class StartSteps {
     this.of = steps;
   }
 
-  /** Runs a step. `name`: what it does; `waitsFor`: what it waits for if it takes long. The error of the step is thrown on. */
+  /** Runs a step and rethrows its error. `name`: what it does; `waitsFor`: what it waits for if it takes long. */
   async run<T>({ name, waitsFor }: { name: string; waitsFor: string }, work: () => Promise<T>): Promise<T> {
     const startedMs = performance.now();
     const seconds = (digits: number): string => ((performance.now() - startedMs) / 1000).toFixed(digits);
@@ -176,11 +175,11 @@ export class StartSteps {
 }
 
 /**
- * Room for young objects, MB (Node's own: 16). All that a transaction stores is young and alive until it ends, and each
- * collection meanwhile copies it: of the persister's CPU that was a third. With 64, an event costs it 17 to 20 µs instead of 22 to
- * 25, for 25 to 50 MB more memory (`npm run bench -- persist`).
+ * Size of the heap for young objects, MB (default: 16). All objects of a transaction are young and alive until it ends, and each garbage
+ * collection copies them, which took a third of the persister's CPU. With 64 MB, an event costs 17 to 20 µs instead of 22 to 25, for 25
+ * to 50 MB more memory (`npm run bench -- persist`).
  */
 const YOUNG_MB = 64;
 
-/** Options of Node for a worker. */
+/** Node options of a worker. */
 export const WORKER_NODE_OPTIONS: readonly string[] = [`--max-semi-space-size=${YOUNG_MB}`];

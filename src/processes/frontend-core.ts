@@ -23,27 +23,27 @@ type FrontendEnv = Pick<Env, 'idempotencyKeysPerDay' | 'webhookAllowPrivate' | '
 export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   backlogLimit: Env['backlogLimit'];
   backlogLimitBytes?: Env['backlogLimitBytes'];
-  /** How many live streams this process carries; any number by default. */
+  /** Limits on the live streams of this process; unlimited by default. */
   liveLimits?: LiveLimits;
 }
 
-/** What the features of a frontend share. */
+/** Shared by the features of a frontend. */
 export interface FrontendCore extends Core {
   settings: FrontendEnv & { liveLimits: LiveLimits };
   metrics: FrontendMetrics;
-  /** For reads of history, see `HISTORY_POOL`. */
+  /** For history reads; see `HISTORY_POOL`. */
   historyPool: Pool;
   ids: KeyedIds;
   tenants: Tenants;
-  /** The share of users that the organisation keeps in the control group. */
+  /** The organisation's share of users in the control group. */
   controlShare: () => number;
   backlog: BacklogWatch;
-  /** Asked before anything is written that is stored later. Throws if the clock is wrong. */
+  /** Call this before a write that is stored later. Returns whether the backlog is full. Throws if the clock is wrong. */
   overloaded: () => boolean;
   scripts: Scripts;
-  /** Says that a shard has a new batch. */
+  /** Announces a new batch on a shard. */
   batchQueued: (shard: number) => void;
-  /** Says that messages for webhooks were queued. */
+  /** Announces queued webhook messages. */
   deliveriesQueued: () => void;
   recordAudit: RecordAudit;
   applicationKeys: ApplicationKeys;
@@ -51,7 +51,7 @@ export interface FrontendCore extends Core {
   caughtUp: CaughtUp;
   usersWithHistory: CaughtUpUsers;
   past: KeptRuns;
-  /** Resolves when Postgres holds what was written for a tenant so far; 503 if that takes too long. */
+  /** Resolves when Postgres holds everything written for a tenant so far. Throws an error with status 503 if that takes too long. */
   persisted: (tenantNo: number) => Promise<void>;
 }
 
@@ -76,10 +76,10 @@ const HISTORY_POOL = {
   },
 };
 
-/** Those of the guard, which may have to rebuild Redis: some of its statements take longer than a request may wait. */
+/** The guard's connections. It may have to rebuild Redis, and some of those statements take longer than a request may wait. */
 const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
 
-/** Connects a frontend and starts its core. Rejects with nothing left open; after that the caller closes it. */
+/** Connects a frontend and starts its core. Rejects with nothing left open. Afterwards the caller closes it. */
 export async function createFrontendCore(settings: FrontendSettings & { log: Log }): Promise<FrontendCore> {
   let scripts: Scripts | undefined;
   const core = await createCore(settings, {
@@ -96,7 +96,7 @@ export async function createFrontendCore(settings: FrontendSettings & { log: Log
   });
 }
 
-/** What a frontend has and a worker has not. */
+/** Creates what only frontends have. */
 function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore, keyof Core | 'ids'> {
   const { redis, pool, clock, clockSkew, announce, changes, signals, traces, log } = core;
   const { backlogLimit, backlogLimitBytes = Infinity } = settings;
@@ -115,7 +115,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
     pool,
     announce,
     clock,
-    onFailed: (error) => log.warn({ err: error }, 'the tenants could not be read; trying again'),
+    onFailed: (error) => log.warn({ err: error }, 'the tenants could not be read; retrying'),
   });
   core.onClose(() => tenants.close());
   changes.listen({ organisationChanged: () => void tenants.organisationChanged() });

@@ -6,16 +6,16 @@ import { collectProcessMetrics, registerClockSkew } from './process-metrics.ts';
 
 const EVENTS_A_CALL = [1, 2, 4, 8, 16, 32, 64];
 
-/** What one frontend process measures of itself. */
+/** Metrics of one frontend process. */
 export class FrontendMetrics {
   readonly registry = new Registry();
   readonly requests = new RequestMetrics(this.registry);
   private readonly eventsACall = new Histogram({
     name: 'laurel_events_per_call',
-    help: 'Events that one call of the script applied together; batches, which workers process, are not in it.',
+    help: 'Number of events that one script call applied together, excluding batches, which workers process.',
     bounds: EVENTS_A_CALL,
   });
-  /** Observes a call of the script that applies events. */
+  /** Observes a script call that applies events. */
   readonly called: (events: number) => void;
 
   constructor() {
@@ -26,11 +26,11 @@ export class FrontendMetrics {
     this.called = (events) => calls.observe(events);
   }
 
-  /** Has it say how many requests each surface works on. */
+  /** Adds the number of requests in flight per surface. */
   watchInFlight(servers: Readonly<Record<string, { readonly inFlight: number }>>): void {
     new Gauge({
       name: 'laurel_http_requests_in_flight',
-      help: 'Requests that are being worked on, by surface.',
+      help: 'Requests in flight, by surface.',
       labelNames: ['surface'],
       registers: [this.registry],
       collect() {
@@ -39,16 +39,16 @@ export class FrontendMetrics {
     });
   }
 
-  /** Has it say how far this process's clock is from that of Redis. */
+  /** Adds how far this process's clock is from Redis's. */
   watchClock(skew: { readonly ms: number }): void {
     registerClockSkew(this.registry, skew);
   }
 
-  /** Has it say how many live streams there are, and how much they were sent. */
+  /** Adds the number of live streams and of messages sent to them. */
   watchLive(live: { readonly count: number; readonly sent: number }): void {
     new Gauge({
       name: 'laurel_live_connections',
-      help: 'Live streams that are open.',
+      help: 'Open live streams.',
       registers: [this.registry],
       collect() {
         this.set(live.count);
@@ -56,7 +56,7 @@ export class FrontendMetrics {
     });
     new Counter({
       name: 'laurel_live_messages_total',
-      help: 'Messages that were sent over live streams, without signs of life.',
+      help: 'Messages sent over live streams, excluding heartbeats.',
       registers: [this.registry],
       collect() {
         this.reset();

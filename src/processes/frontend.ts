@@ -7,19 +7,19 @@ import { serve } from './serve.ts';
 import { StartError } from '../start-error.ts';
 import { openTraces } from '../telemetry/open-traces.ts';
 
-/** How long requests in flight get to finish; the supervisor waits a little longer. */
+/** Time limit for requests in flight at the end. The supervisor waits a little longer. */
 const DRAIN_MS = 10_000;
-/** How long a load balancer gets to see that this process is going, before connections are refused. */
+/** Time for a load balancer to notice that this process is ending, before connections are refused. */
 const GRACE_MS = { production: 2_000, otherwise: 0 };
-/** How long clients get to be asked to close connections that they keep. */
+/** Time for clients to be asked to close kept-alive connections. */
 const LINGER_MS = 1_000;
 
-/** Requests per second of one address for documents and pages, which need no key. */
+/** Requests per second from one address for documents and pages, which need no key. */
 const FILES_PER_SECOND = 50;
-/** Live streams of one user, who has a few devices with a few pages each. A stream takes 17 KiB. */
+/** Maximum live streams per user, who has a few devices with a few pages each. A stream takes 17 KiB. */
 const STREAMS_A_USER = 100;
 
-/** A frontend process: both surfaces, on databases that are there and migrated. SIGTERM or SIGINT ends it well. */
+/** A frontend process: both surfaces, on migrated databases. SIGTERM or SIGINT ends it gracefully. */
 async function main(): Promise<void> {
   const env = readEnv(process.env);
   const { redisUrl, databaseUrl } = env;

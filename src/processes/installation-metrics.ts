@@ -15,9 +15,9 @@ import { orNothing } from './system-state.ts';
 import { serverLabel } from './process-metrics.ts';
 
 /**
- * What is the same whichever process is asked: how far Postgres is behind (which is how old history reads may be), what
- * waits, what failed. Measured when asked for. While a Redis or Postgres is away, `laurel_up` says so, and what only it
- * knows is left out: an old value would look like a good one.
+ * Metrics that are the same from every process: how far Postgres is behind (the age of history reads), waiting work, and failures. Measured
+ * on request. While a Redis or Postgres is down, `laurel_up` reports it, and metrics that only this server knows are omitted, because
+ * an old value would look healthy.
  */
 export function createInstallationMetrics({
   redis,
@@ -30,7 +30,7 @@ export function createInstallationMetrics({
 }): () => Promise<Family[]> {
   const up = new Gauge({
     name: 'laurel_up',
-    help: 'Whether what Laurel depends on answers: 1 or 0, by server.',
+    help: 'Whether a server on which Laurel depends answers: 1 or 0.',
     labelNames: ['server'],
     registers: [],
   });
@@ -51,28 +51,28 @@ export function createInstallationMetrics({
   };
 }
 
-/** What each Redis knows, with its name; of one that does not answer in time, that. */
+/** Each Redis server's own metrics, or that it does not answer in time. */
 function serverMetrics(redis: Redis): () => Promise<{ up: Map<string, boolean>; families: Family[] }> {
   const registry = new Registry();
   const shared = { labelNames: ['server'], registers: [registry] };
   const lag = new Gauge({
     name: 'laurel_persist_lag_seconds',
-    help: 'How long the oldest event that Postgres does not hold yet has been waiting: the age of history reads.',
+    help: 'How long the oldest event that is not stored in Postgres yet has been waiting, which is the age of history reads.',
     ...shared,
   });
   const waiting = new Gauge({
     name: 'laurel_outbox_entries',
-    help: 'Script calls that Postgres does not hold yet. At BACKLOG_LIMIT entries, or 10 KiB for each of them, events are answered 503.',
+    help: 'Script calls that are not stored in Postgres yet. At BACKLOG_LIMIT entries, or 10 KiB for each of them, events get status 503.',
     ...shared,
   });
   const batches = new Gauge({
     name: 'laurel_batches_waiting',
-    help: 'Batches of events that were accepted and are not processed to their end.',
+    help: 'Accepted batches of events that are not completely processed.',
     ...shared,
   });
   const oldestBatch = new Gauge({
     name: 'laurel_batches_oldest_waiting_seconds',
-    help: 'How long ago the oldest of them was accepted.',
+    help: 'Age of the oldest unfinished batch of events.',
     ...shared,
   });
   return async () => {
@@ -105,19 +105,19 @@ function serverMetrics(redis: Redis): () => Promise<{ up: Map<string, boolean>; 
   };
 }
 
-/** What the first Redis knows, that of queues. */
+/** Metrics from the first Redis, which holds the queues. */
 function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
   const registry = new Registry();
   const registers = [registry];
   const failures = new Counter({
     name: 'laurel_scheduled_work_failures_total',
-    help: 'Failures of scheduled work by kind, each of one board, tenant, zone or user, or of the whole kind. They are retried.',
+    help: 'Failures of scheduled work by kind, each concerning a leaderboard, tenant, zone or user, or a whole kind. They are retried.',
     labelNames: ['kind'],
     registers,
   });
   const tries = new Counter({
     name: 'laurel_webhook_tries_total',
-    help: 'Tries to deliver messages to webhooks by how they ended, in all processes.',
+    help: 'Webhook delivery attempts by outcome, in all processes.',
     labelNames: ['outcome'],
     registers,
   });
@@ -136,32 +136,32 @@ function postgresMetrics(pool: Pool, clock: Clock): () => Promise<Family[]> {
   const registers = [registry];
   const letters = new Gauge({
     name: 'laurel_dead_letters',
-    help: 'Outbox entries that could not be stored whole and wait to be retried or dropped: `laurel dead-letters list`.',
+    help: 'Outbox entries that could not be stored completely and wait to be retried or dropped: `laurel dead-letters list`.',
     registers,
   });
   const setAside = new Counter({
     name: 'laurel_dead_letters_total',
-    help: 'Outbox entries that were ever set aside, in all processes.',
+    help: 'Outbox entries ever set aside, in all processes.',
     registers,
   });
   const messages = new Gauge({
     name: 'laurel_webhook_messages_waiting',
-    help: 'Messages that wait to be sent to enabled webhooks, those that were tried and are to be tried again included.',
+    help: 'Messages that wait to be sent to enabled webhooks, including those that wait for a retry.',
     registers,
   });
   const oldest = new Gauge({
     name: 'laurel_webhook_oldest_waiting_seconds',
-    help: 'How long ago the oldest of them was made.',
+    help: 'Age of the oldest message that waits to be sent to a webhook.',
     registers,
   });
   const left = new Gauge({
     name: 'laurel_event_partitions_left_seconds',
-    help: 'For how long from now events have partitions in Postgres. More are made when a week is left.',
+    help: 'Time until the last partition of events in Postgres ends. Laurel creates more when a week is left.',
     registers,
   });
   const outside = new Gauge({
     name: 'laurel_event_rows_outside_partitions_bytes',
-    help: 'Size of events, awards and used keys of days that had no partition when they were stored.',
+    help: 'Size of events, awards and used keys that were stored on days without a partition.',
     registers,
   });
   return async () => {

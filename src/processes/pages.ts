@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Page, readPage } from '../http/pages.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 
-/** Only what comes from here is loaded and asked; nothing is framed, embedded, or sent as a form. */
+/** Allows only content and requests of this origin; forbids frames, embedded objects and forms. */
 const STRICT =
   "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -12,8 +12,8 @@ const CONSOLE = join(PACKAGE_ROOT, 'dist/console');
 export const isConsoleBuilt = (): boolean => existsSync(join(CONSOLE, 'index.html'));
 
 /**
- * The console; null: it is not built. Badges are at addresses that administrators chose, so it may load pictures, and nothing else,
- * from any of them: over https, and without saying from where (`Referrer-Policy: no-referrer`).
+ * The console; null if it is not built. Administrators choose the addresses of badges, so it may load images (and nothing else) from any
+ * origin, over https and without a referrer (`Referrer-Policy: no-referrer`).
  */
 export const consolePage = (): Page | null =>
   readPage({
@@ -24,8 +24,8 @@ export const consolePage = (): Page | null =>
   });
 
 /**
- * The reference of a port's own API; null: it is not built. Its viewer makes styles as it goes, whose text depends on its colours,
- * so that they cannot be named one by one; scripts are its own files only, as everywhere.
+ * The reference of a port's own API; null if it is not built. Its viewer creates styles at run time, whose text depends on its colours, so
+ * they cannot be listed by hash. Scripts must come from this origin, as everywhere.
  */
 export const referencePage = (): Page | null =>
   readPage({

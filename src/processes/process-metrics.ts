@@ -1,24 +1,24 @@
-/** Metrics of a process, and of the Redis servers that it is connected to. */
+/** Metrics of a process, and of the Redis servers to which it is connected. */
 import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Counter, Gauge, type Registry } from 'prom-client';
 import type { RedisGuards } from '../engine/availability/redis-guards.ts';
 
 /**
- * Those for which prom-client has a timer fire a hundred times a second, in a process at rest too: 0.6 % of a core, half of
- * what a frontend at rest used (`bench:idle`).
+ * Metrics for which prom-client runs a timer a hundred times a second, even in an idle process: 0.6 % of a core, half of an idle frontend's
+ * CPU (`bench:idle`).
  */
 const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (what) => `nodejs_eventloop_lag_${what}_seconds`,
 );
 
-/** The timer cannot be left out; so rarely it costs nothing. */
+/** The timer cannot be disabled. At this interval it costs nothing. */
 const NEVER_MS = 24 * 3_600_000;
 
-/** Adds how far this process's clock is from that of Redis (`ClockSkew`). */
+/** Adds how far this process's clock is from Redis's (`ClockSkew`). */
 export function registerClockSkew(register: Registry, skew: { readonly ms: number }): void {
   new Gauge({
     name: 'laurel_clock_skew_seconds',
-    help: 'How far the clock of this process is ahead of that of Redis, negative: behind. Above 60 s either way nothing is done by it.',
+    help: "How far this process's clock is ahead of Redis's; negative if behind. Beyond 60 s the process does nothing that depends on it.",
     registers: [register],
     collect() {
       this.set(skew.ms / 1_000);
@@ -27,8 +27,8 @@ export function registerClockSkew(register: Registry, skew: { readonly ms: numbe
 }
 
 /**
- * How this process fares: what prom-client measures when it is asked, and how busy the event loop was since it was asked last,
- * which Node counts anyway, in place of delays that are sampled all the time.
+ * Adds prom-client's metrics of the process and the utilisation of the event loop since the last scrape, which Node counts anyway; it
+ * replaces the delays that prom-client would sample all the time.
  */
 export function collectProcessMetrics(register: Registry): void {
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NEVER_MS });
@@ -46,16 +46,16 @@ export function collectProcessMetrics(register: Registry): void {
   });
 }
 
-/** What a server is called in the label `server`: as REDIS_URL names it. Only tests and tools name none. */
+/** A server's value of the label `server`: its name in REDIS_URL. Only tests and tools have unnamed servers. */
 export const serverLabel = (name: string): string => (name === '' ? 'redis' : name);
 
-/** Has a process say how it finds each Redis: which of its shards it does not serve, and so on. Measured when asked for. */
+/** Adds this process's view of each Redis, such as the shards that it does not serve. Measured on request. */
 export function watchRedisServers(registry: Registry, guards: Pick<RedisGuards, 'found'>): void {
   const registers = [registry];
   const labelNames = ['server'];
   new Gauge({
     name: 'laurel_redis_shards_closed',
-    help: 'Shards of a Redis whose tenants this process answers 503: it is away, or does not hold yet what Postgres does.',
+    help: 'Shards of a Redis whose tenants this process answers with 503, because it is down or not known to be complete.',
     labelNames,
     registers,
     collect() {
@@ -65,7 +65,7 @@ export function watchRedisServers(registry: Registry, guards: Pick<RedisGuards, 
   });
   new Gauge({
     name: 'laurel_redis_shards_moved_key_by_key',
-    help: 'Shards among them that are closed because the cluster moves their keys to another node one by one. Atomic slot migration closes none.',
+    help: 'Closed shards whose keys the cluster is moving to another node one by one. Atomic slot migration closes none.',
     labelNames,
     registers,
     collect() {
@@ -75,7 +75,7 @@ export function watchRedisServers(registry: Registry, guards: Pick<RedisGuards, 
   });
   new Counter({
     name: 'laurel_redis_rebuilds_total',
-    help: 'How often this process rebuilt shards of a Redis from Postgres.',
+    help: "Rebuilds of a Redis's shards from Postgres by this process.",
     labelNames,
     registers,
     collect() {
@@ -85,7 +85,7 @@ export function watchRedisServers(registry: Registry, guards: Pick<RedisGuards, 
   });
   new Gauge({
     name: 'laurel_redis_replicas_acknowledging',
-    help: 'Replicas of a Redis that acknowledge what this process writes. 0: writes are answered 503. Only with REDIS_ACKNOWLEDGE=replica.',
+    help: "Replicas of a Redis that acknowledge this process's writes. At 0, writes get status 503. Only with REDIS_ACKNOWLEDGE=replica.",
     labelNames,
     registers,
     async collect() {

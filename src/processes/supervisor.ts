@@ -6,40 +6,39 @@ import type { Family } from '../telemetry/metrics.ts';
 import { gatherFor, READY } from './child-process.ts';
 
 export interface ChildCommand {
-  /** As the log shows it, e.g. `frontend 1`. */
+  /** Name in the log, e.g. `frontend 1`. */
   name: string;
-  /** The JavaScript file; it says `ready` (see `child-process.ts`) and ends on SIGTERM. */
+  /** The JavaScript file. It reports `ready` (see `child-process.ts`) and ends on SIGTERM. */
   file: URL;
   env: NodeJS.ProcessEnv;
-  /** Options of Node for it. */
+  /** Its Node options. */
   nodeOptions?: readonly string[];
 }
 
 interface Child {
   command: ChildCommand;
   process: ChildProcess | null;
-  /** Ends in a row, each soon after its start. */
+  /** Consecutive exits, each soon after the start. */
   failures: number;
-  /** How often it was started again. */
+  /** Number of restarts. */
   restarts: number;
   timer: NodeJS.Timeout | null;
 }
 
-/** Delay before a child is started again: doubled with each early end, at most the last. */
+/** Delay before a child is restarted: doubled with each early exit, up to `last`. */
 const RESTART_MS = { first: 200, last: 10_000 };
 /** A child that lived this long did not fail at its start. */
 const SETTLED_MS = 30_000;
 
 /**
- * Keeps child processes running: one that ends without being asked to is started again, with growing pauses.
- * Children have a session of their own, so a Ctrl-C in the terminal reaches only this process, which ends them
- * in their order.
+ * Keeps child processes running: restarts those that exit unexpectedly, with growing delays. Children run in their own sessions, so Ctrl-C
+ * in the terminal reaches only this process, which ends them in order.
  */
 export class Supervisor {
   private readonly log: Log;
   private readonly children: Child[] = [];
   private stopping = false;
-  /** Called with every process that is started. */
+  /** Called with every started process. */
   private readonly gather: (child: ChildProcess) => void;
 
   constructor(log: Log) {
@@ -50,8 +49,8 @@ export class Supervisor {
   }
 
   /**
-   * Starts a child and resolves when it is ready. If it ends before, throws a `StartError` and does not keep it. With `retry` it is
-   * started again instead, like one that ended later, and nothing is thrown: for a child that others do the same work as.
+   * Starts a child and resolves when it is ready. If it exits before, throws a `StartError` and does not restart it. With `retry`, restarts it
+   * like a child that exits later and throws nothing; use it if other children do the same work.
    */
   async start(command: ChildCommand, { retry = false } = {}): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');
@@ -67,19 +66,19 @@ export class Supervisor {
     if (retry) return;
     if (event !== 'ready') {
       this.children.splice(this.children.indexOf(child), 1);
-      throw new StartError(`Laurel did not start: its process "${command.name}" ${event}; see what it says above.`);
+      throw new StartError(`Laurel did not start: its process "${command.name}" ${event}; see its output above.`);
     }
     this.watch(child, started);
   }
 
-  /** Ends the children whose names begin so, all at once: SIGTERM, and SIGKILL after `timeoutMs`. */
+  /** Ends the children whose names begin with `names`, all at once: SIGTERM, and SIGKILL after `timeoutMs`. */
   async stop(names: string, timeoutMs: number): Promise<void> {
     this.stopping = true;
     const ending = this.children.filter(({ command }) => command.name.startsWith(names));
     await Promise.all(ending.map((child) => this.end(child, timeoutMs)));
   }
 
-  /** Kills all children now. */
+  /** Kills all children immediately. */
   kill(): void {
     this.stopping = true;
     for (const { process: running } of this.children) running?.kill('SIGKILL');
@@ -92,7 +91,7 @@ export class Supervisor {
     const exited = once(running, 'exit');
     running.kill('SIGTERM');
     const timer = setTimeout(() => {
-      this.log.warn({ child: child.command.name, timeoutMs }, 'did not end in time and is killed');
+      this.log.warn({ child: child.command.name, timeoutMs }, 'the process did not end in time and is killed');
       running.kill('SIGKILL');
     }, timeoutMs);
     await exited;
@@ -102,7 +101,7 @@ export class Supervisor {
   private launch(command: ChildCommand): ChildProcess {
     const execArgv = ['--enable-source-maps', ...(command.nodeOptions ?? [])];
     const child = fork(command.file, { env: command.env, execArgv, detached: true });
-    // A child that cannot even be launched has no `exit`; it is the same to us.
+    // A child that cannot be launched emits no `exit`. Treat it the same.
     child.once('error', () => child.emit('exit', -1, null));
     this.gather(child);
     return child;
@@ -117,7 +116,7 @@ export class Supervisor {
       const delayMs = Math.min(RESTART_MS.first * 2 ** Math.max(0, child.failures - 1), RESTART_MS.last);
       this.log.error(
         { child: child.command.name, ended: describe(code, signal), delayMs },
-        'a process ended; starting it again',
+        'a process exited; restarting it',
       );
       child.timer = setTimeout(() => {
         child.timer = null;
@@ -129,7 +128,7 @@ export class Supervisor {
   }
 }
 
-/** Resolves when a child says that it does its work; other messages may come before. */
+/** Resolves when a child reports that it is ready. Other messages may come before. */
 const isReady = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     child.on('message', (message) => message === READY && resolve());
@@ -143,25 +142,24 @@ const stateOf = ({ command, process: running, restarts }: Child): SupervisedStat
 
 const describe = (code: number | null, signal: NodeJS.Signals | null): string => signal ?? `exit code ${code}`;
 
-/** A child of a supervisor. */
 interface SupervisedState {
   name: string;
   isUp: boolean;
-  /** How often it was started again. */
+  /** Number of restarts. */
   restarts: number;
 }
 
-/** What a supervisor knows of its children. */
+/** A supervisor's metrics of its children. */
 const supervisedFamilies = (children: readonly SupervisedState[]): Family[] => [
   {
     name: 'laurel_process_up',
-    help: 'Whether a process of this supervisor runs: 1 or 0.',
+    help: 'Whether a process of this supervisor is running: 1 or 0.',
     type: 'gauge',
     values: children.map(({ name, isUp }) => ({ labels: { process: name }, value: Number(isUp) })),
   },
   {
     name: 'laurel_process_restarts_total',
-    help: 'How often a process ended by itself and was started again.',
+    help: 'How often a process exited unexpectedly and was restarted.',
     type: 'counter',
     values: children.map(({ name, restarts }) => ({ labels: { process: name }, value: restarts })),
   },

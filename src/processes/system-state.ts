@@ -1,4 +1,4 @@
-/** The state of the installation, as `GET /v1/system` shows it. */
+/** The state of the installation for `GET /v1/system`. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { RedisServer, SystemState } from '../domain/administration/system.ts';
@@ -10,8 +10,8 @@ import { redisState } from '../redis/server-info.ts';
 import { version } from '../version.ts';
 
 /**
- * What the installation runs on; null what a server that does not answer would say. `isOpen`: whether this process serves a shard.
- * Never rejects.
+ * The servers on which the installation runs; null for values of a server that does not answer. `isOpen`: whether this process serves a
+ * shard. Never rejects.
  */
 export function systemState(options: {
   redis: Redis;
@@ -40,7 +40,7 @@ export function systemState(options: {
   };
 }
 
-/** Each Redis that holds shards, with what is on it. `isOpen`: whether this process serves a shard. Rejects if Postgres does not answer. */
+/** Each Redis that holds shards, with the data on it. `isOpen`: whether this process serves a shard. Rejects if Postgres does not answer. */
 async function redisServers({
   redis,
   pool,
@@ -65,7 +65,7 @@ async function redisServers({
 /** Redis or Postgres that does not answer within this time is reported as down; ms. */
 const PATIENCE_MS = 2_000;
 
-/** What is measured; null where it cannot be now. */
+/** The measured value; null if it cannot be measured now. */
 export async function orNothing<T>(measure: () => Promise<T>): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>((resolve) => {

@@ -31,7 +31,7 @@ const add = new Script('add_batch');
 
 /**
  * Appends a batch to its shard's queue in one write. Returns its ID, or `null` without a change if `limit` batches are waiting.
- * Errors as for `Script.runUnacknowledged`; nothing is written if the shard is not the one believed in.
+ * Errors as for `Script.runUnacknowledged`. Nothing is written if the shard's belief does not hold.
  */
 export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number): Promise<string | null> {
   const fields = [

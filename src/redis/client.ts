@@ -161,14 +161,14 @@ export function createRedis(url: string): Redis {
   return redis;
 }
 
-/** How long a node may take to connect, and to say which slots it knows. */
+/** Time limit for a node to connect and to report its slots. */
 const ONCE_MS = 1_000;
 
 class ClusterIsDown extends StartError {
   constructor(address: Address) {
     super(
-      `The cluster does not serve requests, as its node ${nameOf(address)} says (cluster_state in CLUSTER INFO): ` +
-        'it needs a majority of its masters, and with cluster-require-full-coverage all slots.',
+      `The cluster does not serve requests, according to its node ${nameOf(address)} (cluster_state in CLUSTER INFO). ` +
+        'It needs a majority of its masters and, with cluster-require-full-coverage, all slots.',
     );
     this.name = 'ClusterIsDown';
   }
@@ -176,19 +176,18 @@ class ClusterIsDown extends StartError {
 
 class SlotWithoutMaster extends StartError {
   constructor(address: Address, slot: number) {
-    super(`No master of the cluster serves slot ${slot}, as its node ${nameOf(address)} says (CLUSTER SHARDS).`);
+    super(`No master of the cluster serves slot ${slot}, according to its node ${nameOf(address)} (CLUSTER SHARDS).`);
     this.name = 'SlotWithoutMaster';
   }
 }
 
-/** How long REDIS_URL may lead to no server that answers. */
+/** How long no server at REDIS_URL may answer. */
 const FIND_MS = 10_000;
 
 /**
- * Connects to where REDIS_URL leads: to one Redis, to the master that Sentinels know, or to a cluster, of which the URL names
- * nodes. The connection to a cluster routes commands by shard (`ClusterRedis`, `connectionOf`); closing it closes those to the
- * nodes. Rejects if no server answers. Throws StartError for several servers that are no cluster, and for a cluster that is down
- * or serves only a part of the shards.
+ * Connects to one Redis, to the master that Sentinels report, or to a cluster of which REDIS_URL names nodes. The connection to a cluster
+ * routes commands by shard (`ClusterRedis`, `connectionOf`), and closing it closes the connections to the nodes. Rejects if no server
+ * answers. Throws StartError for several servers that are not a cluster, and for a cluster that is down or serves only some shards.
  */
 export async function connectRedis(redisUrl: string, timeoutMs = FIND_MS): Promise<Redis> {
   const addresses = parseRedisUrls(redisUrl);
@@ -201,7 +200,7 @@ export async function connectRedis(redisUrl: string, timeoutMs = FIND_MS): Promi
     if (layout !== null) return connectCluster({ seeds, options, layout });
     if (seeds.length > 1)
       throw new StartError(
-        'REDIS_URL names several servers that are no cluster: name one Redis, or nodes of one cluster.',
+        'REDIS_URL names several servers that are not a cluster. Name one Redis, or nodes of one cluster.',
       );
   }
   const redis = createRedis(first!.url);
@@ -214,7 +213,7 @@ function seedOf(url: string): Address {
   return { host: host!, port: port! };
 }
 
-/** The layout of a cluster; null if the first server that answers is no node of one. Rejects if none answers in time. */
+/** The layout of a cluster; null if the first server that answers is not a cluster node. Rejects if none answers in time. */
 async function findLayout({
   seeds,
   options,

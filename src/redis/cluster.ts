@@ -21,7 +21,7 @@ interface Master extends Address {
   slots: readonly (readonly [first: number, last: number])[];
 }
 
-/** Which node serves which slots, as one node sees it. */
+/** The assignment of slots to nodes, as one node sees it. */
 export interface ClusterLayout {
   /** Grows with each change of the cluster; the view with the highest epoch is the newest. */
   epoch: number;
@@ -90,7 +90,7 @@ export function parseShards(
       const address = addressOf(fields, asked, isTls);
       if (address === null) continue;
       nodes.push(address);
-      // A master that failed keeps its place until a replica takes over, and then is still listed beside that.
+      // A failed master stays listed until a replica takes over, and beside the new master afterwards.
       if (fields.get('role') === 'master' && (master === null || fields.get('health') !== 'fail')) master = address;
     }
     if (master !== null && slots.length > 0) masters.push({ ...master, slots: pairs(slots.map(Number)) });
@@ -109,7 +109,7 @@ const pairs = <T>(flat: readonly T[]): [T, T][] =>
 function addressOf(fields: ReadonlyMap<string, string>, asked: Address, isTls: boolean): Address | null {
   const port = Number(fields.get(isTls ? 'tls-port' : 'port') ?? fields.get('port'));
   if (!Number.isInteger(port) || port < 1) return null;
-  // A node that prefers "unknown-endpoint" is behind the address at which it was asked.
+  // A node with preferred endpoint "unknown-endpoint" is reached at the address that was queried.
   const endpoint = fields.get('endpoint') ?? '';
   const host = endpoint === '?' ? '' : endpoint;
   return { host: host === '' || host === 'null' ? asked.host : host, port };
@@ -134,10 +134,10 @@ interface Node {
   readonly gone: AbortController;
 }
 
-/** Called for each server, also for one that is added later. `gone`: aborted when the server no longer counts. */
+/** Called for each server, including those added later. `gone` is aborted when the server is removed. */
 export type OnServer = (endpoint: Endpoint, gone: AbortSignal) => void;
 
-/** Called when another server serves a shard than before. */
+/** Called when a shard moves to another server. */
 export type OnPlaced = (shard: number, from: Endpoint, to: Endpoint) => void;
 
 export interface ClusterOptions {
@@ -145,22 +145,22 @@ export interface ClusterOptions {
   options: Omit<RedisOptions, 'replyMapping'>;
   /** The nodes that REDIS_URL names. */
   seeds: readonly Address[];
-  /** Serves every shard. */
+  /** A layout that serves every shard. */
   layout: ClusterLayout;
   /** Connects to a master. */
   connect: (address: Address) => Redis;
-  /** Connects to a node that is only asked for the layout; never retries. */
+  /** Connects to a node only to read the layout; never retries. */
   connectOnce: (address: Address) => Redis;
 }
 
-/** Interval of reading the layout at rest, and while a server does not answer or has refused a shard. */
+/** Interval of reading the layout: normally, and while a server is unreachable or has refused a shard. */
 const READ_MS = 5_000;
 const READ_AGAIN_MS = 100;
 /** How long the layout is read often after a server refused a shard. */
 const OFTEN_MS = 3_000;
-/** How long a node may take to answer. */
+/** Time limit for a node's answer. */
 const ANSWER_MS = 500;
-/** How long commands that were sent to a node without shards may still be answered. */
+/** How long a node without shards may still answer commands that were sent to it. */
 const LINGER_MS = 2_000;
 
 /** Commands whose arguments are all keys. Keys on different servers are refused. */
@@ -169,15 +169,15 @@ const OF_KEYS = new Set(['mget', 'del', 'unlink']);
 type Stream = Parameters<Redis['sendCommand']>[1];
 
 /**
- * A client for a cluster: one plain connection to each master that holds shards. It reads which master serves which slot
- * (`CLUSTER SHARDS`) and follows changes: every few seconds, and at once when a server refuses a shard or goes away. Each command
- * goes to the master that holds the shard of its key, the first argument that is one.
+ * A client for a cluster, with one plain connection to each master that holds shards. It reads the assignment of slots (`CLUSTER SHARDS`)
+ * every few seconds, and immediately when a server refuses a shard or disconnects. Each command goes to the master of the first argument
+ * that is a key of a shard.
  *
  * The client itself is an additional connection to the master of `INSTALLATION_SLOT`, for data that belongs to no shard: queues,
  * counts, messages between processes and tickets of live streams. It and its duplicates follow the slot.
  *
- * Pipelines and transactions on a shard's keys must use the connection from `connectionOf`. On this client they throw, as does
- * a command whose keys are on several servers; both are programming errors.
+ * Pipelines and transactions on a shard's keys must use the connection from `connectionOf`. On this client they throw, as do commands
+ * with keys on several servers; both are programming errors.
  */
 export class ClusterRedis extends Redis {
   private readonly settings: ClusterOptions;
@@ -202,7 +202,6 @@ export class ClusterRedis extends Redis {
     void this.run();
   }
 
-  /** The masters that hold shards. */
   get endpoints(): readonly Endpoint[] {
     return this.nodes;
   }
@@ -211,14 +210,14 @@ export class ClusterRedis extends Redis {
     return this.byShard[shard]!.redis;
   }
 
-  /** See `OnServer`. Returns a function that ends this. */
+  /** See `OnServer`. Returns a function that removes the listener. */
   onServer(listener: OnServer): () => void {
     this.serverListeners.add(listener);
     for (const node of this.nodes) listener(node, node.gone.signal);
     return () => void this.serverListeners.delete(listener);
   }
 
-  /** See `OnPlaced`. Returns a function that ends this. */
+  /** See `OnPlaced`. Returns a function that removes the listener. */
   onPlaced(listener: OnPlaced): () => void {
     this.placeListeners.add(listener);
     return () => void this.placeListeners.delete(listener);
@@ -230,7 +229,7 @@ export class ClusterRedis extends Redis {
     this.wake();
   }
 
-  /** Resolves when the layout has been read, by a read that began after the call, and followed. Never rejects. */
+  /** Resolves when a read of the layout that began after the call has been applied. Never rejects. */
   refresh(): Promise<void> {
     return this.reads.run();
   }
@@ -239,13 +238,13 @@ export class ClusterRedis extends Redis {
     const key = command.args.find(isShardKey);
     if (key === undefined) return super.sendCommand(command, stream);
     if (stream !== undefined)
-      throw new Error(`A pipeline with ${command.name} of a shard: \`connectionOf\` says where.`);
+      throw new Error(`A pipeline contains ${command.name} with a shard's key; use \`connectionOf\`.`);
     const redis = this.of(shardOfKey(key));
     if (
       OF_KEYS.has(command.name) &&
       command.args.some((word) => isShardKey(word) && shardOfKey(word) !== shardOfKey(key))
     )
-      throw new Error(`${command.name} with keys of several shards.`);
+      throw new Error(`${command.name} has keys of several shards.`);
     return redis.sendCommand(command);
   }
 
@@ -279,7 +278,7 @@ export class ClusterRedis extends Redis {
     }
   }
 
-  /** Asks the masters, and if none of them is well, all nodes. The newest view counts. */
+  /** Queries the masters, and all nodes if no master is healthy. The newest view wins. */
   private async read(): Promise<void> {
     const ready = this.nodes.filter(({ redis }) => redis.status === 'ready');
     const views = await Promise.all(ready.map(({ redis, address }) => inTime(askLayout(redis, address))));
@@ -298,7 +297,7 @@ export class ClusterRedis extends Redis {
     this.layout = layout;
     for (const shard of SHARD_NUMBERS) {
       const address = masterOf(layout, slotOfShard(shard));
-      // A slot that no master serves stays where it was: that server refuses it.
+      // A slot without a master stays where it was; that server refuses it.
       if (address === undefined) continue;
       this.place(shard, this.nodeAt(address));
     }
@@ -345,7 +344,7 @@ export class ClusterRedis extends Redis {
   }
 }
 
-/** Asks a server something over a connection that is for this alone, and closes it. */
+/** Sends queries over a dedicated connection and closes it. */
 export async function askOnce<T>(redis: Redis, ask: (redis: Redis) => Promise<T>): Promise<T> {
   redis.on('error', () => undefined);
   try {
@@ -365,7 +364,7 @@ async function inTime<T>(asked: Promise<T>): Promise<T | null> {
   }
 }
 
-/** A node without a majority may not know of a failover. */
+/** Ignores nodes without a majority, which may not know of a failover. */
 function newestOf(views: readonly (ClusterLayout | null)[]): ClusterLayout | null {
   const well = views.filter((view) => view?.isWell === true) as ClusterLayout[];
   return well.toSorted((a, b) => b.epoch - a.epoch)[0] ?? null;
@@ -388,7 +387,7 @@ class Home {
     this.connected.delete(connector);
   }
 
-  /** Ends the connections to another node; the client connects again. A subscription sees no error when the slot moves. */
+  /** Ends connections to other nodes, which then reconnect. A subscription sees no error when the slot moves. */
   moveTo(address: Address): void {
     const name = nameOf(address);
     for (const [connector, to] of this.connected) if (to !== name) connector.end();

@@ -14,13 +14,13 @@ export const nameRedis = (redis: Redis, name: string): void => void names.set(re
 /** Connections to a node of a cluster, and the cluster. */
 const clusters = new WeakMap<Redis, ClusterRedis>();
 
-/** Says of which cluster a connection's server is a node. */
+/** Records the cluster to which a connection's server belongs. */
 export const noteCluster = (redis: Redis, cluster: ClusterRedis): void => void clusters.set(redis, cluster);
 
-/** Whether a connection leads to a cluster, or to one node of it: a command may then touch one shard only. */
+/** Whether a connection leads to a cluster or one of its nodes, so that a command may touch only one shard. */
 export const isOfCluster = (redis: Redis): boolean => redis instanceof ClusterRedis || clusters.has(redis);
 
-/** Reads where the cluster serves each shard, and follows that. Without a cluster, does nothing. */
+/** Reads and applies the cluster's current assignment of shards. Does nothing without a cluster. */
 export const followCluster = async (redis: Redis): Promise<void> => clusters.get(redis)?.refresh();
 
 /** The connection to the server that holds a shard. Returns `redis` itself if there is only one server. */
@@ -32,14 +32,14 @@ export const endpointsOf = (redis: Redis): readonly Endpoint[] =>
 
 const NEVER = new AbortController().signal;
 
-/** See `OnServer`. Returns a function that ends this. */
+/** See `OnServer`. Returns a function that removes the listener. */
 export function onServer(redis: Redis, listener: OnServer): () => void {
   if (redis instanceof ClusterRedis) return redis.onServer(listener);
   listener(endpointsOf(redis)[0]!, NEVER);
   return () => undefined;
 }
 
-/** See `OnPlaced`. Returns a function that ends this. */
+/** See `OnPlaced`. Returns a function that removes the listener. */
 export const onPlaced = (redis: Redis, listener: OnPlaced): (() => void) =>
   redis instanceof ClusterRedis ? redis.onPlaced(listener) : () => undefined;
 

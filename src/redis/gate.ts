@@ -18,7 +18,7 @@ import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 /** Redis may not hold everything that Postgres does. Answered with 503; nothing was done. */
 export class RedisNotReady extends Error {
   constructor() {
-    super('Redis is away, or this process is still checking whether it holds what Postgres does.');
+    super('Redis is unreachable, or this process is still checking whether it holds the same data as Postgres.');
     this.name = 'RedisNotReady';
   }
 }

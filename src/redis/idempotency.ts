@@ -12,22 +12,22 @@ export const USED = { wideKeys: 128, narrow: 8, note: 'note_use' } as const;
 
 /** Digits behind the time of a use: a digest of the event's body. Redis packs all 18 digits as one integer of 8 bytes. */
 const BODY_DIGITS = 5;
-/** The digest of a body that is not known any more, as after a rebuild. */
+/** The digest of an unknown body, for example after a rebuild. */
 export const UNKNOWN_BODY = '0'.repeat(BODY_DIGITS);
 
-/** The use of a key as Redis stores it. `atMs`: the time in the ID of the event; `body`: `bodyDigest`, or `UNKNOWN_BODY`. */
+/** The use of a key, as stored in Redis. `atMs`: the time in the event's ID; `body`: `bodyDigest` or `UNKNOWN_BODY`. */
 export const packedUse = (atMs: number | string, body: string): string => `${atMs}${body}`;
 
 /** The time of a packed use, as text of epoch ms. */
 export const timeOfUse = (use: string): string => use.slice(0, -BODY_DIGITS);
 
-/** Whether a replay is known to have another body than the event that used the key. `first`: packed use; `replay`: packed use or digest. */
+/** Whether a replay certainly has another body than the event that used the key. `first`: packed use; `replay`: packed use or digest. */
 export function isOtherBody(first: string, replay: string): boolean {
   const body = first.slice(-BODY_DIGITS);
   return body !== UNKNOWN_BODY && body !== replay.slice(-BODY_DIGITS);
 }
 
-/** Digest of a text that stands for an event's body: 5 digits, never `UNKNOWN_BODY`. FNV-1a: cheap, and nothing depends on it but a hint. */
+/** Digest of an event's body, given as text: 5 digits, never `UNKNOWN_BODY`. Uses FNV-1a, which is cheap; a collision only misses a hint. */
 export function bodyDigest(text: string): string {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

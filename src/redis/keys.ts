@@ -56,15 +56,15 @@ export const sweepKey = (shard: number): string => `${tag(shard)}:sweep`;
 export const awaitedKey = (shard: number): string => `${tag(shard)}:awaited`;
 
 /**
- * string: identity of the shard's data, `<installation>:<epoch of the shard>:<form of the data>`; missing unless the shard is
- * known to be complete. Scripts compare it with what their caller expects (`gate.ts`).
+ * string: identity of the shard's data, `<installation>:<epoch of the shard>:<data format>`; missing unless the shard is known to be
+ * complete. Scripts compare it with what their caller expects (`gate.ts`).
  */
 export const markKey = (shard: number): string => `${tag(shard)}:mark`;
 
 /**
- * A key that never exists. Functions declare it instead of the key of a mark, which they read as well: while a slot is moved to
- * another node key by key, a cluster refuses a command that names a key which its node lacks. So no function runs on a shard of
- * which some keys are elsewhere. Belongs to `markKey` or `rebuildingKey`; `libraryText` strips the last character.
+ * A key that never exists. Functions declare it instead of a mark's key, which they also read. While a slot moves to another node key by
+ * key, a cluster refuses commands that name a key which the node lacks, so no function runs on a shard that is split between nodes.
+ * Belongs to `markKey` or `rebuildingKey`; `libraryText` strips the last character.
  */
 export const neverKey = (key: string): string => `${key}?`;
 

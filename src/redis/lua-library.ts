@@ -258,11 +258,11 @@ const GARBAGE_PAUSE = 400;
  * leaves nothing behind. Compared with EVALSHA, which evaluates everything with each call, with the plans in each: 0.83 of
  * Redis's CPU with one event per call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog, fsync always).
  *
- * `_guarded` does nothing unless its caller's `Belief` is true (the last key and last argument, hidden from the script): the key
- * that the last one stands for (`neverKey`) holds the mark, and this is the expected Redis process. So no call writes to a process that was never inspected, nor to a shard
- * that was emptied or rebuilt meanwhile. The library reads the process's ID once, because replicas and restarted processes load the
- * library again without its data. Each true belief is parsed once; there is one per epoch. Costs 0.8 µs of Redis's CPU per call, of
- * which EXISTS of the mark alone was 0.4 (medians of 15 rounds of 20,000 pipelined calls, on 2 busy cores).
+ * `_guarded` does nothing unless its caller's `Belief` holds (the last key and last argument, hidden from the script): the key for which
+ * the last key stands (`neverKey`) holds the mark, and this is the expected Redis process. So no call writes to a process that was never
+ * inspected, nor to a shard that was emptied or rebuilt. The library reads the process's ID once, because replicas and restarted
+ * processes load the library again without its data. Each belief that holds is parsed once; there is one per epoch. Costs 0.8 µs of
+ * Redis's CPU per call, of which EXISTS of the mark alone was 0.4 (medians of 15 rounds of 20,000 pipelined calls, on 2 busy cores).
  *
  * `_joined` takes several such calls, on any shards of the server. The number of keys and arguments precedes each call's arguments.
  * Each call has its own tables. A call that does nothing or fails puts its error in its place, and the others still run. Redis,

@@ -7,13 +7,13 @@ import { isOfCluster, onServer } from './endpoints.ts';
 /** First word of error replies from a Redis that cannot serve now. */
 const REPLY = /^(LOADING|BUSY|OOM|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|NOREPLICAS|UNBLOCKED)\b/;
 
-/** Error replies from a Redis that is not, or no longer, the master, or that has not loaded its data. */
+/** Error replies from a Redis that is not the master, or that has not loaded its data. */
 const ELSEWHERE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN)\b/;
 
-/** Those of a cluster node that serves other slots. */
+/** Error replies from a cluster node that serves other slots. */
 const OTHER_SLOT = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN)\b/;
 
-/** Those of a cluster node that moves the slot to another node, one key after another. */
+/** Error replies from a cluster node that is moving the slot to another node, key by key. */
 const KEY_BY_KEY = /^(ASK|TRYAGAIN)\b/;
 
 const NAMES = new Set([
@@ -39,12 +39,12 @@ export const isRedisOutage = (error: Error): boolean =>
   (error.name === 'ReplyError' && REPLY.test(error.message));
 
 /**
- * Whether a reply means that this server does not, or not yet, hold the data. Nothing was done. The caller should reconnect, or
- * find the node that does, and check again.
+ * Whether a reply means that this server does not hold the data, or not yet. Nothing was done. The caller should reconnect or find the
+ * right node, and check again.
  */
 export const isElsewhere = (error: Error): boolean => ELSEWHERE.test(error.message);
 
-/** Whether the reply concerns the slot of the command alone. */
+/** Whether the reply concerns only the command's slot. */
 export const isOtherSlot = (error: Error): boolean => OTHER_SLOT.test(error.message);
 
 export const isKeyByKey = (error: Error): boolean => KEY_BY_KEY.test(error.message);
@@ -60,8 +60,8 @@ export const isConnectionLost = (error: unknown): boolean =>
   (error.name === 'MaxRetriesPerRequestError' || LOST.test(error.message) || LOST_CODES.has(codeOf(error) ?? ''));
 
 /**
- * Logs problems with a connection's servers at a limited rate. The returned function does the same for another connection for what
- * belongs to no shard.
+ * Logs connection problems of a connection's servers, rate-limited. The returned function does the same for another connection, for data
+ * that belongs to no shard.
  */
 export function logOutages(redis: Redis, log: Log): (more: Redis) => void {
   const throttle = new LogThrottle(OUTAGE_MS);

@@ -16,7 +16,7 @@ import { runIdOf } from '../domain/shard-state.ts';
 /** No replica is known to hold the write. Answered with 503. The write was either done on the master or not attempted. */
 export class NotReplicated extends Error {
   constructor() {
-    super('No replica of Redis acknowledges what is written.');
+    super('No replica of Redis acknowledges writes.');
     this.name = 'NotReplicated';
   }
 }
@@ -49,7 +49,7 @@ const RETRY_MS = 100;
 const SLOW_MS = 10;
 /** Duration of one WAIT before looking for the replica that does not acknowledge. */
 const SLICE_MS = 100;
-/** Interval of asking the Sentinels whether they reach it. */
+/** Interval of asking the Sentinels whether they reach a missing replica. */
 const ASK_AGAIN_MS = 200;
 /** How long `acknowledging` waits. */
 const MOMENT_MS = 250;
@@ -62,8 +62,8 @@ const LOOK_AGAIN_MS = 500;
  */
 const MISSING_MS = 3_000;
 /**
- * In a cluster, a master that a majority does not reach refuses commands after `cluster-node-timeout`, and a replica takes over no
- * sooner. So a master that still serves after this time has its place. The default of the timeout counts if it cannot be read.
+ * In a cluster, a master that a majority cannot reach refuses commands after `cluster-node-timeout`, and a replica takes over no sooner. A
+ * master that still serves after that time is therefore still the master. The default timeout applies if the setting cannot be read.
  */
 const BEYOND_NODE_TIMEOUT_MS = 1_000;
 const NODE_TIMEOUT_MS = 15_000;
@@ -215,7 +215,7 @@ export class ReplicaAcknowledgement {
     const { gate, timeoutMs } = this.options;
     if (held !== null) this.writes.settle(held, () => new NotReplicated());
     const isLate = held === null || this.writes.isSince(performance.now() - timeoutMs);
-    // They count as back once they hold the writes that wait.
+    // Replicas count as back once they hold the waiting writes.
     const isAway = isLate || (this.away && !this.writes.isEmpty);
     // Without an open shard, nothing is known about replicas.
     if (gate.redisProcessId !== null && isAway !== this.away) this.turn(isAway);
@@ -224,7 +224,7 @@ export class ReplicaAcknowledgement {
 
   /**
    * The offset that the replicas hold; `null` if one is missing or late. The Redis process must be the gate's before and after.
-   * `overtaken` if other replicas count by now.
+   * `overtaken` if the set of counting replicas has changed.
    */
   private async ask(connection: RoundConnection): Promise<Place | null | 'overtaken'> {
     const { gate, timeoutMs } = this.options;
@@ -244,7 +244,7 @@ export class ReplicaAcknowledgement {
     return { redisProcessId, connection: opened, offset, atMs: performance.now() };
   }
 
-  /** The offset that all replicas hold; `null` if one is missing or late, after which others may count. Throws errors of Redis. */
+  /** The offset that all replicas hold; `null` if one is missing or late, which may change the set that counts. Throws errors of Redis. */
   private async heldBy(inSync: InSync, connection: RoundConnection): Promise<number | null> {
     const { redis } = connection;
     const { timeoutMs } = this.options;

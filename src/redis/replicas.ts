@@ -10,8 +10,8 @@ import { readRedisProcessId } from './server-info.ts';
 const WRITE_REPLICATED = "redis.set_repl(redis.REPL_REPLICA) redis.call('SET', KEYS[1], '')";
 
 /**
- * Adds a command that Redis replicates but does not log, so that WAIT has something to wait for. `shard`: in a cluster, where a
- * published message is not replicated, one that the master serves; otherwise null.
+ * Adds a command that Redis replicates but does not log, so that WAIT has something to wait for. `shard`: null, or in a cluster, which does
+ * not replicate published messages, a shard that the master serves.
  */
 const follow = (pipeline: ChainableCommander, shard: number | null): ChainableCommander =>
   shard === null ? pipeline.publish(REPLICATED_CHANNEL, '') : pipeline.eval(WRITE_REPLICATED, 1, replicatedKey(shard));

@@ -26,7 +26,7 @@ export interface Call {
 /** One histogram per process, because scripts are created in many places, some at import. */
 const calls = new Histogram({
   name: 'laurel_script_call_duration_seconds',
-  help: 'Time that calls of scripts took, by script, the way to Redis and back included.',
+  help: 'Duration of script calls including the round trip to Redis, by script.',
   bounds: DURATION_BUCKETS,
 });
 const byScript = new Map<string, Series>();
@@ -66,8 +66,8 @@ export class Script {
 
   /**
    * Runs the script on the shard of its first key and returns the reply with buffers. Throws errors of Redis and of the connection.
-   * Throws RedisNotReady, with nothing done, if the connection's gate is closed for the shard or the shard is not the one believed
-   * in. Throws NotReplicated if no replica confirms the write in time; the write may have happened.
+   * Throws RedisNotReady, with nothing done, if the connection's gate is closed for the shard or its belief does not hold. Throws
+   * NotReplicated if no replica confirms the write in time; the write may have happened.
    */
   async run(redis: Redis, keys: string[], args: Words): Promise<unknown> {
     const reply = await this.runUnacknowledged(redis, keys, args);
@@ -77,8 +77,8 @@ export class Script {
   }
 
   /**
-   * Like `run`, without waiting for replicas; the caller waits (`acknowledged`) before it reports the result to anybody. `joined`:
-   * calls to send it with, unless they have been sent or go to another server.
+   * Like `run`, without waiting for replicas; the caller waits (`acknowledged`) before it reports the result. `joined`: calls with which
+   * to send it, unless they have been sent or go to another server.
    */
   async runUnacknowledged(redis: Redis, keys: string[], args: Words, joined?: JoinedCalls): Promise<unknown> {
     const server = serverFor(redis, keys);
@@ -214,8 +214,8 @@ interface Joining {
 
 /**
  * Calls of one script on shards of one server, sent as one command. Each keeps its own belief, reply and error, as if sent alone
- * (`libraryText`). The fixed cost of a command is paid once for all of them. In a cluster, where a command may touch one slot only,
- * they are sent together as commands of their own.
+ * (`libraryText`); the fixed cost of a command is paid once. In a cluster, where a command may touch only one slot, they are separate
+ * commands, sent together.
  */
 export class JoinedCalls {
   private readonly script: Script;
@@ -238,7 +238,7 @@ export class JoinedCalls {
     return new Promise((resolve, reject) => void this.joining!.push({ call, resolve, reject }));
   }
 
-  /** Sends what has joined. Resolves when all of it is answered, with errors or without; what comes later goes alone. */
+  /** Sends the joined calls. Resolves when all are answered, with errors or without. Later calls go alone. */
   async send(): Promise<void> {
     const joining = this.joining ?? [];
     this.joining = null;

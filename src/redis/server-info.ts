@@ -9,7 +9,7 @@ import { endpointsOf } from './endpoints.ts';
 /** The Redis is a replica: it accepts no writes, and its data may be older than its master's. */
 export class RedisIsReplica extends Error {
   constructor() {
-    super('The Redis at REDIS_URL is a replica: its master is elsewhere.');
+    super('The Redis at REDIS_URL is a replica, not a master.');
     this.name = 'RedisIsReplica';
   }
 }
@@ -93,7 +93,7 @@ export class ClockSkew {
   /** Throws an error with status 503 while `isRefused`. */
   refuse(): void {
     if (!this.isRefused) return;
-    throw new AppError('unavailable', `No events are taken: ${this.sentence}.`);
+    throw new AppError('unavailable', `Events are refused: ${this.sentence}.`);
   }
 
   /** Compares now and then regularly until `close`. Never rejects. */
@@ -146,7 +146,10 @@ export class ClockSkew {
     if (state === 'right') log.info(fields, 'the clock of this process agrees with Redis again');
     else if (state === 'warned') log.warn(fields, `${this.sentence}: check the time synchronisation of both`);
     else
-      log.error(fields, `${this.sentence}: this process takes no events and does no scheduled work until it is right`);
+      log.error(
+        fields,
+        `${this.sentence}: this process refuses events and does no scheduled work until the clock is right`,
+      );
   }
 
   private get sentence(): string {

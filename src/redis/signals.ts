@@ -18,8 +18,8 @@ export type SignalKind =
   | 'batches';
 
 /**
- * Shortest time between two messages of one process, for kinds that are announced often; what is announced meanwhile goes in one
- * message. Each message about deliveries makes every worker query Postgres.
+ * Shortest time between two messages of one process, for kinds that are announced often. Announcements in between share the next message.
+ * Each message about deliveries makes every worker query Postgres.
  */
 const SPACING_MS = { deliveries: 50, outbox: 20, batches: 20 } as const;
 
@@ -32,7 +32,7 @@ interface Subscription {
   kind: SignalKind;
   listener: SignalListener;
   everyMs: number;
-  /** When it is called with null next (`performance.now()`). */
+  /** When it is next called with null (`performance.now()`). */
   dueMs: number;
 }
 
@@ -47,22 +47,22 @@ export async function publishSignal(redis: Redis, kind: SignalKind, message: str
 }
 
 /**
- * Wakes what waits for work or changes: by the signals of all processes, over one connection, and by one timer, which is the backstop for
- * lost signals. Subscribes only to kinds that have listeners. After each new subscription it calls all listeners with null.
+ * Wakes listeners for work or changes, on the signals of all processes (over one connection) and on one timer, the backstop for lost
+ * signals. Subscribes only to kinds that have listeners. After each new subscription it calls all listeners with null.
  */
 export class Signals {
   private readonly redis: Redis;
   private readonly subscriber: Redis;
   private readonly subscriptions = new Set<Subscription>();
   private timer: NodeJS.Timeout | undefined;
-  /** What waits for the next message of a kind. While a kind is listed, its last message is recent. */
+  /** Items for the next message of a kind. While a kind is listed, its last message is recent. */
   private readonly waiting = new Map<FrequentKind, { items: Set<number | string>; timer: NodeJS.Timeout }>();
 
-  /** `redis` stays the caller's to close. It publishes; the subscription has a copy of it. */
+  /** The caller closes `redis`, which publishes. The subscription uses a duplicate. */
   constructor(redis: Redis) {
     this.redis = redis;
     this.subscriber = redis.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, autoResubscribe: false });
-    // Other connections report what is wrong with Redis. This one only connects again.
+    // Other connections report problems with Redis. This one only reconnects.
     this.subscriber.on('error', () => undefined);
     this.subscriber.on('message', (channel: string, message: string) => {
       for (const each of this.subscriptions) if (channelOf(each.kind) === channel) each.listener(message);
@@ -78,7 +78,7 @@ export class Signals {
     return publishSignal(this.redis, kind, message);
   }
 
-  /** Announces an item, after it is stored: at once, or together with others (`SPACING_MS`). Returns immediately. */
+  /** Announces an item that is already stored: immediately, or together with others (`SPACING_MS`). Returns immediately. */
   announce(kind: FrequentKind, item: number | string): void {
     const waiting = this.waiting.get(kind);
     if (waiting !== undefined) waiting.items.add(item);
@@ -86,8 +86,8 @@ export class Signals {
   }
 
   /**
-   * Calls back with each signal of a kind from now on, and with null every so many ms (by default only when signals may have been lost).
-   * Returns a function that ends this.
+   * Calls the listener with each signal of a kind from now on, and with null every `everyMs` (by default only if signals may have been
+   * lost). Returns a function that removes the listener.
    */
   listen(kind: SignalKind, listener: SignalListener, everyMs = Infinity): () => void {
     const subscription: Subscription = { kind, listener, everyMs, dueMs: dueAfter(everyMs) };
@@ -103,7 +103,7 @@ export class Signals {
     };
   }
 
-  /** Begins. Resolves when the subscription is made, or when it turns out that Redis is away: then it is made later. */
+  /** Resolves when subscribed, or when Redis turns out to be unreachable; it then subscribes later. */
   async start(): Promise<void> {
     const subscribed = new Promise<void>((resolve) => {
       const stop = this.listen('changes', () => (stop(), resolve()));
@@ -113,7 +113,7 @@ export class Signals {
     await subscribed;
   }
 
-  /** Announces what waits, and ends. */
+  /** Sends waiting announcements and closes. */
   async close(): Promise<void> {
     this.subscriptions.clear();
     clearTimeout(this.timer);
@@ -151,7 +151,7 @@ export class Signals {
     }, dueMs - performance.now()).unref();
   }
 
-  /** Has listeners check for themselves. */
+  /** Calls listeners with null, so that they check for themselves. */
   private check(isMeant: (subscription: Subscription) => boolean): void {
     for (const each of [...this.subscriptions].filter(isMeant)) {
       each.dueMs = dueAfter(each.everyMs);
@@ -160,7 +160,7 @@ export class Signals {
   }
 
   private async subscribe(kinds: readonly SignalKind[]): Promise<void> {
-    // If the connection is gone, the next one subscribes again. If Redis refuses, the backstop has to do.
+    // If the connection is gone, the next one subscribes again. If Redis refuses, the backstop must suffice.
     await this.subscriber.subscribe(...kinds.map(channelOf)).catch(() => undefined);
     this.check(({ kind }) => kinds.includes(kind));
   }

@@ -1,9 +1,9 @@
-/** The log, and limits on how often a message is repeated. */
+/** The log, and rate limits on repeated messages. */
 import { type Logger, pino } from 'pino';
 import type { Env } from '../env.ts';
 import { errorText, loggedError } from './logged-error.ts';
 
-/** What Laurel needs of a logger; pino's has this shape. */
+/** The part of a logger that Laurel uses; pino has this shape. */
 export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -11,8 +11,8 @@ export interface Log {
 }
 
 /**
- * The log of one process: JSON lines on standard output, each with the process's name. An error belongs in the field `err`,
- * where `loggedError` takes out what a client sent.
+ * The log of one process: JSON lines on standard output, each with the process's name. Errors belong in the field `err`, from which
+ * `loggedError` removes values that a client sent.
  */
 export function createLog({ level, name }: { level: Env['logLevel']; name: string }): Logger {
   return pino({
@@ -21,12 +21,12 @@ export function createLog({ level, name }: { level: Env['logLevel']; name: strin
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: loggedError, error: loggedError },
-    // A key or a URL with a password must not reach a log, from anywhere.
+    // Keys and URLs with passwords must never reach a log.
     redact: ['apiKey', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
   });
 }
 
-/** Errors whose message is for a person, and all there is to say. */
+/** Names of errors whose message is written for a person and is complete. */
 const FOR_A_PERSON: ReadonlySet<string> = new Set([
   'StartError',
   'MigrationError',
@@ -38,14 +38,14 @@ const FOR_A_PERSON: ReadonlySet<string> = new Set([
   'MoveRefused',
 ]);
 
-/** The sentence of an error that is for a person; null: it is none. */
+/** The message of an error that is written for a person; null for other errors. */
 const sentenceOf = (error: unknown): string | null =>
   error instanceof Error && FOR_A_PERSON.has(error.name) ? error.message : null;
 
-/** What a command says of the error that ends it: a sentence where there is one, else `errorText`. */
+/** The text that a command prints for the error that ends it: the message for a person, or else `errorText`. */
 export const lastWords = (error: unknown): string => sentenceOf(error) ?? errorText(error);
 
-/** Ends a process that keeps a log, for this error: with a sentence where there is one, else with a line of the log at `fatal`. */
+/** Ends a logging process because of this error: prints the message for a person, or else logs at `fatal`. */
 export function endWith(error: unknown, name: string): void {
   const sentence = sentenceOf(error);
   if (sentence !== null) return void process.stderr.write(`${sentence}\n`, () => process.exit(1));
@@ -54,9 +54,8 @@ export function endWith(error: unknown, name: string): void {
 }
 
 /**
- * An error that nothing catches ends the process, as it does by default; but it is written as every other is. Node itself
- * would print all that the error carries, the arguments of a failed command included. To be called once, at the start of a
- * command.
+ * Prints uncaught errors like all others before they end the process. Node itself would print everything in the error, including the
+ * arguments of a failed command. Call it once, at the start of a command.
  */
 export function reportUncaught(): void {
   process.on('uncaughtException', (error) => {
@@ -65,27 +64,27 @@ export function reportUncaught(): void {
 }
 
 /**
- * The same for a process that keeps a log, with a line of it: an error that nothing catches at `fatal`, a promise that was
- * rejected included (`origin` says which), and what Node warns of at `warn`. `name`: the process's.
+ * Like `reportUncaught`, for a process with a log: logs uncaught errors and unhandled rejections (`origin` tells which) at `fatal`, and
+ * Node's warnings at `warn`. `name`: the process's name.
  */
 export function logProcessErrors(name: string): void {
-  // Before the environment is read, which may be what fails.
+  // Created before the environment is read, because that may fail.
   const log = createLog({ level: 'warn', name });
   process.on('uncaughtException', (error, origin) => {
-    log.fatal({ err: error, origin }, 'an error that nothing caught ends the process');
+    log.fatal({ err: error, origin }, 'an uncaught error ends the process');
     process.exit(1);
   });
-  // Node's own listener prints it.
+  // Node's own listener would print it.
   process.removeAllListeners('warning');
-  process.on('warning', (warning) => log.warn({ err: warning }, 'a warning of the process'));
+  process.on('warning', (warning) => log.warn({ err: warning }, 'warning from Node'));
 }
 
-/** How often a fault of Redis or Postgres that lasts is logged by each of those who meet it. */
+/** Interval at which each component logs a lasting outage of Redis or Postgres. */
 export const OUTAGE_MS = 30_000;
 
 /**
- * Keeps a log readable while a fault lasts and every request meets it. A line of one kind is logged once in `everyMs`; the
- * next one reports how many were left out since.
+ * Keeps a log readable while a fault lasts and every request meets it. Logs a line of each kind once per `everyMs`. The next line reports how
+ * many were suppressed.
  */
 export class LogThrottle {
   private readonly everyMs: number;
@@ -95,7 +94,7 @@ export class LogThrottle {
     this.everyMs = everyMs;
   }
 
-  /** Calls `write`, unless it is too soon. `kind`: what the line is about; `suppressed`: lines left out since the last one. */
+  /** Calls `write` unless it is too soon. `kind`: identifies equal lines; `suppressed`: number of lines suppressed since the last one. */
   log(kind: string | number, write: (suppressed: number) => void): void {
     const nowMs = performance.now();
     const last = this.logged.get(kind);

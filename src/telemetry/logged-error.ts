@@ -1,24 +1,24 @@
 /** The parts of an error that may be logged. */
 
-/** An error as it is written to a log. */
+/** An error in the form in which it is logged. */
 interface LoggedError {
-  /** Its class, e.g. `ReplyError`. */
+  /** Class of the error, e.g. `ReplyError`. */
   type: string;
   message: string;
   code?: string | number;
-  /** Where it was thrown, without the message. */
+  /** Stack frames, without the message. */
   stack?: string;
   cause?: LoggedError;
-  /** Those of an `AggregateError`. */
+  /** Errors of an `AggregateError`. */
   errors?: LoggedError[];
-  /** Of `SAFE_FIELDS`. */
+  /** `SAFE_FIELDS`. */
   [field: string]: unknown;
 }
 
 /**
- * Fields that say what went wrong and hold no value that a client sent: codes of every kind, names of the schema, places in
- * the server's source, the address that did not answer. Everything else, such as the arguments of a Redis command
- * (`command`, `parameters`) and the row that Postgres refused (`detail`, `where`), stays out.
+ * Fields that describe the fault and never contain a value that a client sent: codes, names of the schema, positions in the server's source,
+ * the address that did not answer. All others are omitted, such as the arguments of a Redis command (`command`, `parameters`) and the row
+ * that Postgres refused (`detail`, `where`).
  */
 const SAFE_FIELDS = [
   'code',
@@ -40,7 +40,7 @@ const SAFE_FIELDS = [
   'shard',
 ] as const;
 
-/** Chains of causes are short; one that is not is a circle. */
+/** Longer chains of causes are circular. */
 const MAX_DEPTH = 5;
 const MAX_ERRORS = 5;
 const MAX_FRAMES = 30;
@@ -48,14 +48,14 @@ const FIELD = /^[\w.:@/\- ]{1,100}$/;
 const FRAME = /^\s+at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/;
 
 /**
- * An error as a log may hold it: class, codes, a message without values, stack, causes. It holds no argument of a command
- * or statement, no body, no key and no password, whatever the error carries. Never throws.
+ * The loggable form of an error: class, codes, a message without values, stack, causes. Contains no argument of a command or statement, no
+ * body, key or password, whatever the error carries. Never throws.
  */
 export function loggedError(error: unknown): LoggedError {
   return describe(error, MAX_DEPTH);
 }
 
-/** The same as text, for a process that ends: `ReplyError: WRONGPASS …` with the stack, and the causes below. */
+/** The same as text, for a process that ends: `ReplyError: WRONGPASS …` with the stack, then the causes. */
 export function errorText(error: unknown): string {
   const lines: string[] = [];
   const add = (logged: LoggedError, before: string): void => {
@@ -104,15 +104,15 @@ function messageOf(error: Error, cause: LoggedError | undefined): string {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (isOfPostgres(error)) return postgresMessage(error.code, message);
   if (name === 'ReplyError') return redisMessage(message);
-  // Of the system: what was called and what came of it; of Node itself: the code says it, the text quotes what it was given.
+  // System errors: the call and its result. Node's own errors: the code is enough, and the message quotes the argument.
   if (typeof syscall === 'string' && typeof code === 'string') return `${syscall} ${code}`;
   if (typeof code === 'string' && code.startsWith('ERR_')) return code;
-  // A message that repeats its cause's may say no more than the cause.
+  // A message that repeats its cause's must show no more than the cause does.
   const own = cause && (error.cause as Error).message;
   return safeMessage(name, own ? message.replaceAll(own, () => cause.message) : message);
 }
 
-/** The frames alone. A message of several lines precedes them, also one that looks like them. */
+/** Only the frames. They follow the message, which may have several lines, some of which may look like frames. */
 function framesOf({ stack, message }: Error): string {
   if (typeof stack !== 'string') return '';
   const at = message === '' ? -1 : stack.indexOf(message);
@@ -121,9 +121,8 @@ function framesOf({ stack, message }: Error): string {
 }
 
 /**
- * What of an error's own words may be shown in a log. Servers and libraries quote values in their messages, and those are
- * arguments of commands: names, e-mail addresses, keys' bodies, passwords. What is not known to be harmless is left out; the
- * code, the class and the stack say what happened.
+ * Which parts of an error's message may be logged. Servers and libraries quote values in messages: arguments of commands, names, e-mail
+ * addresses, secrets of keys, passwords. Text that is not known to be harmless is omitted; code, class and stack describe the fault.
  */
 
 /** SQLSTATE, as `code` of an error of Postgres. */
@@ -133,7 +132,7 @@ const DISK_FULL = '53100';
 
 const NAME = String.raw`"[\w.]{1,63}"`;
 
-/** Messages of Postgres whose quotes can hold only names of tables, columns, constraints, databases and roles. */
+/** Postgres messages whose quotations can only be names of tables, columns, constraints, databases and roles. */
 const POSTGRES = new RegExp(
   `^(?:${[
     `duplicate key value violates unique constraint ${NAME}`,
@@ -160,11 +159,11 @@ const POSTGRES = new RegExp(
   ].join('|')})$`,
 );
 
-/** First words of Redis's error replies whose rest is the same for everybody; `ERR` and `WRONGTYPE` of scripts see below. */
+/** First words of Redis error replies whose rest is constant. For `ERR` and `WRONGTYPE` of scripts, see below. */
 const CONSTANT_REPLY =
   /^(?:LOADING|BUSY|READONLY|MISCONF|OOM|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOSCRIPT|NOPROTO|UNBLOCKED|UNKILLABLE|WRONGTYPE|UNMARKED|CROSSSLOT)\b/;
 
-/** What the interpreter says of a fault in a script: the names are those of the script's own text. */
+/** The interpreter's description of a fault in a script. Its names are those of the script's text. */
 const SCRIPT_FAULT =
   /attempt to (?:compare (?:two )?[a-z]+ (?:values|with [a-z]+)|(?:call|index|concatenate|perform arithmetic on|get length of) (?:a [a-z]+ value|(?:global|local|field|method|upvalue) '[\w?]{1,40}' \(a [a-z]+ value\)))/;
 const SCRIPT_PLACE = /(?:user_function|user_script):\d+/;
@@ -175,21 +174,21 @@ const HARMLESS_VALUE_FAULTS =
 
 const MAX_LENGTH = 300;
 
-/** What of a Postgres error's message may be shown; its `detail`, `where` and `internalQuery` never may. */
+/** The loggable part of a Postgres error's message. Its `detail`, `where` and `internalQuery` are never logged. */
 const postgresMessage = (code: string, message: string): string =>
   code === DISK_FULL
     ? `The disk of Postgres is full (SQLSTATE ${code})`
     : POSTGRES.test(message)
       ? message
-      : `Postgres refused it with SQLSTATE ${code}`;
+      : `Postgres refused the statement with SQLSTATE ${code}`;
 
-/** Whether an error is one that Postgres answered, rather than its client. */
+/** Whether an error is Postgres's answer rather than its client's error. */
 const isOfPostgres = (error: Error): error is Error & { code: string } => {
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   return typeof severity === 'string' && typeof code === 'string' && SQLSTATE.test(code);
 };
 
-/** What of an error reply of Redis may be shown: its first word, and of a script's fault which it was and where. */
+/** The loggable part of a Redis error reply: its first word and, for a fault in a script, the script and the position. */
 function redisMessage(message: string): string {
   const [place] = SCRIPT_PLACE.exec(message) ?? [];
   const [script] = SCRIPT_NAME.exec(message) ?? [];
@@ -204,9 +203,9 @@ function redisMessage(message: string): string {
 }
 
 /**
- * What of any other message may be shown: as far as the first quotation mark or brace, which values follow, without
- * e-mail addresses and passwords in URLs. The engine's own words about a value (`… is not valid JSON`, `Invalid time zone
- * specified: …`) are shown only where they hold none.
+ * The loggable part of any other message: everything before the first quotation mark or brace, which values follow, without e-mail
+ * addresses and passwords in URLs. The engine's messages about values (`… is not valid JSON`, `Invalid time zone specified: …`) are shown
+ * only if they contain none.
  */
 function safeMessage(name: string, message: string): string {
   if (/^(?:SyntaxError|RangeError|URIError)$/.test(name) && !HARMLESS_VALUE_FAULTS.test(message)) return '';
@@ -217,7 +216,7 @@ function plainMessage(message: string): string {
   const quoted = message.search(/(?<!\w)["'`“‘]|[{\n\r]/);
   const shown = quoted < 0 ? message : `${message.slice(0, quoted)}…`;
   const cleaned = shown.replaceAll(/\/\/[^/\s@]*@/g, '//…@').replaceAll(/[^\s@<>(]+@[^\s@>)]+/g, (found) =>
-    // A URL whose password is hidden already.
+    // A URL whose password is already hidden.
     found.includes('//…') ? found : '…',
   );
   return cleaned.length > MAX_LENGTH ? `${cleaned.slice(0, MAX_LENGTH)}…` : cleaned;

@@ -6,24 +6,24 @@ import { version } from '../version.ts';
 import { type Log, LogThrottle } from './log.ts';
 import type { Traces } from './traces.ts';
 
-/** Spans that wait to be sent, at most: further ones are dropped. Of one request with its call, some 3 KB. */
+/** Most spans that wait to be sent; further ones are dropped. The spans of one request and its call take about 3 KB. */
 const MOST_WAITING = 2_048;
 const SENT_TOGETHER = 512;
-/** How long spans are gathered. */
+/** How long spans are collected before they are sent. */
 const GATHER_MS = 2_000;
-/** Until when what was gathered is tried to be sent, again and again where the receiver is away. */
+/** Time limit for sending a batch, including retries while the receiver is unreachable. */
 const SEND_MS = 4_000;
-/** A process that ends waits for the receiver of its spans no longer than this, unless it is said otherwise. */
+/** How long a process that ends waits for the receiver, by default. */
 const FLUSH_MS = 2_000;
-/** The same problem is not logged again sooner. */
+/** Shortest time between two log lines about problems. */
 const REPEAT_MS = 60_000;
-/** Of the text of a problem. */
+/** Most characters of a problem's text. */
 const LOGGED_CHARS = 300;
 
 /**
- * Makes the spans of a process, and sends them by OTLP; null, and nothing is loaded, without settings. Nothing waits for the
- * receiver: what it does not take in time is dropped, and said in the log. Throws a StartError where the packages that send are
- * not installed, which are optional.
+ * Creates the spans of a process and sends them by OTLP. Without settings, returns null and loads nothing. Nothing waits for the receiver:
+ * spans that it does not take in time are dropped, which is logged. Throws a StartError if the optional packages that send spans are not
+ * installed.
  */
 export async function openTraces(
   settings: TraceSettings | null,
@@ -39,7 +39,7 @@ export async function openTraces(
   ]).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new StartError(
-      'Traces are switched on by OTEL_EXPORTER_OTLP_ENDPOINT, but what sends them is not installed: npm install --include=optional.',
+      'OTEL_EXPORTER_OTLP_ENDPOINT switches traces on, but the packages that send them are not installed: npm install --include=optional.',
     );
   });
   logProblems(api, log);
@@ -56,7 +56,7 @@ export async function openTraces(
     .merge(resources.detectResources({ detectors: [resources.envDetector] }));
   const provider = new sdk.TracerProvider({
     resource,
-    // Sampled already: what is made is to be sent.
+    // Sampling has already been decided: every span that exists is sent.
     sampler: new sdk.AlwaysOnSampler(),
     spanProcessors: [
       new sdk.BatchSpanProcessor({
@@ -74,14 +74,14 @@ export async function openTraces(
     isInRatio: (traceId) =>
       ratio.shouldSample(api.ROOT_CONTEXT, traceId).decision === sdk.SamplingDecision.RECORD_AND_SAMPLED,
     flush: async () => {
-      // Nothing is to be waited for any more: what fails now fails in silence.
+      // Nothing waits any longer, so later failures are ignored.
       const flushed = provider.shutdown().catch(() => undefined);
       await Promise.race([flushed, sleep(flushMs, undefined, { ref: false })]);
     },
   });
 }
 
-/** Has what the packages have to say logged, now and then. Not their debugging: that would be a line a span. */
+/** Logs problems that the packages report, rate-limited. Excludes their debug output, which has a line per span. */
 function logProblems({ diag, DiagLogLevel }: typeof Api, log: Log): void {
   const throttle = new LogThrottle(REPEAT_MS);
   const report = (problem: string): void =>

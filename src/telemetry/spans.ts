@@ -3,8 +3,8 @@ import type { Span } from '@opentelemetry/api';
 import type { Traces, WorkSpan } from './traces.ts';
 
 /**
- * Does work in a span that begins a trace, where there are traces and this one is sampled; else it just does the work. `work` may
- * say more of it on the span. An error of the work is one of the span, by its class, and is passed on.
+ * Does work in a root span if there are traces and this one is sampled; otherwise just does the work. `work` may add attributes to the span.
+ * An error of the work is recorded on the span by its class and rethrown.
  */
 export async function around<T>(
   traces: Traces | null,
@@ -23,10 +23,10 @@ export async function around<T>(
   }
 }
 
-/** What an error is, in one word: its message may hold what a client sent. */
+/** The class of an error. Its message is not used, because it may contain values that a client sent. */
 export const problemOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');
 
-/** The span of a call of a script, by the semantic conventions for databases; `events`: how many it carries. */
+/** The span of a script call, according to the semantic conventions for databases. `events`: number of events in the call. */
 export const scriptSpan = (script: { file: string; name: string }, events?: number): WorkSpan => ({
   name: script.file,
   isCall: true,

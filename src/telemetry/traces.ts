@@ -11,25 +11,24 @@ import {
 import type { Sampler } from '../trace-settings.ts';
 import { parseTraceParent } from './trace-parent.ts';
 
-/** A span that is no request's. */
+/** A span that does not belong to a request. */
 export interface WorkSpan {
   name: string;
-  /** Whether it is a call of another server; else it is work within this process. */
+  /** Whether it is a call to another server; otherwise work within this process. */
   isCall: boolean;
-  /** What it says from its beginning; asked where it is sampled. */
+  /** Its initial attributes; called only if the span is sampled. */
   attributes: () => Attributes;
 }
 
 /**
- * Makes the spans of a process. Whether there is to be one is decided before anything is made: by the caller's decision, or by
- * chance. What is not sampled costs a random number, and nothing else. Spans hold no IDs of users, no keys, no addresses and no
- * texts of errors: what they say outlives the deletion of a user.
+ * Creates the spans of a process. Sampling is decided first, by the caller's decision or by chance, so an unsampled span costs only a random
+ * number. Spans contain no user IDs, keys, addresses or error messages, because they outlive the deletion of a user.
  */
 export class Traces {
   private readonly options: {
     tracer: Tracer;
     sampler: Sampler;
-    /** Whether a trace that somebody else began is among the ratio: the same everywhere. */
+    /** Whether a trace that another service began is sampled by the ratio. Consistent across services. */
     isInRatio: (traceId: string) => boolean;
     flush: () => Promise<void>;
   };
@@ -39,8 +38,8 @@ export class Traces {
   }
 
   /**
-   * The span of a request, which continues the trace of its `traceparent` header ('' without one); null: it is not sampled. To be
-   * ended with `answered` or `abandoned`.
+   * The span of a request, which continues the trace of its `traceparent` header (`''` if there is none); null if it is not sampled. End it with
+   * `answered` or `abandoned`.
    */
   request({ name, attributes }: { name: string; attributes: Attributes }, header: string): Span | null {
     const parent = parseTraceParent(header);
@@ -49,21 +48,21 @@ export class Traces {
     return this.options.tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, context);
   }
 
-  /** Ends the span of a request with its answer. An error of the server is one of the span; one of the client is not. */
+  /** Ends a request's span with its answer. A server error marks the span as failed; a client error does not. */
   answered(span: Span, { status, requestId }: { status: number; requestId: string }): void {
     span.setAttribute('http.response.status_code', status).setAttribute('laurel.request_id', requestId);
     if (status >= 500) span.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR });
     span.end();
   }
 
-  /** Ends the span of a request whose client left before it was answered. */
+  /** Ends a request's span because the client left before the answer. */
   abandoned(span: Span): void {
     span.setAttribute('error.type', 'client_left').end();
   }
 
   /**
-   * The span of what is done for some requests together, at least one: within the trace of the first, with links to and from
-   * the spans of all. To be ended with `ended`.
+   * The span of work for several requests (at least one): in the trace of the first, and linked with the spans of all. End it with
+   * `ended`.
    */
   forRequests({ name, isCall, attributes }: WorkSpan, requests: readonly Span[]): Span {
     const context = trace.setSpan(ROOT_CONTEXT, requests[0]!);
@@ -74,19 +73,19 @@ export class Traces {
     return span;
   }
 
-  /** The span of what nobody's request began; null: it is not sampled. To be ended with `ended`. */
+  /** The span of work that no request caused; null if it is not sampled. End it with `ended`. */
   root({ name, isCall, attributes }: WorkSpan): Span | null {
     if (!this.isSampled(null)) return null;
     return this.options.tracer.startSpan(name, { kind: kindOf(isCall), attributes: attributes() }, ROOT_CONTEXT);
   }
 
-  /** Ends a span; `problem`: one word for what went wrong. */
+  /** Ends a span. `problem`: one word for what went wrong. */
   ended(span: Span, problem?: string): void {
     if (problem !== undefined) span.setAttribute('error.type', problem).setStatus({ code: SpanStatusCode.ERROR });
     span.end();
   }
 
-  /** Sends what has ended, as far as it is taken within a few seconds, and makes no more. Never rejects. */
+  /** Sends ended spans, for a few seconds at most, and creates no more. Never rejects. */
   close(): Promise<void> {
     return this.options.flush();
   }

@@ -12,7 +12,7 @@ test('a port that is taken is reported, with the variable that moves it', async 
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await expect(requireFreePorts(listener('127.0.0.1', port))).rejects.toThrow(
-    `Port ${port} is in use by another program. Stop that one, or set ADMIN_PORT to another port.`,
+    `Port ${port} is in use by another program. Stop that program, or set ADMIN_PORT to another port.`,
   );
   server.close();
   await once(server, 'close');

@@ -50,7 +50,7 @@ describe('private servers', () => {
     const running = await pids();
     try {
       expect(first.private).toEqual(['redis', 'postgres']);
-      await expect(startServers(environment(), quiet)).rejects.toThrow('Laurel is running already');
+      await expect(startServers(environment(), quiet)).rejects.toThrow('Laurel is already running');
       await query(first.databaseUrl, 'CREATE TABLE kept AS SELECT 7 AS n');
       // pglz costs more CPU than everything else that Postgres does. Once the built-in server knows lz4, use that.
       expect(
@@ -125,7 +125,7 @@ describe('private servers', () => {
     try {
       const [redisPid = 0] = await pids();
       process.kill(redisPid, 'SIGKILL');
-      expect(await servers.failed).toBe('The private redis server ended by itself (SIGKILL).');
+      expect(await servers.failed).toBe('The private redis server exited unexpectedly (SIGKILL).');
     } finally {
       await servers.stop();
     }

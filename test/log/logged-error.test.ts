@@ -98,19 +98,19 @@ describe('errors of Postgres', () => {
       'a value of the wrong form: the message quotes it',
       `INSERT INTO people VALUES ($1)`,
       [SECRET],
-      { code: '22P02', message: 'Postgres refused it with SQLSTATE 22P02', routine: 'pg_strtoint32_safe' },
+      { code: '22P02', message: 'Postgres refused the statement with SQLSTATE 22P02', routine: 'pg_strtoint32_safe' },
     ],
     [
       'JSON of the wrong form: the context quotes it',
       `SELECT $1::jsonb`,
       [`{"name": ${SECRET}}`],
-      { code: '22P02', message: 'Postgres refused it with SQLSTATE 22P02' },
+      { code: '22P02', message: 'Postgres refused the statement with SQLSTATE 22P02' },
     ],
     [
       'an exception of a function',
       `DO $$ BEGIN RAISE EXCEPTION '${SECRET}'; END $$`,
       [],
-      { code: 'P0001', message: 'Postgres refused it with SQLSTATE P0001' },
+      { code: 'P0001', message: 'Postgres refused the statement with SQLSTATE P0001' },
     ],
     [
       'a full disk, by its name',
@@ -199,7 +199,7 @@ describe('other errors', () => {
       message: 'for …',
       errors: [
         {
-          message: 'Shard 3 stands still: Postgres refused it with SQLSTATE 22P02',
+          message: 'Shard 3 stands still: Postgres refused the statement with SQLSTATE 22P02',
           cause: { code: '22P02', routine: 'pg_strtoint32_safe' },
         },
         { type: 'string' },

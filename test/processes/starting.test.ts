@@ -212,7 +212,7 @@ describe('a version that keeps another form in Redis', () => {
     const refused = start(ports, 'dist/other-form/src/main.js');
     expect(await refused.end()).toBe(1);
     expect(refused.output).toMatch(
-      /^Laurel \S+ \(form 2\) cannot run beside Laurel \S+ \(form 1, 2 processes\): .* Stop the other version first\.$/m,
+      /^Laurel \S+ \(data format 2\) cannot run beside Laurel \S+ \(data format 1, 2 processes\): .* Stop the other version first\.$/m,
     );
     for (let n = 0; n < 10; n += 1) expect(await taken(ON_FIRST)).toBe(201);
     expect(await epoch()).toBe(before);
@@ -285,7 +285,7 @@ test('a frontend whose clock is wrong takes no events, and says so', async () =>
   await laurel.running();
   await expect.poll(async () => (await ask('/readyz')).body['error']).toBe('Not ready: clock');
   expect((await event(ON_FIRST)).body['error']).toMatch(
-    /^No events are taken: the clock of this process is 3600\.\d s ahead of that of Redis\.$/,
+    /^Events are refused: the clock of this process is 3600\.\d s ahead of that of Redis\.$/,
   );
-  expect(laurel.output).toContain('this process takes no events and does no scheduled work until it is right');
+  expect(laurel.output).toContain('this process refuses events and does no scheduled work until the clock is right');
 });

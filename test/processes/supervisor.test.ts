@@ -45,7 +45,7 @@ describe('Supervisor', () => {
     const [first = 0] = await starts('dies');
     process.kill(first, 'SIGKILL');
     await expect.poll(async () => (await starts('dies')).length).toBe(2);
-    expect(log.lines).toEqual(['a process ended; starting it again']);
+    expect(log.lines).toEqual(['a process exited; restarting it']);
     await supervisor.stop('dies', 10_000);
     const all = await starts('dies');
     expect(all).toHaveLength(2);
@@ -76,7 +76,7 @@ describe('Supervisor', () => {
     await supervisor.start(child('frontend 2 of 2', 'fails'), { retry: true });
     await expect.poll(async () => (await starts('frontend 2 of 2')).length).toBeGreaterThan(1);
     expect((await starts('frontend 1 of 2')).filter(runs)).toHaveLength(1);
-    expect(new Set(log.lines)).toEqual(new Set(['a process ended; starting it again']));
+    expect(new Set(log.lines)).toEqual(new Set(['a process exited; restarting it']));
     await supervisor.stop('frontend', 10_000);
   });
 
@@ -85,7 +85,7 @@ describe('Supervisor', () => {
     const supervisor = new Supervisor(log);
     await supervisor.start(child('stays', 'stubborn'));
     await supervisor.stop('stays', 100);
-    expect(log.lines).toEqual(['did not end in time and is killed']);
+    expect(log.lines).toEqual(['the process did not end in time and is killed']);
     expect((await starts('stays')).filter(runs)).toEqual([]);
   });
 

@@ -14,26 +14,24 @@ interface BatchWorkerOptions extends Watched {
   queueRedis: Redis;
   processor: Pick<BatchProcessor, 'drain'>;
   log: Logger;
-  /** Aborted when the process ends: the step under way is the last. */
+  /** Aborted when the process ends. The step in progress is the last. */
   ending: AbortSignal;
 }
 
-/** The same line about a shard is not logged again sooner. */
+/** Shortest time between two equal log lines about a shard. */
 const REPEAT_MS = 10_000;
 
 /**
- * Processes batches: immediately when a wake-up comes, and otherwise when they are found (`watchShards`), whatever became of the wake-up or
- * of the worker that processed it. A failure leaves the batch where it is, partly applied or not; the next look continues it. Events of a
- * batch stay in their order, so an event that cannot be applied because of a fault of ours blocks its shard's batches: nothing is dropped.
+ * Processes batches on wake-ups, and otherwise when `watchShards` finds them, whether or not a wake-up was lost or its worker died. After
+ * a failure the batch stays, possibly partly applied, and the next check continues it. Events of a batch keep their order, so an internal
+ * error blocks the shard's batches rather than dropping an event.
  */
 export function batchWorker({ queueRedis, processor, log, ending, ...watched }: BatchWorkerOptions): {
   close(): Promise<void>;
 } {
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, error: unknown): void =>
-    logThrottle.log(shard, () =>
-      log.error({ shard, err: error }, 'a batch of events cannot be processed further; it is tried again'),
-    );
+    logThrottle.log(shard, () => log.error({ shard, err: error }, 'a batch of events failed; it will be retried'));
   const underWay = new Set<Promise<void>>();
   const drain = (shard: number): Promise<void> => {
     const draining = processor
@@ -59,7 +57,7 @@ export function batchWorker({ queueRedis, processor, log, ending, ...watched }: 
       if (!ending.aborted) for (const shard of waiting) void drain(shard);
       return waiting.length > 0;
     } catch (error) {
-      // A shard that the cluster moves is looked at on its new node.
+      // A shard that the cluster is moving is checked on its new node.
       if (!isElsewhere(error as Error)) complain(-1, error);
       return true;
     }

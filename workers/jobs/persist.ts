@@ -7,18 +7,17 @@ import { PERSIST_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from './wake-up-options.ts';
 
 interface PersistWorkerOptions {
-  /** From `createPatientRedis`; it stays the caller's to close. */
+  /** From `createPatientRedis`. The caller closes it. */
   redis: Redis;
   persister: Pick<Persister, 'drain'>;
   log: Logger;
-  /** Aborted when the process ends: what is left is stored without pauses. */
+  /** Aborted when the process ends. The rest is then stored without pauses. */
   ending: AbortSignal;
 }
 
 /**
- * Answers wake-ups: each job empties one shard's outbox into Postgres. A busy shard's job goes on as long as
- * events come, so that under load there is no job an event, nor one a batch. Nothing depends on a job: a failed,
- * lost or stalled one is only a wake-up less (see `watch.ts`).
+ * Answers wake-ups: each job stores one shard's outbox in Postgres. A busy shard's job continues as long as events arrive, so under load
+ * there is not one job per event or batch. Nothing depends on a job: a failed, lost or stalled job is only a lost wake-up (see `watch.ts`).
  */
 export function persistWorker({ redis, persister, log, ending }: PersistWorkerOptions): Worker<ShardJob> {
   let stored = false;
@@ -30,7 +29,7 @@ export function persistWorker({ redis, persister, log, ending }: PersistWorkerOp
         if (entries > 0 && !stored) log.info({ entries }, 'the first entries since the start are stored in Postgres');
         stored ||= entries > 0;
       } catch (error) {
-        // The watch speaks of it until it is mended.
+        // `watchOutbox` reports it until it is resolved.
         if (!(error instanceof StuckShard)) throw error;
       }
     },

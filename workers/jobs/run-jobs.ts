@@ -4,18 +4,18 @@ import type { JobRunner } from '../../src/engine/schedule/job-runner.ts';
 import { LogThrottle } from '../../src/telemetry/log.ts';
 import { rounds, type Rounds } from '../../src/rounds.ts';
 
-/** Slices that one process works on at the same time: a long slice of one job does not hold up the others. */
+/** Slices that one process runs concurrently, so that a long slice of one job does not delay other jobs. */
 const LANES = 3;
-/** How soon a job is looked for while there is one that rests, or that another lane or process holds. */
+/** Interval of checking for jobs while one pauses, or another lane or process holds it. */
 const EVERY_MS = 1_000;
-/** Between two slices: events go first. 200 users a slice, so 10,000 users a second at most. */
+/** Pause between two slices, which gives events priority. With 200 users per slice, a job processes at most 10,000 users per second. */
 const PAUSE_MS = 20;
-/** The same line is not logged again sooner. */
+/** Shortest time between two equal log lines. */
 const REPEAT_MS = 10_000;
 
 export interface JobWorkerOptions {
   runner: Pick<JobRunner, 'step' | 'untilNextMs'>;
-  /** Whether this process may work now; while it may not, it looks again. */
+  /** Whether this process may work now. If not, it checks again later. */
   mayStep?: () => boolean;
   log: Logger;
   ending: AbortSignal;
@@ -26,9 +26,9 @@ export interface JobWorkerOptions {
 }
 
 /**
- * Runs jobs, one slice after another in each of a few lanes. While there is a job, a lane looks again when one is due. While there is none,
- * it waits until it is woken: by the signal of a new job, an edit of a catalog, a Redis that is complete again, or, within seconds, anything
- * written to Postgres (`Changes`), where the jobs are.
+ * Runs jobs, one slice at a time in each of a few lanes. While there are jobs, a lane continues when one is due. Otherwise it sleeps until it
+ * is woken: by the signal of a new job, an edit of a catalog, a Redis that is complete again, or, within seconds, any write to Postgres
+ * (`Changes`).
  */
 export function jobWorker({
   runner,
@@ -46,7 +46,8 @@ export function jobWorker({
       if (nextMs === null) return Infinity;
       return mayStep() ? Math.min(everyMs, Math.max(PAUSE_MS, nextMs)) : everyMs;
     } catch (error) {
-      if (!ending.aborted) logThrottle.log('', () => log.warn({ err: error }, 'jobs were interrupted; they go on'));
+      if (!ending.aborted)
+        logThrottle.log('', () => log.warn({ err: error }, 'jobs were interrupted; they will continue'));
       return everyMs;
     }
   };

@@ -1,17 +1,17 @@
 import type { WorkerOptions } from 'bullmq';
 import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
 
-/** How BullMQ's workers take wake-ups, see `src/redis/wake-up.ts`. */
+/** BullMQ options for workers that answer wake-ups; see `src/redis/wake-up.ts`. */
 export const WAKE_UP_OPTIONS = {
   prefix: QUEUE_PREFIX,
   concurrency: SHARDS,
-  // A wake-up ends the blocking read at once; without one it is made again, which costs ten commands. BullMQ allows no more.
+  // A wake-up ends the blocking read immediately. Each repetition costs ten commands. BullMQ's maximum.
   drainDelay: 10,
-  // A killed worker holds the wake-ups of its shards back until its job is taken from it.
+  // A killed worker blocks its shards' wake-ups until its job counts as stalled.
   lockDuration: 10_000,
   stalledInterval: 5_000,
   maxStalledCount: 10,
-  // After a connection broke; 15 s by default, which the end of a process would wait for as well.
+  // Delay after a broken connection. The default of 15 s would also delay the end of the process.
   runRetryDelay: 1_000,
   removeOnComplete: { count: 0 },
   removeOnFail: { count: 100 },

@@ -158,7 +158,7 @@ export class AuditTrail {
       const { by } = this.waiting.shift()!;
       this.log.error(
         { ...requestOf(by), most: MOST_WAITING },
-        'an entry of the audit log is lost: Postgres has been away for too long',
+        'an audit log entry is lost because Postgres was unreachable for too long',
       );
     }
   }
@@ -174,7 +174,7 @@ export class AuditTrail {
       }, RETRY_MS).unref();
     } else if (records.length === 1) {
       const { by, entries } = records[0]!;
-      this.log.error({ ...requestOf(by), kind: entries[0]!.kind }, 'an entry of the audit log could not be stored');
+      this.log.error({ ...requestOf(by), kind: entries[0]!.kind }, 'an audit log entry could not be stored');
     } else {
       for (const record of records) {
         await writeAudit(this.pool, record).catch((one: unknown) => this.failed([record], one));

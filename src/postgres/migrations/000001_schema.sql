@@ -1,10 +1,10 @@
 -- The schema of Laurel 1.0. Days are epoch days and "epoch ms" is milliseconds since 1970, both by Laurel's clock, unless a
--- comment says otherwise. Resources of a tenant's catalog are referred to by their numbers (`…_no`), which are never used again.
+-- comment says otherwise. Columns named `…_no` refer to resources of a tenant's catalog by number; numbers are never reused.
 
 CREATE FUNCTION epoch_ms(timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN (extract(epoch FROM ($1 AT TIME ZONE 'UTC')) * 1000)::bigint;
 
--- Indexes long texts of users: an index entry has at most 2,704 bytes.
+-- For indexes on long texts of users. An index entry has at most 2,704 bytes.
 CREATE FUNCTION text_digest(text) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN sha256(convert_to($1, 'UTF8'));
 
@@ -20,7 +20,7 @@ CREATE TABLE organisation (
   -- Count changes that every process must notice: of the organisation, its tenants and keys; and of catalogs.
   revision bigint NOT NULL DEFAULT 0,
   catalogs_revision bigint NOT NULL DEFAULT 0,
-  -- only the fields that were set
+  -- only the fields that have been set
   branding jsonb NOT NULL DEFAULT '{}',
   -- days
   user_activation_window integer NOT NULL DEFAULT 7 CHECK (user_activation_window BETWEEN 3 AND 30),
@@ -46,7 +46,7 @@ CREATE TABLE tenants (
   streaks jsonb,
   created timestamptz NOT NULL DEFAULT now(),
   updated timestamptz NOT NULL DEFAULT now(),
-  -- since when freezes are earned by the present settings, epoch ms
+  -- when the current settings for earning freezes took effect, epoch ms
   earn_since bigint,
   -- earlier streak settings, oldest first: `EarlierStreaks` of src/domain/catalog.ts
   streaks_before jsonb NOT NULL DEFAULT '[]',
@@ -199,7 +199,7 @@ CREATE TABLE users (
   points jsonb NOT NULL,
   -- IANA name; '' is UTC
   zone text NOT NULL DEFAULT '',
-  -- the first local day that may end a streak or use a freeze or pause, possibly some days early; null: no such day
+  -- the first local day that may end a streak or use a freeze or pause, or up to some days earlier; null: no such day
   due_day integer,
   freezes integer NOT NULL DEFAULT 0,
   -- the day from which the next interval of earning freezes counts
@@ -208,13 +208,13 @@ CREATE TABLE users (
   name_key text COLLATE "C",
   last_name_key text COLLATE "C",
   email_key text COLLATE "C",
-  -- position of the last outbox entry whose state of this user could not be stored; null: none is missing. The next
-  -- state is then written whole, whatever its entry says has changed.
+  -- position of the last outbox entry whose state of this user could not be stored; null: none is missing. The next state is then
+  -- written completely, whatever changes its entry lists.
   owed_position text,
   -- the next anniversary of the sign-up date, epoch ms; null: no sign-up date
   anniversary_ms bigint,
-  -- Of each frequency: the last period that was met or excused, minus the streak's length; null: no streak. An extension leaves it as
-  -- it is, so the longest streaks are those of the lowest origins.
+  -- For each frequency: the last period met or excused, minus the streak's length; null: no streak. Extending a streak does not change
+  -- it, so the longest streaks have the lowest origins.
   daily_origin integer,
   weekly_origin integer,
   monthly_origin integer,
@@ -223,7 +223,7 @@ CREATE TABLE users (
 CREATE INDEX users_attributes ON users USING gin (attributes jsonb_path_ops);
 -- A random order: the first n users are a fair sample.
 CREATE INDEX users_shuffled ON users (tenant_no, hashtextextended(id, 0), id);
--- Time triggers pay every n hours or days after a user's first sight: those due in a few seconds are 24 ranges or 1 of this index.
+-- Time triggers pay every n hours or days after a user was created. Those due within a few seconds are 24 ranges of this index, or 1.
 CREATE INDEX users_time_of_first_sight ON users (tenant_no, (epoch_ms(created) % 86400000));
 CREATE INDEX users_of_zone ON users (tenant_no, zone, id);
 CREATE INDEX users_by_id ON users (tenant_no, id COLLATE "C");
@@ -239,26 +239,25 @@ CREATE INDEX users_by_monthly_origin ON users (tenant_no, monthly_origin, id) WH
 -- Events, awards, completions
 ------------------------------------------------------------------------------------------------------------------------
 
--- Events, awards and used keys are partitioned by the time in their IDs. Each row here is a stretch of UTC days that has
--- partitions, named by its first day. The stretch from day 0 also holds everything earlier; rows of no stretch are in the
--- default partitions.
+-- Events, awards and used keys are partitioned by the time in their IDs. Each row here is a range of UTC days that has partitions,
+-- named after its first day. The range from day 0 includes all earlier days. Rows outside all ranges are in the default partitions.
 CREATE TABLE event_partitions (
   first_day integer PRIMARY KEY,
   -- the day after the last one
   end_day integer NOT NULL UNIQUE,
   -- the first ID of that day
   end_id uuid NOT NULL,
-  -- whether its used keys have the index for lookups by user and key; keys of younger events are found in `events`
+  -- whether its used keys have the index for lookups by user and key; keys of newer events are found in `events`
   keys_indexed boolean NOT NULL DEFAULT false,
-  -- Retention dropped it: its events and awards no longer count, and move to `event_days` and `award_days`.
+  -- Retention dropped it: its events and awards no longer count individually, and move to `event_days` and `award_days`.
   is_dropped boolean NOT NULL DEFAULT false,
-  -- the last user whose rows have moved; null: nobody's
+  -- the last user whose rows have moved; null: none yet
   summed_tenant integer,
   summed_user text,
   -- all rows have moved, and its tables are deleted
   is_gone boolean NOT NULL DEFAULT false,
-  -- The last local day of rows that count for a later day than the one after their ID's; null: no such rows. A read from a day
-  -- on skips earlier partitions unless this says otherwise.
+  -- The last local day of rows that count for a day later than the one after their ID's; null: no such rows. A read of the days
+  -- from some day on skips earlier partitions unless this value reaches that day.
   ahead_to integer
 );
 
@@ -275,27 +274,27 @@ CREATE TABLE events (
   local_date date NOT NULL,
   attributes jsonb,
   idempotency_key text,
-  -- the length to which the event extended the streak that counted; null: it did not
+  -- the new length if the event extended the counting streak; null if it did not
   streak integer,
   -- the catalog version that applied, if the event extended the streak, completed or awarded something
   catalog_version bigint,
-  -- when a late event happened; null: at `at`. `local_date` is the day of it.
+  -- when a late event happened; null: at `at`. `local_date` is the day on which it happened.
   occurred_at timestamptz,
   -- the event that this one reverses: it has the opposite value and the same local day
   reverses uuid,
-  -- the sum of a user's events of a metric on a local day at the system that they were imported from; triggers nothing
+  -- the sum of a user's events of a metric on a local day before an import; triggers nothing
   imported boolean NOT NULL DEFAULT false,
   PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
--- A user's history is read from this index alone, and a day of a million events in pages.
+-- A user's history is read from this index alone. A day with a million events is read in pages.
 CREATE INDEX events_of_user ON events (tenant_no, user_id, metric_no, local_date, id) INCLUDE (value);
--- The few late events: those of an earlier local day than the UTC days of their ID allow.
+-- Late events, which are few: their local day is earlier than the UTC day of their ID allows.
 CREATE INDEX events_late ON events (tenant_no, user_id, id)
   WHERE at - TIMESTAMPTZ '2000-01-01 00:00:00+00' >= (local_date - DATE '2000-01-01' + 2) * INTERVAL '1 day';
 CREATE TABLE events_default PARTITION OF events DEFAULT;
 
 CREATE TABLE awards (
-  -- holds the ID of the event
+  -- contains the ID of the event
   id uuid NOT NULL,
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
@@ -312,9 +311,9 @@ CREATE TABLE awards (
 ) PARTITION BY RANGE (id);
 CREATE TABLE awards_default PARTITION OF awards DEFAULT;
 
--- Used idempotency keys, kept for ever. Rows come in the order of their IDs, so that the primary key grows at its end.
+-- Used idempotency keys, kept forever. Rows are inserted in the order of their IDs, so the primary key grows at its end.
 CREATE TABLE used_keys (
-  -- the event's
+  -- the ID of the event
   id uuid PRIMARY KEY,
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
@@ -323,7 +322,7 @@ CREATE TABLE used_keys (
 ) PARTITION BY RANGE (id);
 CREATE TABLE used_keys_default PARTITION OF used_keys DEFAULT;
 
--- The first partitions: everything before today, and four weeks. Scheduled work makes the next ones.
+-- The first partitions: everything before today, and the next four weeks. Scheduled work creates the following ones.
 DO $$
 DECLARE
   first_day integer := floor(extract(epoch FROM now()) / 86400);
@@ -339,16 +338,15 @@ BEGIN
   INSERT INTO event_partitions (first_day, end_day, end_id) VALUES (0, first_day, first_id), (first_day, end_day, end_id);
 END $$;
 
--- Users with so many events that the sums below hold all that is stored of them, so that reads of history need not go through
--- the events.
+-- Users with so many events that the sums below are kept current, so that reads of their history need not scan the events.
 CREATE TABLE summed_users (
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
   PRIMARY KEY (tenant_no, user_id)
 );
 
--- Sums of events by user, metric and local day: of all events, and of those with the same attributes. Of summed users they cover all
--- events and are written in the transaction that stores the events; of other users they cover those that retention dropped
+-- Sums of events by user, metric and local day: over all events, and over those with the same attributes. For summed users they cover
+-- all events and are written in the transaction that stores the events; for other users they cover the events that retention dropped
 -- (EVENT_RETENTION_DAYS). The free space makes updates HOT.
 CREATE TABLE event_days (
   tenant_no integer NOT NULL,
@@ -365,7 +363,7 @@ CREATE TABLE event_days (
   PRIMARY KEY (tenant_no, user_id, attributes_hash, metric_no, local_date)
 ) WITH (fillfactor = 80);
 
--- The same for awards, by user, points system and local day.
+-- The same sums for awards, by user, points system and local day.
 CREATE TABLE award_days (
   tenant_no integer NOT NULL,
   system_no integer NOT NULL,
@@ -388,8 +386,8 @@ CREATE TABLE completions (
   PRIMARY KEY (tenant_no, user_id, achievement_no)
 );
 
--- Events that a guard holds back until an administrator releases or drops them. Rows stay afterwards, since their idempotency
--- keys are used.
+-- Events that a guard holds back until an administrator releases or drops them. The rows are kept, because their idempotency keys
+-- are used.
 CREATE TABLE quarantine (
   -- also the ID of the event that a release applies
   id uuid PRIMARY KEY,
@@ -425,18 +423,18 @@ CREATE TABLE guard_counts (
   PRIMARY KEY (tenant_no, user_id, metric_no, guard)
 );
 
--- History is never changed: a reversal is an event of the opposite value on the same local day.
+-- History never changes: a reversal is an event of the opposite value on the same local day.
 CREATE TABLE reversals (
-  -- that of the opposite event
+  -- the ID of the opposite event
   id uuid PRIMARY KEY,
   no bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
   -- the event whose effect this reversal removes, or restores if it reverses a reversal
   root_id uuid NOT NULL,
-  -- that event, or its last reversal
+  -- that event or its latest reversal
   reversed_id uuid NOT NULL,
-  -- whether the event is reversed now, by this row; at most one row of an event
+  -- whether this row makes the event reversed now; true for at most one row per event
   in_force boolean NOT NULL,
   -- points taken: [award, points system number, trigger number, points], negative if given
   awards jsonb NOT NULL,
@@ -457,13 +455,13 @@ CREATE TABLE tenant_days (
   -- users who sent an event on that day
   active_users bigint NOT NULL DEFAULT 0,
   new_users bigint NOT NULL DEFAULT 0,
-  -- of all points systems; points taken away are not subtracted
+  -- in all points systems; points taken away are not subtracted
   points_awarded numeric NOT NULL DEFAULT 0,
   completions bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant_no, day)
 ) WITH (fillfactor = 50);
 
--- About a hundred of each tenant: an index of `completions` by time would cost every completion.
+-- About a hundred per tenant. An index of `completions` by time would add cost to every completion.
 CREATE TABLE newest_completions (
   tenant_no integer NOT NULL,
   no bigint GENERATED ALWAYS AS IDENTITY,
@@ -477,7 +475,7 @@ CREATE TABLE newest_completions (
 -- Streaks
 ------------------------------------------------------------------------------------------------------------------------
 
--- The zones that a tenant's users have or had, and the last local day (epoch day) whose beginning is swept.
+-- The zones of a tenant's current and former users, and the last local day (epoch day) whose beginning has been swept.
 CREATE TABLE streak_zones (
   tenant_no integer NOT NULL,
   zone text NOT NULL,
@@ -487,7 +485,7 @@ CREATE TABLE streak_zones (
   PRIMARY KEY (tenant_no, zone)
 );
 
--- What excused, ended or restored streaks.
+-- Events that excused, ended or restored streaks.
 CREATE TABLE streak_changes (
   no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   tenant_no integer NOT NULL,
@@ -544,14 +542,14 @@ CREATE TABLE board_progress (
   PRIMARY KEY (tenant_no, board_no)
 );
 
--- Runs that are over: being copied from Redis, then final.
+-- Ended runs: being copied from Redis, then final.
 CREATE TABLE board_runs (
   id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   tenant_no integer NOT NULL,
   board_no integer NOT NULL,
   run_day integer NOT NULL,
   last_day integer NOT NULL,
-  -- 12:00 UTC on the day after its last day: nothing changes it afterwards
+  -- 12:00 UTC on the day after its last day; it does not change afterwards
   final_at timestamptz NOT NULL,
   is_final boolean NOT NULL DEFAULT false,
   -- its sorted sets are deleted from Redis
@@ -629,14 +627,14 @@ CREATE TABLE stray_sets (
 -- Work on many users
 ------------------------------------------------------------------------------------------------------------------------
 
--- Long work: one row a job, see src/engine/schedule/job-runner.ts. Whoever requests it adds the row in the same transaction.
+-- Long work, one row per job; see src/engine/schedule/job-runner.ts. The request adds the row in its own transaction.
 CREATE TABLE jobs (
   no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   id uuid NOT NULL UNIQUE,
   kind text NOT NULL,
-  -- null: of the whole installation
+  -- null: the whole installation
   tenant_no integer REFERENCES tenants (no),
-  -- the achievement, leaderboard, webhook or recomputation that it is about
+  -- the achievement, leaderboard, webhook or recomputation concerned
   subject_id uuid,
   parameters jsonb NOT NULL,
   status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done', 'failed', 'cancelled')),
@@ -646,14 +644,14 @@ CREATE TABLE jobs (
   -- null: not counted yet
   total bigint,
   result jsonb NOT NULL,
-  -- failures since the last slice that succeeded, and the last of them
+  -- failures since the last successful slice, and the latest error
   attempts integer NOT NULL DEFAULT 0,
   error text,
   requested_by text,
   requested timestamptz NOT NULL,
   started timestamptz,
   finished timestamptz,
-  -- nobody leases it before: it rests, backs off after an error, or another worker's lease ends then
+  -- nobody leases the job before this time: it pauses, backs off after an error, or another worker's lease lasts until then
   due timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- names the lease; null: nobody holds one
   lease uuid
@@ -661,7 +659,7 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_open ON jobs (no) WHERE status IN ('waiting', 'running');
 CREATE INDEX jobs_of_tenant ON jobs (tenant_no, kind, no);
 CREATE INDEX jobs_of_subject ON jobs (subject_id, kind);
--- What is requested again replaces the previous job.
+-- A repeated request replaces the previous job.
 CREATE UNIQUE INDEX jobs_replaced ON jobs (tenant_no, kind, subject_id) WHERE kind IN ('backdating', 'leaderboard_filling');
 
 -- Each `time` trigger is paid for all periods that ended before `next_ms` (epoch ms).
@@ -672,12 +670,13 @@ CREATE TABLE time_trigger_progress (
   PRIMARY KEY (tenant_no, trigger_no)
 );
 
--- Recomputations bring users to what the present rules give: proposed by a job, shown, applied as shown, and reverted as a whole.
+-- Recomputations change users to what the current rules give: a job plans, the plan is shown, applied as shown, and can be reverted as a
+-- whole.
 CREATE TABLE recomputations (
   no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   id uuid NOT NULL UNIQUE,
   tenant_no integer NOT NULL REFERENCES tenants (no),
-  -- as the API shows it
+  -- as shown by the API
   request jsonb NOT NULL,
   -- user attribute number → value
   cohort jsonb NOT NULL,
@@ -693,7 +692,7 @@ CREATE TABLE recomputations (
   applied timestamptz,
   reverted timestamptz
 );
--- At most one of a tenant is active.
+-- A tenant has at most one active recomputation.
 CREATE UNIQUE INDEX recomputations_active ON recomputations (tenant_no) WHERE status IN ('planning', 'applying', 'reverting');
 CREATE INDEX recomputations_of_tenant ON recomputations (tenant_no, no);
 
@@ -701,9 +700,9 @@ CREATE TABLE recomputed_users (
   recomputation_no bigint NOT NULL REFERENCES recomputations (no) ON DELETE CASCADE,
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
-  -- when the user was first seen, which tells a later user with the same ID apart
+  -- when the user was created; distinguishes a later user with the same ID
   created_ms bigint NOT NULL,
-  -- see src/engine/recomputations/planned-user.ts; null: it could not be computed
+  -- see src/engine/recomputations/planned-user.ts; null: could not be computed
   plan jsonb,
   gains boolean NOT NULL DEFAULT false,
   loses boolean NOT NULL DEFAULT false,
@@ -716,7 +715,7 @@ CREATE TABLE recomputed_users (
   PRIMARY KEY (recomputation_no, user_id)
 );
 CREATE INDEX recomputed_users_of_user ON recomputed_users (tenant_no, user_id, recomputation_no);
--- For the samples that an answer shows.
+-- For the samples in the answer.
 CREATE INDEX recomputed_users_losing ON recomputed_users (recomputation_no, user_id) WHERE loses;
 CREATE INDEX recomputed_users_gaining ON recomputed_users (recomputation_no, user_id) WHERE gains;
 CREATE INDEX recomputed_users_skipped ON recomputed_users (recomputation_no, user_id) WHERE skipped IS NOT NULL;
@@ -725,13 +724,13 @@ CREATE INDEX recomputed_users_skipped ON recomputed_users (recomputation_no, use
 -- Webhooks
 ------------------------------------------------------------------------------------------------------------------------
 
--- Signing secrets, in plain text because a signature needs them. Kept apart from the webhooks (catalog_resources), so that no
--- catalog, document or log holds one.
+-- Signing secrets, in plain text because signing needs them. They are not in catalog_resources, so that no catalog, document or log
+-- contains one.
 CREATE TABLE webhook_secrets (
   webhook_id uuid PRIMARY KEY REFERENCES catalog_resources (id),
   tenant_no integer NOT NULL REFERENCES tenants (no),
   secret text NOT NULL,
-  -- the secret before the last rotation also signs until then (epoch ms); erased afterwards
+  -- the secret before the last rotation; also signs until `previous_until_ms` (epoch ms) and is then erased
   previous text,
   previous_until_ms bigint,
   CONSTRAINT webhook_secrets_previous CHECK ((previous IS NULL) = (previous_until_ms IS NULL))
@@ -741,12 +740,12 @@ CREATE INDEX webhook_secrets_ending ON webhook_secrets (previous_until_ms) WHERE
 -- Grows with every message, in commit order for messages about one user (src/postgres/webhooks/messages.ts).
 CREATE SEQUENCE webhook_sequences AS bigint;
 
--- The log of all messages: one partition a day, created ahead and dropped whole. Messages of a day without a partition are in
--- the default one and are deleted from it.
+-- The log of all messages: one partition per day, created in advance and dropped whole. Messages of a day without a partition go to
+-- the default one and are deleted row by row.
 CREATE TABLE webhook_messages (
-  -- the day on which it was made
+  -- the day on which it was created
   day integer NOT NULL,
-  -- the `webhook-id` of every try
+  -- the `webhook-id` of every attempt
   id uuid NOT NULL,
   webhook_id uuid NOT NULL,
   tenant_no integer NOT NULL,
@@ -760,13 +759,13 @@ CREATE TABLE webhook_messages (
   -- the body, byte for byte
   payload text NOT NULL,
   status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'delivered', 'failed')),
-  -- status = 'failed': an index on the status itself would keep every delivery from being a HOT update
+  -- status = 'failed'; an index on the status itself would keep deliveries from being HOT updates
   failed boolean NOT NULL DEFAULT false,
-  -- why it was never tried or is not retried, if no try says so
+  -- why it was never tried or is not retried, unless the last try says so
   reason text,
   -- oldest first: [{ at, durationMs, status, error, answer }]; `at` in epoch ms of the server's real time
   tries jsonb NOT NULL DEFAULT '[]',
-  -- when it was delivered or given up
+  -- when it was delivered or abandoned
   finished timestamptz,
   -- an example that an administrator requested
   test boolean NOT NULL DEFAULT false,
@@ -781,23 +780,23 @@ CREATE TABLE webhook_messages_default PARTITION OF webhook_messages DEFAULT WITH
 CREATE TABLE webhook_queue (
   webhook_id uuid NOT NULL,
   sequence bigint NOT NULL,
-  -- of the message in the log
+  -- the message's day in the log
   day integer NOT NULL,
   id uuid NOT NULL,
-  -- messages of a lane are sent one after another: a hash of the user; 0: not about a single user
+  -- a hash of the user (0: not about a single user); messages of a lane are sent one after another
   lane integer NOT NULL,
-  -- when it may be sent, epoch ms; 0: it was never tried
+  -- when it may be sent, epoch ms; 0: not tried yet
   due_ms bigint NOT NULL,
-  -- tries so far that count for the schedule
+  -- tries so far that count for the retry schedule
   tries smallint NOT NULL DEFAULT 0,
   created timestamptz NOT NULL,
   PRIMARY KEY (webhook_id, sequence)
 )
--- Rows live briefly, and a search for the first one passes the dead ones.
+-- Rows are short-lived, and a search for the first one has to skip dead rows.
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX webhook_queue_due ON webhook_queue (webhook_id, due_ms, sequence);
 
--- One row for each webhook that ever had a message. Leases and the circuit breaker use the server's time.
+-- One row per webhook that ever had a message. Leases and the circuit breaker use the server's clock.
 CREATE TABLE webhook_state (
   webhook_id uuid PRIMARY KEY,
   tenant_no integer NOT NULL,
@@ -807,11 +806,11 @@ CREATE TABLE webhook_state (
   -- failed tries since the last success, and since when
   failures integer NOT NULL DEFAULT 0,
   failing_since timestamptz,
-  -- the breaker is open until then
+  -- the circuit breaker is open until then
   open_until timestamptz,
   -- the queue is full: further messages are not queued
   is_full boolean NOT NULL DEFAULT false,
-  -- why and when Laurel disabled it, until somebody enables it again
+  -- why and when Laurel disabled it, until it is enabled again
   disabled_reason text,
   disabled_at timestamptz
 );
@@ -826,21 +825,21 @@ CREATE TABLE notification_windows (
   tenant_no integer NOT NULL,
   -- '': not about a single user
   user_id text NOT NULL,
-  -- of the points system; of ranks and leaderboard.changed a digest of board, run and group
+  -- a points system; for ranks and leaderboard.changed a digest of board, run and group
   subject uuid NOT NULL,
   type text NOT NULL,
   -- the window's end, epoch ms
   until_ms bigint NOT NULL,
-  -- the latest change that is not reported yet; null: all are
+  -- the latest change not reported yet; null: none
   source text,
   at_ms bigint,
   about text,
   payload text,
-  -- of points: the sum since the last message, the awards (JSON, one a line), the level if it changed (JSON)
+  -- for points: the sum since the last message, the awards (JSON, one per line), the level if it changed (JSON)
   added bigint,
   awards text,
   level text,
-  -- of ranks: last reported
+  -- for ranks: the values last reported
   rank integer,
   value double precision,
   PRIMARY KEY (tenant_no, user_id, subject)
@@ -876,16 +875,16 @@ CREATE INDEX notification_places_of_board ON notification_places (board_id);
 CREATE TABLE notification_progress (
   tenant_no integer NOT NULL,
   kind text NOT NULL,
-  -- of kinds that depend on local time; '' is UTC
+  -- for kinds that depend on local time; '' is UTC
   zone text NOT NULL DEFAULT '',
-  -- all up to then are made, epoch ms
+  -- all notifications due up to this time exist, epoch ms
   done_ms bigint NOT NULL,
-  -- of those that fall due next, users with an ID up to this one have theirs
+  -- progress among those due next: users with an ID up to this one have theirs
   last_user text NOT NULL DEFAULT '',
   PRIMARY KEY (tenant_no, kind, zone)
 );
 
--- Completions for which an e-mail falls due.
+-- Completions for which an e-mail will be due.
 CREATE TABLE notification_completions (
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
@@ -895,7 +894,7 @@ CREATE TABLE notification_completions (
 );
 CREATE INDEX notification_completions_by_time ON notification_completions (due_ms);
 
--- The occasion of a user's last e-mail of each kind: a change of time zone does not send a second one for the same occasion.
+-- The occasion of a user's last e-mail of each kind. Prevents a change of time zone from sending a second one for the same occasion.
 CREATE TABLE notification_emails (
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
@@ -904,7 +903,7 @@ CREATE TABLE notification_emails (
   PRIMARY KEY (tenant_no, user_id, kind)
 );
 
--- Personal boosts whose start or end was announced: their times move with the user's zone.
+-- Personal boosts whose start or end has been announced; their times move with the user's zone.
 CREATE TABLE notification_boosts (
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
@@ -913,8 +912,8 @@ CREATE TABLE notification_boosts (
   PRIMARY KEY (tenant_no, user_id, boost_no, type)
 );
 
--- Users whose zone changed: a time of day that has passed in the new zone may not have come in the old one. Only a trigger sees
--- both zones. It costs something only if the zone is written, and adds a row only if it changes.
+-- Users whose zone changed: a time of day that has passed in the new zone may not have come in the old one. Only a trigger sees both
+-- zones. It runs only if the zone column is written, and adds a row only if the zone changes.
 CREATE TABLE notification_moves (
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
@@ -944,17 +943,17 @@ INSERT INTO redis_epoch DEFAULT VALUES;
 CREATE TABLE outbox_cursors (
   shard integer PRIMARY KEY,
   stream_id text NOT NULL,
-  -- The epoch and Redis process whose outbox may be stored; entries read from another one are stale. It is in this row because
-  -- the persister locks it.
+  -- The epoch and Redis process whose outbox may be stored; entries read from another one are stale. The column is here because the
+  -- persister locks this row.
   storage_epoch text NOT NULL DEFAULT '',
-  -- How far the shard's batches of events are processed. It moves with the events: a Redis that returns to an earlier moment must
-  -- not process them again.
+  -- Progress of the shard's batches of events. It is stored with the events, so that a Redis that loses its latest writes does not
+  -- apply them again.
   batch_progress text NOT NULL DEFAULT '',
-  -- how many entries were ever set aside, whether or not their rows in dead_letters still exist
+  -- total number of entries ever set aside, including those whose rows in dead_letters are gone
   set_aside bigint NOT NULL DEFAULT 0
 );
 
--- Outbox entries that could not be stored, or only in part: kept whole, as evidence and for a retry.
+-- Outbox entries that could not be stored, or only in part. Kept whole, as evidence and for a retry.
 CREATE TABLE dead_letters (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
   shard integer NOT NULL,
@@ -962,14 +961,14 @@ CREATE TABLE dead_letters (
   position text NOT NULL,
   -- null: it could not be read
   tenant_no integer,
-  -- the users that it names, as far as it could be read; a deletion searches them
+  -- the users that the entry names, as far as it could be read; deleting a user searches them
   user_ids text[] NOT NULL,
-  -- packed (src/redis/outbox.ts); null once it is stored, and while Redis keeps it
+  -- packed (src/redis/outbox.ts); null after it was stored, and while Redis keeps it
   entry bytea,
   in_redis boolean NOT NULL DEFAULT false,
   -- the parts that are not stored: [{ part, at, user?, reason }]
   parts jsonb NOT NULL,
-  -- without anything that a user sent
+  -- contains nothing that a user sent
   reason text NOT NULL,
   status text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'stored')),
   tries integer NOT NULL DEFAULT 0,
@@ -979,8 +978,8 @@ CREATE TABLE dead_letters (
 CREATE INDEX dead_letters_by_age ON dead_letters (created, id);
 CREATE INDEX dead_letters_waiting ON dead_letters (tenant_no) WHERE status = 'waiting';
 
--- The secret from which IDs of events with an idempotency key are derived, so that nobody can choose keys whose events get the
--- same ID. 244 random bits: gen_random_uuid() takes them from the operating system.
+-- The secret from which IDs of events with an idempotency key are derived, so that nobody can choose keys whose events get the same
+-- ID. It has 244 random bits; gen_random_uuid() takes them from the operating system.
 CREATE TABLE event_id_secret (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   secret bytea NOT NULL CHECK (length(secret) = 32)
@@ -1005,13 +1004,13 @@ INSERT INTO key_ageing DEFAULT VALUES;
 
 CREATE TABLE test_clock (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
-  -- counts the changes of the clock
+  -- number of changes of the clock
   version bigint NOT NULL DEFAULT 0,
   -- null: real time
   now_ms bigint,
   -- the version up to whose time all work is done
   done_version bigint NOT NULL DEFAULT 0,
-  -- why no further work is done; null: nothing prevents it
+  -- why work has stopped; null: it has not
   problem text
 );
 INSERT INTO test_clock DEFAULT VALUES;
@@ -1028,14 +1027,14 @@ CREATE UNLOGGED TABLE test_clock_followers (
 -- History for warehouses: docs/history.md promises these columns
 ------------------------------------------------------------------------------------------------------------------------
 
--- Retention deletes old events and awards, which subscribers keep, so deletions are not published. Subscribers delete the rows
--- of deleted users themselves, as they learn about them from `laurel_users`.
+-- Deletions are not published, because retention deletes events and awards that subscribers keep. Subscribers delete the rows of
+-- deleted users themselves when `laurel_users` reports the deletion.
 CREATE PUBLICATION laurel_history FOR TABLE
   events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, streak, occurred_at, reverses, imported),
   awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, boost_nos, at, local_date)
   WITH (publish = 'insert', publish_via_partition_root = true);
 
--- What also changes or is deleted.
+-- Tables whose rows also change or are deleted.
 CREATE PUBLICATION laurel_history_changes FOR TABLE
   tenants (no, id, customer_id, name, status),
   catalog_resources (id, tenant_no, no, kind, parent_id, identity, deleted),
@@ -1046,6 +1045,6 @@ CREATE PUBLICATION laurel_history_changes FOR TABLE
   board_run_groups (id, run_id, name, participants),
   board_finals (group_id, place, tenant_no, user_id, rank, score);
 
--- Every event updates its user's row: updates of users are published only to those who ask for profiles.
+-- Every event updates its user's row, so updates of users are published only to subscribers of profiles.
 CREATE PUBLICATION laurel_users FOR TABLE users (tenant_no, id, created) WITH (publish = 'insert, delete');
 CREATE PUBLICATION laurel_profiles FOR TABLE users (tenant_no, id, created, zone, attributes, points, name_key, email_key);

@@ -94,7 +94,7 @@ export async function mostEventsOfADay(
 
 /** Checks a day before it becomes part of a statement's text. */
 export function whole(day: number): number {
-  if (!Number.isInteger(day) || day < 0) throw new RangeError(`${day} is no epoch day`);
+  if (!Number.isInteger(day) || day < 0) throw new RangeError(`${day} is not an epoch day`);
   return day;
 }
 

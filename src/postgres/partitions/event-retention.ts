@@ -108,5 +108,5 @@ export async function retentionTooShort(pool: Pool, days: number | null): Promis
   const late = await mostLateDays(pool);
   return days === null || days > late
     ? null
-    : `EVENT_RETENTION_DAYS is ${days}, and events may come up to ${late} days late (lateEventDays): keep them for ${late + 1} days at least.`;
+    : `EVENT_RETENTION_DAYS is ${days}, but events may arrive up to ${late} days late (lateEventDays). Set it to at least ${late + 1}.`;
 }

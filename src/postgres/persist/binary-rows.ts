@@ -12,11 +12,11 @@ export class UnstorableValue extends Error {}
 const shown = (value: unknown): string => (typeof value === 'number' ? String(value) : `a ${typeof value}`);
 
 function checkInt4(value: number): void {
-  if ((value | 0) !== value) throw new UnstorableValue(`${shown(value)} is no 32-bit integer`);
+  if ((value | 0) !== value) throw new UnstorableValue(`${shown(value)} is not a 32-bit integer`);
 }
 
 function checkInt8(value: number): void {
-  if (!Number.isSafeInteger(value)) throw new UnstorableValue(`${shown(value)} is no integer below 2^53`);
+  if (!Number.isSafeInteger(value)) throw new UnstorableValue(`${shown(value)} is not an integer below 2^53`);
 }
 
 /** Signature, flags (none) and the length of further headers (0). */
@@ -58,7 +58,7 @@ export class BinaryRows {
   }
 
   int2(value: number): this {
-    if ((value << 16) >> 16 !== value) throw new UnstorableValue(`${shown(value)} is no 16-bit integer`);
+    if ((value << 16) >> 16 !== value) throw new UnstorableValue(`${shown(value)} is not a 16-bit integer`);
     this.begin(2);
     this.at = this.buffer.writeInt16BE(value, this.at);
     return this;
@@ -86,7 +86,7 @@ export class BinaryRows {
     const micros = (ms - EPOCH_MS) * 1000;
     if (Number.isSafeInteger(micros)) return this.int8(micros);
     // Outside the supported range (the year 2285).
-    if (!Number.isSafeInteger(ms)) throw new UnstorableValue(`${shown(ms)} is no time`);
+    if (!Number.isSafeInteger(ms)) throw new UnstorableValue(`${shown(ms)} is not a time`);
     this.begin(8);
     this.at = this.buffer.writeBigInt64BE(BigInt(ms - EPOCH_MS) * 1000n, this.at);
     return this;
@@ -118,7 +118,7 @@ export class BinaryRows {
   numeric({ whole, micros }: Decimal): this {
     const left = Math.abs(whole);
     if (!Number.isInteger(whole) || left >= MOST_WHOLE || !Number.isSafeInteger(micros)) {
-      throw new UnstorableValue(`${shown(whole)} and ${shown(micros)} millionths are no decimal`);
+      throw new UnstorableValue(`${shown(whole)} and ${shown(micros)} millionths are not a decimal`);
     }
     this.room(32);
     const { buffer } = this;

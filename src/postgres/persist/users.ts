@@ -115,7 +115,7 @@ function stateOf(packed: Buffer): PackedState {
   try {
     return unpackState(packed);
   } catch {
-    throw new UnstorableValue("a user's state is none");
+    throw new UnstorableValue('invalid user state');
   }
 }
 

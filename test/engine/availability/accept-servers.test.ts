@@ -110,7 +110,9 @@ describe('acceptServers', () => {
     try {
       await expect(acceptServers({ ...stack, redisUrl: node.url })).rejects.toThrow('does not serve requests');
       const redisUrl = `${one.url},${other.url}`;
-      await expect(acceptServers({ ...stack, redisUrl })).rejects.toThrow('names several servers that are no cluster');
+      await expect(acceptServers({ ...stack, redisUrl })).rejects.toThrow(
+        'names several servers that are not a cluster',
+      );
     } finally {
       await Promise.all([node, one, other].map((each) => each.close()));
     }

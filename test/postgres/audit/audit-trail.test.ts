@@ -41,7 +41,7 @@ test('one that Postgres refuses is left out and reported, the others are stored'
   expect(errors).toEqual([
     {
       fields: { requestId: 'of-the-request', kind: 'event_batch' },
-      message: 'an entry of the audit log could not be stored',
+      message: 'an audit log entry could not be stored',
     },
   ]);
 });
