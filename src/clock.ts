@@ -1,8 +1,7 @@
-/** Where the time comes from. Everything that needs it is handed a clock, so that a test can see tomorrow. */
+/** The source of time. Code that needs the time receives a clock, so that tests can move it. */
 export interface Clock {
-  /** Epoch milliseconds. */
   now(): number;
-  /** Whether it should show the same time as the clocks of other machines. One that a test sets need not. */
+  /** Whether it should agree with the clocks of other machines. A test clock need not. */
   readonly isReal?: boolean;
 }
 

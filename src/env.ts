@@ -6,104 +6,108 @@ import { parseRedisUrls } from './redis-address.ts';
 import { StartError } from './start-error.ts';
 import { traceSettings, type TraceSettings } from './trace-settings.ts';
 
-/** `production` makes Laurel strict; any other spelling of it would start a Laurel that is not. */
+/** `production` makes Laurel strict, so misspellings are refused. */
 const NODE_ENVS = ['production', 'development', 'test'] as const;
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** Everything that the environment says about Laurel, checked. */
+/** Laurel's checked environment. */
 export interface Env {
   production: boolean;
   host: string;
-  /** Where the Admin API listens: on this machine only, unless said otherwise. */
+  /** Address on which the Admin API listens; default: this machine only. */
   adminHost: string;
   appPort: number;
   adminPort: number;
-  /** Where a worker answers `/metrics`, beside ADMIN_HOST; null: nowhere. */
+  /** Port of a worker's `/metrics`, on ADMIN_HOST; `null` for none. */
   metricsPort: number | null;
-  /** Null: a private server is started (never in production). */
+  /** `null`: start a private server (never in production). */
   redisUrl: string | null;
-  /** How long a replica may take to have what was written, before a write is answered 503; null: the master's word is enough. */
+  /**
+   * How long a replica may take to acknowledge a write before it is answered 503; `null` if the master alone suffices.
+   */
   acknowledgeMs: number | null;
-  /** Null: a private server is started (never in production). */
+  /** `null`: start a private server (never in production). */
   databaseUrl: string | null;
-  /** Where private servers keep their data; absolute. */
+  /** Absolute path of the private servers' data. */
   dataDir: string;
-  /** The first admin key, `<prefix>.<body>`; null: one is made. */
+  /** The first admin key, `<prefix>.<body>`; `null`: generate one. */
   adminApiKey: string | null;
   /** Whether the admin port may set the time. */
   testClock: boolean;
   httpProcesses: number;
-  /** Outbox entries that may wait to be stored, before events are answered 503. */
+  /** Maximum number of unstored outbox entries. Above it, events are answered 503. */
   backlogLimit: number;
-  /** Bytes of Redis that they may take, before the same: `ENTRY_BYTES` for each of them. */
+  /** The same in bytes of Redis: `ENTRY_BYTES` for each entry. */
   backlogLimitBytes: number;
-  /** Idempotency keys that a user may use on a UTC day; 0: any number. */
+  /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   idempotencyKeysPerDay: number;
-  /** Days that entries of the audit log are kept. */
+  /** Retention period of the audit log. */
   auditRetentionDays: number;
-  /** Whether webhooks may go to private, loopback and link-local addresses. */
+  /** Whether webhooks may use private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
-  /** Days that messages to webhooks are kept with their tries. */
+  /** Retention period of webhook messages and their tries. */
   webhookLogDays: number;
-  /** Days that events and awards are kept one by one; null: for ever. */
+  /** Retention period of single events and awards; `null` for ever. */
   eventRetentionDays: number | null;
-  /** What this deployment is called, by name and by key. */
+  /** The deployment's name and key. */
   environment: { name: string; key: string };
-  /** Bytes of a request's body; more is answered 413. */
+  /** Maximum size of a request body; more is answered 413. */
   bodyLimitBytes: number;
-  /** The origin whose pages may use the Application API from a browser, `*` for any; null: none. */
+  /** The origin whose pages may use the Application API from a browser; `*` for any, `null` for none. */
   corsOrigin: string | null;
-  /** Requests a second that a frontend takes of one user's application keys, where the organisation and the key say nothing else; 0: any number. */
+  /**
+   * Default limit of requests per second for a user's application keys in a frontend, unless the organisation or the
+   * key sets another; 0: unlimited.
+   */
   rateLimit: number;
-  /** The same of one admin key. */
+  /** The same for an admin key. */
   adminRateLimit: number;
-  /** Live streams that a frontend carries. */
+  /** Maximum number of live streams in a frontend. */
   liveConnections: number;
-  /** Wrong keys a minute from one address, before it is answered 429. */
+  /** Wrong keys per minute from an address before it is answered 429. */
   failedKeyLimit: number;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
-  /** Where spans go, and of what; null: none are made. */
+  /** Where to send spans, and which; `null` turns them off. */
   traces: TraceSettings | null;
   /** Whether a database without configuration gets the demo (never in production). */
   demo: boolean;
 }
 
-/** What a deployment is called where nothing says otherwise. */
+/** The default name of a deployment. */
 export const ENVIRONMENT = { name: 'Production', key: 'production' };
 
-/** One every nine seconds, all day long. Each is kept for ever. */
+/** One every nine seconds, all day. Each is kept for ever. */
 export const IDEMPOTENCY_KEYS_PER_DAY = 10_000;
 
-/** More than a year, so that what comes round once a year can be looked up. */
+/** More than a year, so that yearly events can be looked up. */
 export const AUDIT_RETENTION_DAYS = 400;
 
-/** So long may a receiver's operator take to notice, and have what was missed sent again. */
+/** A receiver's operator has this long to notice a failure and request the missed messages. */
 export const WEBHOOK_LOG_DAYS = 7;
 
-/** How long a replica may take to acknowledge a write. */
 const ACKNOWLEDGE_MS = 1_000;
 
-/** Bytes of an outbox entry on average, above which the backlog is limited by its size and not by its entries. */
+/** Average size of an outbox entry. Backlogs with larger entries are limited by size instead of number. */
 const ENTRY_BYTES = 10_240;
-/** Even with a very small BACKLOG_LIMIT single large entries must fit. */
+/** Even with a very small BACKLOG_LIMIT, single large entries must fit. */
 const LEAST_BACKLOG_BYTES = 1_048_576;
 
-/** Environment variables with this beginning belong to Laurel; one that it does not know is refused. */
+/** Prefix of Laurel's environment variables. Unknown ones with this prefix are refused. */
 const PREFIX = 'LAUREL_';
-/** Shorter secrets are for trying things out: in production they are refused. */
+/** Shorter secrets are for experiments; they are refused in production. */
 const SECRET_LENGTH = 16;
 
-/** A URL whose hosts are separated by commas: the client would take them for one name, and try none in turn. */
+/** A URL with several hosts separated by commas. The client would take them for one name. */
 const SEVERAL_HOSTS = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the environment. An empty variable counts as not set. Throws one `StartError` that names everything
- * that is wrong; values that may be secret are not repeated.
+ * Reads the environment. Empty variables count as not set. Throws one `StartError` that names all problems without
+ * repeating values that may be secret.
  */
 export function readEnv(variables: Variables): Env {
   const problems: string[] = [];
@@ -217,7 +221,7 @@ function reader(variables: Variables, problems: string[]) {
       problems.push(`${name} must be "*", "none" or one origin such as https://app.example; it is "${value}".`);
       return null;
     },
-    /** Addresses and networks, separated by commas; none where it is not set. */
+    /** Addresses and networks, separated by commas; empty if not set. */
     networks: (name: string): readonly Network[] => {
       const value = text(name);
       const networks = value === null ? [] : parseNetworks(value);
@@ -225,7 +229,7 @@ function reader(variables: Variables, problems: string[]) {
       problems.push(`${name} must be addresses or networks such as 10.0.0.0/8, separated by commas; it is "${value}".`);
       return [];
     },
-    /** Addresses that `parseRedisUrls` accepts. */
+    /** URLs that `parseRedisUrls` accepts. */
     redisUrl: (name: string): string | null => {
       const value = text(name);
       if (value === null) return null;

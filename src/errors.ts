@@ -7,8 +7,8 @@ interface ErrorKind {
 }
 
 /**
- * Every error that Laurel answers with, by the code in its body. Codes are stable: clients may branch on them. The text is
- * written where the error is thrown. `docs/errors.md` is made from this table.
+ * All errors in Laurel's answers, by the code in the body. Codes are stable: clients may branch on them. The code that
+ * throws an error writes its text. `docs/errors.md` is generated from this table.
  */
 export const ERRORS = {
   malformed: {
@@ -137,30 +137,29 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Every status that an error can have. */
 export type ErrorStatus = (typeof ERRORS)[ErrorCode]['status'];
 
 export const errorCodes = Object.keys(ERRORS) as ErrorCode[];
 
-/** Most characters of an error's text: what was sent may be part of it. */
+/** Maximum length of an error's text, which may quote the request. */
 const TEXT_LENGTH = 4_096;
 
-/** A text of at most so many characters; one that is cut says by how many. */
+/** Shortens a text to at most `most` characters, and says how many were cut. */
 export function shortened(text: string, most: number): string {
   if (text.length <= most) return text;
   const end = ` … (${text.length - most} characters more)`;
-  // Half of a surrogate pair would not arrive as it is.
+  // Half of a surrogate pair could not be encoded.
   return text.slice(0, most).replace(/[\ud800-\udbff]$/, '') + end;
 }
 
 /**
- * An expected failure with a text for a person. Anything else that is thrown is a fault and answers 500
- * with no internals in the text.
+ * An expected failure with a text for users. Anything else that is thrown is a fault, and is answered 500 without
+ * internals in the text.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly status: ErrorStatus;
-  /** What may help the caller, for `hint` of the body. Never contains a secret or data of another tenant. */
+  /** Help for the caller, for the body's `hint`. Never contains a secret or another tenant's data. */
   readonly hint: string | undefined;
   /** Extra response headers, e.g. `Allow` of a 405. */
   readonly headers: Readonly<Record<string, string>>;

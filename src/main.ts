@@ -14,15 +14,15 @@ import { createLog, lastWords, logProcessErrors } from './telemetry/log.ts';
 import { StartError } from './start-error.ts';
 import { Supervisor } from './processes/supervisor.ts';
 
-/** What one `npm start` runs: everything, or on machines that share the work, one of the two. */
+/** What an `npm start` runs: everything, or one of the two on machines that share the work. */
 const ROLES = ['all', 'http', 'workers'] as const;
 
-/** How long requests in flight, and then the outbox, get to finish. */
+/** How long requests in flight, and then the outbox, may take to finish. */
 const DRAIN_MS = 15_000;
-/** A second Ctrl-C counts as impatience after this; npm passes on a signal that the terminal has sent as well. */
+/** A second Ctrl-C forces the end only after this time, since npm also passes on a signal that the terminal sent. */
 const IMPATIENT_MS = 1_000;
 
-/** How often it is looked at whether the npm that started this is still there. */
+/** Interval of the check whether the npm that started this process still runs. */
 const LOOK_MS = 500;
 
 const say = (text: string): void => console.log(text);
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   const stop = (): Promise<void> => (stopping ??= stopInOrder());
   const stopInOrder = async (): Promise<void> => {
     if (unsaidKey !== null) say(keyOfFailedStart(unsaidKey));
-    // Frontends first: what they took goes through the workers, which need the servers.
+    // Frontends first: the workers process what they accepted, and need the servers for that.
     await supervisor.stop('frontend', DRAIN_MS);
     await supervisor.stop('worker', DRAIN_MS);
     await stopServers();
@@ -67,7 +67,7 @@ async function main(): Promise<void> {
       return started;
     });
     await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });
-    // Workers wait for the database that a frontend's machine prepares.
+    // Workers wait for the database, which a frontend's machine prepares.
     const prepared =
       role === 'workers'
         ? null
@@ -83,14 +83,14 @@ async function main(): Promise<void> {
     const problem = await servers.failed;
     throw new StartError(`${problem} Laurel stops; start it again, its data is kept.`);
   } catch (error) {
-    // What fails while a start is being called off is not reported.
+    // Failures while a start is being aborted are not reported.
     const calledOff = stopping !== null;
     await stop();
     if (!calledOff) throw error;
   }
 }
 
-/** What the first step does, and which servers it waits for. */
+/** The first step's description, and the servers that it waits for. */
 function serversStep({ redisUrl, databaseUrl, dataDir }: Env): { name: string; waitsFor: string } {
   const own = [...(redisUrl === null ? ['Redis'] : []), ...(databaseUrl === null ? ['Postgres'] : [])];
   const given = [
@@ -104,7 +104,7 @@ function serversStep({ redisUrl, databaseUrl, dataDir }: Env): { name: string; w
   return { name: `Servers: ${parts.join(', ')}`, waitsFor: `${[...own, ...given].join(' and ')} to answer` };
 }
 
-/** The last step: its processes, which are ready when they have the live data, and workers when the schema is there. */
+/** The last step's description. Frontends are ready when they serve live data, workers when the schema exists. */
 function processesStep(role: string, { httpProcesses }: Env): { name: string; waitsFor: string } {
   const frontends = httpProcesses === 1 ? 'frontend' : `${httpProcesses} frontends`;
   const what = { all: `worker and ${frontends}`, http: frontends, workers: 'worker' }[role] ?? role;
@@ -136,15 +136,15 @@ async function startProcesses(
   if (role !== 'workers') {
     for (let no = 1; no <= env.httpProcesses; no++) {
       const file = new URL('./processes/frontend.js', import.meta.url);
-      // The first one shows that a frontend can start here. A later one that fails must not end those that serve.
+      // The first one proves that a frontend can start here. A failure of a later one must not end those that serve.
       await supervisor.start({ name: `frontend ${no}`, file, env: variables }, { retry: no > 1 });
     }
   }
 }
 
 /**
- * The first SIGINT or SIGTERM ends everything in order; a later one ends it at once. An `npm start` that was killed
- * outright could not pass a signal on: what it started ends as well, for nobody would look for it.
+ * The first SIGINT or SIGTERM stops everything in order; a later one stops it at once. If `npm start` itself was killed
+ * and could not pass on a signal, its processes stop as well.
  */
 function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void }): void {
   let askedMs: number | null = null;

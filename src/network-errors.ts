@@ -1,4 +1,4 @@
-/** `code` of system errors: the other end cannot be reached, or the connection to it broke. */
+/** System error codes: the other end is unreachable, or the connection broke. */
 const CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -13,19 +13,19 @@ const CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/** An error's `code`, of the system or of Postgres (SQLSTATE); null: it has none. */
+/** An error's `code`, from the system or from Postgres (SQLSTATE); `null` if it has none. */
 export function codeOf(error: Error): string | null {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? code : null;
 }
 
-/** Whether an error of the system says that the other end of a connection cannot be reached, or is gone. */
+/** Whether a system error says that the other end of a connection is unreachable or gone. */
 export const isNetworkError = (error: Error): boolean => CODES.has(codeOf(error) ?? '');
 
-/** Chains of causes are short; one that is not is a circle. */
+/** Chains of causes are short; a longer one is a cycle. */
 const MAX_DEPTH = 5;
 
-/** An error and its causes, the outermost first; nothing for what is no error. */
+/** An error and its causes, outermost first; empty for a value that is not an error. */
 export function* withCauses(error: unknown): Generator<Error> {
   for (let depth = 0; error instanceof Error && depth < MAX_DEPTH; depth += 1) {
     yield error;

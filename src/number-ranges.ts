@@ -1,8 +1,8 @@
-/** So many numbers in equal steps are written as a range; of neighbours three are enough. */
+/** Numbers in equal steps are written as a range from this length on; consecutive numbers from three on. */
 const LEAST_STEPPED = 4;
 const LEAST_NEIGHBOURS = 3;
 
-/** Numbers in their order as a reader would write them: `0, 2 to 5, 7, 8`, or `0, 3 to 255 in steps of 2`. */
+/** Writes ascending numbers as a reader would: `0, 2 to 5, 7, 8`, or `0, 3 to 255 in steps of 2`. */
 export function numberRanges(numbers: readonly number[]): string {
   const texts: string[] = [];
   for (let at = 0; at < numbers.length;) {
@@ -15,7 +15,7 @@ export function numberRanges(numbers: readonly number[]): string {
   return texts.join(', ');
 }
 
-/** How many numbers from a place on follow one another in steps of one size. */
+/** How many numbers, from an index on, follow each other in equal steps. */
 function lengthOfRun(numbers: readonly number[], from: number, step: number): number {
   let length = 1;
   while (numbers[from + length] === numbers[from]! + length * step) length += 1;

@@ -2,7 +2,7 @@ import type { RedisOptions } from 'ioredis';
 import { readFileSync } from 'node:fs';
 import { StartError } from './start-error.ts';
 
-/** Where a Redis is, and how to get in: the connection options that a URL stands for. */
+/** The connection options that a Redis URL stands for. */
 type RedisAddress = Pick<
   RedisOptions,
   | 'host'
@@ -19,7 +19,7 @@ type RedisAddress = Pick<
   | 'sentinelTLS'
   | 'enableTLSForSentinelMode'
 > & {
-  /** Path of a PEM file: who else than the known authorities may have signed the server's certificate. */
+  /** Path of a PEM file with an additional authority for the server's certificate. */
   caFile?: string;
 };
 
@@ -29,16 +29,16 @@ const HOST_FORM = /^(\[[0-9a-fA-F:.%]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/;
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-/** Parameters of a URL: of every one, and of one with Sentinels. */
+/** Parameters of every URL, and of one with Sentinels. */
 const PARAMETERS = new Set(['ca', 'family', 'db']);
 const OF_SENTINELS = new Set([...PARAMETERS, 'sentinel_username', 'sentinel_password']);
 
 /**
- * Takes a URL of a Redis apart: `redis://[user:password@]host[:port][/db]`, with Sentinels
- * `redis+sentinel://[user:password@]host[:port],host…/master name`; `rediss` instead of `redis` for TLS, of the Sentinels too.
- * Parameters: `ca` (a PEM file), `family` (4 or 6), `db`, `sentinel_username`, `sentinel_password`. User, password, name and
- * parameters are percent-encoded where they need it. A string, which begins a sentence with what is wrong, for anything else;
- * it repeats nothing that may be secret.
+ * Parses a Redis URL: `redis://[user:password@]host[:port][/db]`, or with Sentinels
+ * `redis+sentinel://[user:password@]host[:port],host…/master name`; `rediss` instead of `redis` for TLS, including the
+ * Sentinels'. Parameters: `ca` (a PEM file), `family` (4 or 6), `db`, `sentinel_username`, `sentinel_password`. User,
+ * password, name and parameters may be percent-encoded. Returns a string with the problem, to start a sentence, for any
+ * other text; it repeats nothing that may be secret.
  */
 export function parseRedisUrl(url: string): RedisAddress | string {
   const match = URL_FORM.exec(url);
@@ -89,8 +89,9 @@ export function parseRedisUrl(url: string): RedisAddress | string {
 const NEXT_URL = /,(?=rediss?(?:\+sentinel)?:\/\/)/;
 
 /**
- * Takes REDIS_URL apart: the URL of one Redis, or those of several nodes of one cluster, with commas between them. A string, which begins a
- * sentence with what is wrong, for anything else. Users, passwords and parameters of the nodes are those of the first URL.
+ * Parses REDIS_URL: the URL of one Redis, or those of several nodes of a cluster, separated by commas. The first URL's
+ * user, password and parameters apply to all nodes. Returns a string with the problem, to start a sentence, for any
+ * other text.
  */
 export function parseRedisUrls(text: string): { url: string; address: RedisAddress }[] | string {
   const parsed: { url: string; address: RedisAddress }[] = [];
@@ -109,7 +110,10 @@ export function parseRedisUrls(text: string): { url: string; address: RedisAddre
   return parsed;
 }
 
-/** The options of a connection to the server of a URL that `parseRedisUrl` takes. Throws StartError for another, or a `ca` that cannot be read. */
+/**
+ * The options for a connection to the server of a URL that `parseRedisUrl` accepts. Throws StartError for any other
+ * URL, or if `ca` cannot be read.
+ */
 export function addressOptions(url: string): Omit<RedisAddress, 'caFile'> {
   const address = parseRedisUrl(url);
   if (typeof address === 'string') throw new StartError(`REDIS_URL ${address}`);
@@ -126,7 +130,7 @@ export function addressOptions(url: string): Omit<RedisAddress, 'caFile'> {
   return { ...options, tls: { ca }, ...(options.sentinels !== undefined && { sentinelTLS: { ca } }) };
 }
 
-/** The texts without their percent-encoding; null: one has none that is right. */
+/** The texts without percent-encoding; `null` if one is malformed. */
 function decoded(texts: readonly string[]): string[] | null {
   try {
     return texts.map((text) => decodeURIComponent(text));
@@ -141,7 +145,7 @@ function hostOf(text: string, defaultPort: number): { host: string; port: number
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
-/** Names and values of an answer of Redis or a Sentinel: a map by RESP3, a flat list by RESP2. */
+/** Names and values in an answer of Redis or a Sentinel: a map in RESP3, a flat list in RESP2. */
 export function fieldsOf(answer: unknown): Map<string, string> {
   if (!Array.isArray(answer)) return new Map(Object.entries(answer as Record<string, string>));
   const flat = answer.flat().map(String);

@@ -1,17 +1,17 @@
 export interface Rounds {
-  /** Begins a round within so many ms, by default at once. If a round is running, another one follows. */
+  /** Starts a round within this many ms, by default at once. If a round is running, another one follows. */
   wake(withinMs?: number): void;
-  /** Begins no more rounds. Resolves when the running one has ended. */
+  /** Starts no more rounds. Resolves when the running one has ended. */
   close(): Promise<void>;
 }
 
 /**
- * Does a round of work again and again, one at a time, and the first immediately. Each round returns in how many ms the next one must
- * begin at the latest (`Infinity`: only when woken); a wake-up brings it forward. `round` must not reject.
+ * Repeats a round of work, one at a time, the first immediately. Each round returns the time (ms) after which the next
+ * one must start at the latest (`Infinity`: only when woken); a wake-up can start it earlier. `round` must not reject.
  */
 export function rounds(round: () => Promise<number>): Rounds {
   let timer: NodeJS.Timeout | undefined;
-  /** When the next round begins (`performance.now()`). */
+  /** When the next round starts (`performance.now()`). */
   let nextMs = Infinity;
   let running: Promise<void> | null = null;
   let closed = false;
@@ -27,7 +27,7 @@ export function rounds(round: () => Promise<number>): Rounds {
     nextMs = Infinity;
     const restMs = await round();
     running = null;
-    // A wake-up that came meanwhile set no timer.
+    // A wake-up during the round set no timer.
     const withinMs = Math.max(0, Math.min(restMs, nextMs - performance.now()));
     nextMs = Infinity;
     wake(withinMs);

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Runs something for all who ask: each is answered by a run that began after they asked, so what it read is no older than
- * the question. Runs follow one another, and begin `everyMs` apart at least, however many ask.
+ * Runs a task for all callers. Each gets the result of a run that began after the call, so what it read is no older
+ * than the call. Runs do not overlap, and start at least `everyMs` apart, however many callers there are.
  */
 export class SharedRuns<T> {
   private readonly work: () => Promise<T>;
   private readonly everyMs: number;
-  /** The run that has not begun yet. */
+  /** The run that has not started yet. */
   private next: Promise<T> | null = null;
   /** Settles with the run under way. */
   private running: Promise<unknown> = Promise.resolve();

@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** What a long piece of work may hold the event loop at once. */
+/** How long work may occupy the event loop at once. */
 const SLICE_MS = 10;
 
 /**
- * Cuts a long piece of work into slices, so that the others whom this process serves have a turn in between. Made where the
- * work begins; asked between its steps, each of which should take less than a millisecond.
+ * Divides long work into slices, so that the process can serve others in between. Create it when the work starts, and
+ * check it between steps of less than a millisecond each.
  */
 export class Slices {
   private sinceMs = performance.now();
 
-  /** Whether the work has held the loop for long enough: then `turn` is to be awaited. 50 ns. */
+  /** Whether the work has occupied the loop long enough to await `turn`. Takes 50 ns. */
   get over(): boolean {
     return performance.now() - this.sinceMs > SLICE_MS;
   }
 
-  /** Resolves when everything else that waits had its turn. */
+  /** Resolves after all other waiting work had its turn. */
   async turn(): Promise<void> {
     await nextTurn();
     this.sinceMs = performance.now();

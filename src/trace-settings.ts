@@ -1,19 +1,17 @@
-/** Which spans are made, by the names of `OTEL_TRACES_SAMPLER`. */
+/** Selects the spans to make, in the terms of `OTEL_TRACES_SAMPLER`. */
 export interface Sampler {
-  /** Whether the caller's decision holds, where a request comes with one. */
+  /** Whether to follow the decision that a request brings. */
   byParent: boolean;
-  /** Of everything else: the share, 0 to 1. */
+  /** Share of everything else, 0 to 1. */
   ratio: number;
 }
 
-/** Where spans go. */
 export interface TraceSettings {
-  /** To which they are posted. */
   url: string;
   sampler: Sampler;
 }
 
-/** Reads variables; an empty one counts as not set. */
+/** Reads variables; empty ones count as not set. */
 interface Reader {
   text: (name: string) => string | null;
   url: (name: string, protocols: readonly string[]) => string | null;
@@ -29,13 +27,13 @@ const SAMPLERS: readonly string[] = [
 ];
 
 const TRACES_PATH = 'v1/traces';
-/** What the standard lets a header's pair be: a token, `=`, a value with percent signs for what would divide pairs. */
+/** A header pair by the standard: a token, `=`, and a value in which separators are percent-encoded. */
 const HEADER_PAIR = /^\s*[\w!#$%&'*+.^`|~-]+\s*=[^,;]*$/;
 
 /**
- * The settings of traces by the standard variables of OpenTelemetry; null: no endpoint is set, or it is switched off. Adds a
- * sentence to `problems` for everything that is wrong. What is read here is what decides; names, headers, time-outs,
- * compression and certificates the OpenTelemetry packages read from the environment themselves, as the standard names them.
+ * The settings for traces from OpenTelemetry's standard variables; `null` if no endpoint is set or traces are switched
+ * off. Adds a sentence to `problems` for each error. Reads only the variables on which Laurel's behaviour depends; the
+ * OpenTelemetry packages read names, headers, time-outs, compression and certificates themselves.
  */
 export function traceSettings(read: Reader, problems: string[]): TraceSettings | null {
   const endpoint = read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']);

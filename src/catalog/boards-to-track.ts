@@ -27,7 +27,7 @@ export const rescored = ({ leaderboards }: Catalog, streakChanges: readonly stri
     ? leaderboards.filter(({ rankBy, status }) => rankBy === 'streak' && status !== 'inactive')
     : [];
 
-/** From which run the clock follows leaderboards that were activated at a time. */
+/** The first run that scheduled work tracks, for leaderboards activated at a time. */
 export const boardsToTrack = (
   boards: readonly Leaderboard[],
   nowMs: number,

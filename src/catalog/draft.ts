@@ -33,8 +33,8 @@ interface DraftOptions {
 const STRICT: RuleSettings = { webhookAllowPrivate: false };
 
 /**
- * A catalog that is being edited. `changes` lists the differences from the original. Setting a resource to its present value is not a
- * change. Lists are replaced, never changed in place.
+ * A catalog that is being edited. `changes` lists the differences from the original. Setting a resource to its current
+ * value is not a change. Lists are replaced, never changed in place.
  */
 export class CatalogDraft {
   /** The edited catalog. */

@@ -8,15 +8,18 @@ import { problem, type Problem } from './rules/problem.ts';
 // Redis handles one event at a time. These limits bound an event's cost: the number of resources in force per metric or points
 // system, and the total work that an event may cause.
 
-/** Most resources in force per group; see `GROUP`. */
+/** Maximum number of resources in force in a group; see `GROUP`. */
 export const MOST = { leaderboard: 100, achievement: 200, points_trigger: 100, points_boost: 50 } as const;
 
 type Counted = keyof typeof MOST;
 
-/** Most work of one event: an upper bound in microseconds of Redis. Figures: docs/api.md, "Limits of active resources". */
+/**
+ * Maximum work of one event: an upper bound in microseconds of Redis. Figures: docs/api.md, "Limits of active
+ * resources".
+ */
 export const MOST_EVENT_WORK = 5_000;
 
-/** Most work of one function call. A user or event with more gets a call of its own. */
+/** Maximum work of one function call. A user or event with more gets a call of its own. */
 export const CALL_WORK = 4 * MOST_EVENT_WORK;
 
 /** Upper bound of each item's cost, in microseconds: measured and rounded up. */
@@ -34,7 +37,7 @@ const WORK = {
   /** Each award lists its boosts. */
   boostOfTrigger: 0.1,
   system: 8,
-  /** One sum per frequency. */
+  /** One sum for each frequency. */
   streakMetric: 3,
   /** Any leaderboard, in force or not, because the plan lists all. */
   named: 0.05,

@@ -26,7 +26,7 @@ export function updateChecked<K extends Kind>(
   return { resource, problems: [...problems, ...problemsOf(kind, resource, draft), ...workProblems(draft)] };
 }
 
-/** Problems of an edit that makes events too much work. */
+/** The problem of an edit that makes events too costly. */
 export function workProblems(draft: CatalogDraft): Problem[] {
   const tooMuch = tooMuchWork(draft);
   return tooMuch === null ? [] : [problem('status', tooMuch)];

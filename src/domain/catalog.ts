@@ -99,10 +99,10 @@ export interface EarlierStreaks extends StreaksInForce {
   untilMs: number;
 }
 
-/** Limit per tenant: Laurel checks each notification against all of them. */
+/** Limit for each tenant: Laurel checks each notification against all of them. */
 export const MOST_WEBHOOKS = 100;
 
-/** Limit per catalog, all kinds together. */
+/** Limit for each catalog, all kinds together. */
 export const MOST_RESOURCES = 10_000;
 
 /** One version of a tenant's configuration. Every list is sorted by age, oldest first. */

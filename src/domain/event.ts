@@ -29,7 +29,7 @@ export const MetricEvent = Type.Object({
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
-/** Events of one batch. */
+/** Maximum number of events in a batch. */
 export const MAX_BATCH = 1000;
 
 /** An event of a batch. It names the metric by key; its idempotency key has the same scope as a single event's. */
@@ -40,7 +40,7 @@ export const BatchMetricEvent = Type.Object({
 });
 export type BatchMetricEvent = Static<typeof BatchMetricEvent>;
 
-/** An event of a batch that is not accepted: its index, and the error that it would have as a single event. */
+/** A refused event of a batch: its index, and the error that it would have as a single event. */
 const RefusedBatchEvent = Type.Object({
   index: Type.Integer(),
   error: Type.String(),

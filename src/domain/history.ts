@@ -79,7 +79,7 @@ export const WrappedResponse = Type.Object({
 });
 export type WrappedResponse = Static<typeof WrappedResponse>;
 
-/** Most days per answer. */
+/** Maximum number of days in an answer. */
 export const MAX_DAYS = 366;
 
 /** A tenant's activity on a UTC day. */

@@ -1,13 +1,16 @@
 /** Longer names have no suggestion. */
 const MOST_LENGTH = 64;
-/** Most candidates that one name is compared with: a caller may send many unknown keys, and a catalog may have thousands. */
+/**
+ * Maximum number of candidates to compare with a name: a caller may send many unknown keys, and a catalog may have
+ * thousands.
+ */
 const MOST_COMPARED = 100;
-/** A key differs less from the one that was meant than a field does. */
+/** Tolerated share of different characters in a key; smaller than for a field's name. */
 const KEY_SHARE = 0.4;
 
 /**
- * The candidate that is fewest edits away from a name, upper and lower case alike; null if none is near.
- * @param share how much of its characters a candidate may differ in, 0 to 1
+ * The candidate with the fewest edits from a name, ignoring case; `null` if none is near.
+ * @param share the share of its characters in which a candidate may differ, 0 to 1
  */
 export function nearest(name: string, candidates: Iterable<string>, share: number): string | null {
   if (name.length > MOST_LENGTH) return null;
@@ -25,7 +28,7 @@ export function nearest(name: string, candidates: Iterable<string>, share: numbe
   return found;
 }
 
-/** The hint of an error about an unknown key; undefined if no known key is near. */
+/** The hint of an error about an unknown key; `undefined` if no known key is near. */
 export function didYouMean(key: string, known: Iterable<string>): string | undefined {
   const similar = nearest(key, known, KEY_SHARE);
   return similar === null ? undefined : `Did you mean '${similar}'?`;

@@ -5,7 +5,7 @@ import { type Static, Type } from 'typebox';
 
 export const Uuid = Type.String({ format: 'uuid' });
 
-/** Keyword of our own: the longest string in UTF-8 bytes. */
+/** Laurel's own keyword: the maximum size of a string in UTF-8 bytes. */
 export const MAX_BYTES = 'x-max-bytes';
 
 /** Text of at most `bytes` UTF-8 bytes. `maxLength` states the same bound in characters for readers of the schema. */
@@ -26,7 +26,7 @@ export const TIME_OF_DAY_PATTERN = '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?
 /** A local time of day, `HH:MM` or `HH:MM:SS`. */
 export const TimeOfDay = Type.String({ pattern: TIME_OF_DAY_PATTERN });
 
-/** Longest texts of a resource, in characters. Answers to events contain them. */
+/** Maximum lengths of a resource's texts, in characters. Answers to events contain them. */
 const TEXT = { name: 200, description: 2_000, url: 2_048 };
 
 export const ResourceName = Type.String({ minLength: 1, maxLength: TEXT.name });
@@ -56,7 +56,7 @@ export type WritableBy = Static<typeof WritableBy>;
 export const AttributeCondition = Type.Object({ attributeId: Uuid, attributeValue: AttributeValue });
 export type AttributeCondition = Static<typeof AttributeCondition>;
 
-/** A longer list is a list to keep, not a filter. */
+/** A longer list should be stored as configuration, not as a filter. */
 const FilterIds = Type.Optional(Type.Array(Uuid, { minItems: 1, maxItems: 50 }));
 
 /** Restricts a webhook's notifications to the named resources. A kind that is not set is not restricted. */
@@ -71,7 +71,7 @@ export type WebhookFilter = Static<typeof WebhookFilter>;
 export const byKey = <T extends Type.TSchema>(schema: T) =>
   Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: schema });
 
-/** Schema keywords of our own: substitute values in answers to clients that cannot read the actual ones. */
+/** Laurel's own keywords: substitute values in answers to clients that cannot read the actual ones. */
 
 /** The contract has an integer here; the number is rounded down. */
 export const WHOLE = 'x-whole';

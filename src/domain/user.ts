@@ -78,7 +78,7 @@ export const ChangedUser = Type.Object({
 });
 export type ChangedUser = Static<typeof ChangedUser>;
 
-/** Most pairs if the parameter is repeated. */
+/** Maximum number of pairs if the parameter is repeated. */
 const MAX_PAIRS = 100;
 
 /**

@@ -13,7 +13,7 @@ const NO_TRANSITION_MS = 366 * DAY_MS;
 const known = new Map<string, (ZoneOffset & { fromMs: number })[]>();
 /** More than the time zone database has (about 600). */
 const MOST_KNOWN = 5_000;
-/** Offsets cached per zone: the current one and a few earlier or later ones. */
+/** Maximum number of cached offsets of a zone: the current one and a few earlier or later ones. */
 const MOST_OF_ZONE = 4;
 
 /** Spellings in the time zone database, keyed by lower-case name. Bounded by the number of zones. */

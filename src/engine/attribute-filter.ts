@@ -4,8 +4,8 @@ import { didYouMean } from '../domain/nearest.ts';
 import { AppError } from '../errors.ts';
 
 /**
- * Parses `key:value,key:value`, or a list of pairs, one each, taken literally; a pair that the list repeats counts once.
- * Values may contain colons. 422 for a malformed pair, an unknown key or the same key twice. Undefined or empty: no
+ * Parses `key:value,key:value`, or a list of pairs, each taken literally. Values may contain colons. A list may repeat
+ * a pair. Throws 422 for a malformed pair, an unknown key, or a key that occurs twice. Undefined and empty mean no
  * filter.
  */
 export function parseAttributeFilter(

@@ -4,7 +4,7 @@ import { didYouMean } from '../domain/nearest.ts';
 import { boardStatus } from '../domain/runs.ts';
 import { AppError } from '../errors.ts';
 
-/** The metric of a key. 404 for an unknown one. */
+/** The metric with this key. Throws 404 if there is none. */
 export function findMetric(compiled: CompiledCatalog, key: string): Metric {
   const metric = compiled.metrics.get(key);
   if (metric === undefined)
@@ -14,7 +14,7 @@ export function findMetric(compiled: CompiledCatalog, key: string): Metric {
   return metric;
 }
 
-/** The points system of a key. 404 for an unknown one. */
+/** The points system with this key. Throws 404 if there is none. */
 export function findSystem(compiled: CompiledCatalog, key: string): PointsSystem {
   const system = compiled.pointsSystems.get(key);
   if (system === undefined)
@@ -24,6 +24,6 @@ export function findSystem(compiled: CompiledCatalog, key: string): PointsSystem
   return system;
 }
 
-/** The keys of the leaderboards that users can see on a day: those that an error may suggest. */
+/** Keys of the leaderboards that users can see on a day. An error may suggest them. */
 export const visibleBoards = ({ leaderboards }: CompiledCatalog, utcDay: number): string[] =>
   [...leaderboards].flatMap(([key, board]) => (boardStatus(board, utcDay) === null ? [] : [key]));

@@ -19,7 +19,10 @@ function randomHex(): string {
 let lastMs = -1;
 let counter = 0;
 
-/** 32 random bits behind a counter of the IDs of this millisecond, which begins anywhere in its lower quarter. */
+/**
+ * A counter within the current millisecond, followed by 32 random bits. The counter starts at a random value in its
+ * lowest quarter.
+ */
 function counted(nowMs: number): string {
   const random = randomHex();
   counter = nowMs === lastMs ? counter + 1 : parseInt(random.slice(9, 15), 16) >> 2;
@@ -29,9 +32,9 @@ function counted(nowMs: number): string {
 }
 
 /**
- * A UUIDv7 (RFC 9562) as 32 hex digits, whose last 4 are 0: an event's awards take the same ID with their
- * ordinal there. Those made by one process for the same time are in the order of the calls: under the test clock
- * a whole day's history may have one time. `random`: 16 hex digits, of which 58 bits are used, instead (`keyed-ids.ts`).
+ * A UUIDv7 (RFC 9562) as 32 hex digits. The last 4 digits are 0; an event's awards have the event's ID with their
+ * ordinal there. IDs that one process makes for the same time sort in call order, since a whole day may share one time
+ * under the test clock. `random`: 16 hex digits to use instead, of which 58 bits count (see `KeyedIds`).
  */
 export function eventId(nowMs: number, random: string = counted(nowMs)): string {
   const time = nowMs.toString(16).padStart(12, '0');
@@ -39,13 +42,13 @@ export function eventId(nowMs: number, random: string = counted(nowMs)): string 
   return `${time}7${random.slice(0, 3)}${variant}${random.slice(4, 7)}${random.slice(7, 15)}0000`;
 }
 
-/** ID of the nth award (from 1) of an event or another change. Takes and returns 32 hex digits. */
+/** ID of an event's or other change's nth award (from 1). Takes and returns 32 hex digits. */
 export const awardId = (hex: string, ordinal: number): string =>
   hex.slice(0, 28) + ordinal.toString(16).padStart(4, '0');
 
-/** Where a used idempotency key is kept. */
+/** Where Redis stores a used idempotency key. */
 export interface IdempotencyDigest {
-  /** 4 hex digits of 13 bits: the number of its wide bucket (`src/redis/idempotency.ts`). */
+  /** 4 hex digits (13 bits): the number of the wide bucket (`src/redis/idempotency.ts`). */
   bucket: string;
   /** 16 characters, 96 bits. */
   field: string;
@@ -53,7 +56,7 @@ export interface IdempotencyDigest {
 
 const WIDE_BUCKETS = 0x1fff;
 
-/** Digest of an idempotency key within its scope: user and metric. */
+/** Digest of an idempotency key within its scope, a user and a metric. */
 export function idempotencyDigest(userId: string, metricNo: number, key: string): IdempotencyDigest {
   const digest = createHash('sha1').update(`${userId}\0${metricNo}\0${key}`).digest();
   return {
@@ -62,7 +65,6 @@ export function idempotencyDigest(userId: string, metricNo: number, key: string)
   };
 }
 
-/** An idempotency key in its scope. */
 export interface ScopedKey {
   tenantNo: number;
   userId: string;
@@ -70,18 +72,17 @@ export interface ScopedKey {
   key: string;
 }
 
-/** The part of an event's ID that comes from its idempotency key: bytes 7 to 14, as 16 hex digits. */
+/** The part of an event's ID that is derived from its idempotency key: bytes 7 to 14, as 16 hex digits. */
 export const partOf = (id: string): string => id.slice(12, 28);
 
 /**
- * The IDs of events with an idempotency key. The time in an ID is that of the event's first check, the other 58 bits are
- * an HMAC-SHA-256 of the key in its scope under the installation's secret. So an ID needs no storage to be named again,
- * and nobody can search for two keys whose events have one ID: without the secret a pair can only be met by sending
- * events, of which two must have equal 58 bits and the same millisecond; a million in one millisecond meet one in 10^6
- * times. 16 bits more would have to come from those that number an event's awards, and from the index that finds old keys.
+ * IDs of events with an idempotency key. An ID consists of the time when the event was first checked and 58 bits of an
+ * HMAC-SHA-256 of the scoped key under the installation's secret. An ID can therefore be derived again without being
+ * stored, and nobody can search offline for two keys with the same ID: a collision needs equal 58 bits within one
+ * millisecond. A million events in one millisecond collide once in 10^6 such milliseconds.
  *
- * Where Redis looks for a key (`idempotencyDigest`) is not keyed: who finds two keys of his own in one place, at 2^54
- * digests, has the second one answered as a replay of the first.
+ * The digest that locates a key in Redis (`idempotencyDigest`) has no secret. A client that finds two of its own keys
+ * with the same digest, at a cost of 2^54 hashes, gets the second one answered as a replay of the first.
  */
 export class KeyedIds {
   private readonly secret: KeyObject;
@@ -91,27 +92,27 @@ export class KeyedIds {
     this.secret = createSecretKey(secret);
   }
 
-  /** Those of the installation that a Postgres is of. */
+  /** The key-derived IDs of the installation that this Postgres belongs to. */
   static async of(pool: Pool): Promise<KeyedIds> {
     return new KeyedIds(await readEventIdSecret(pool));
   }
 
-  /** A key of its own for another purpose, which says nothing about the secret or about event IDs. */
+  /** Derives a key for another purpose. It reveals nothing about the secret or about event IDs. */
   keyFor(purpose: string): KeyObject {
     return createSecretKey(createHmac('sha256', this.secret).update(`for ${purpose}`).digest());
   }
 
-  /** The ID (32 hex digits) of the event that uses the key and was first checked at `nowMs`. */
+  /** The ID (32 hex digits) of the event that has this key and was first checked at `nowMs`. */
   make(nowMs: number, scoped: ScopedKey): string {
     return eventId(nowMs, this.keyed(scoped));
   }
 
   private keyed({ tenantNo, userId, metricNo, key }: ScopedKey): string {
-    // With its length, no user's ID can take a part of the key over.
+    // The length keeps user ID and key apart.
     const text = `${tenantNo} ${metricNo} ${userId.length} ${userId}${key}`;
     return createHmac('sha256', this.secret).update(text).digest('hex').slice(0, 16);
   }
 }
 
-/** The time (epoch ms) in the ID of an event. */
+/** The time (epoch ms) in an event's ID. */
 export const timeOf = (id: string): number => parseInt(id.slice(0, 12), 16);

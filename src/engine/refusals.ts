@@ -17,7 +17,7 @@ export const PROFILE_IS_FULL =
   `The user's name, e-mail address, device tokens and attributes would have more than ${PROFILE_BYTES} bytes together: ` +
   'shorten or clear some.';
 
-/** The error that says why a script refused an event or a call about a user. */
+/** The error for a script's refusal of an event or of a call about a user. */
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
   if (reply[kindField] === REFUSAL.noAddress) {
     return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);
@@ -52,13 +52,15 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
   return new AppError('internal', 'Internal error');
 }
 
-/** The record of a reply that has one of some kinds; throws the error that says why the script refused. */
+/** Returns the record of a reply that has one of the given kinds; otherwise throws the error for the refusal. */
 export function unlessRefused(compiled: CompiledCatalog, reply: ScriptReply, kinds: readonly string[]): HappenedRecord {
   if (!kinds.includes(reply[kindField])) throw refusalError(compiled, reply);
   return reply as HappenedRecord;
 }
 
-/** Why an event that would take a sum out of its range is refused. What is named may be deleted by now. */
+/**
+ * Explains that an event would take a sum out of its range. The metric or points system may have been deleted since.
+ */
 function outOfRange(compiled: CompiledCatalog, reply: Refusal & { [kindField]: typeof REFUSAL.outOfRange }): string {
   const no = reply[OUT_OF_RANGE.no] ?? 0;
   const counting = compiled.achievementsByNo.get(no) ?? compiled.triggersByNo.get(no);
@@ -72,14 +74,14 @@ function outOfRange(compiled: CompiledCatalog, reply: Refusal & { [kindField]: t
   return `Metric '${metric}': ${sum} would reach ${SUM_BOUND} or -${SUM_BOUND}; it must stay between them.`;
 }
 
-/** That too much waits to be stored or processed. */
+/** Too many events wait to be stored or processed. */
 export class Overload extends AppError {
   constructor(text: string) {
     super('unavailable', text);
   }
 }
 
-/** Throws 503 while the outbox holds more than it may, so that nothing that writes to it is taken. */
+/** Throws 503 while the outbox is full, to refuse calls that write to it. */
 export function refuseOverload(overloaded: () => boolean): void {
   if (overloaded()) throw new Overload('Too many events wait to be stored; try again in a moment.');
 }

@@ -1,4 +1,4 @@
-/** Responses: the wire form of users, achievements, streaks, points and leaderboards. */
+/** Converts users, achievements, streaks, points and leaderboards to their wire form. */
 import { createHash } from 'node:crypto';
 import { earning } from '../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
@@ -48,7 +48,7 @@ interface ShownUser {
   controlShare: number;
 }
 
-/** A user as the Application API shows one. Attributes that were deleted from the catalog are left out. */
+/** A user in the Application API. Attributes that were deleted from the catalog are omitted. */
 export function userResponse({ attributesByNo }: CompiledCatalog, { userId, state, controlShare }: ShownUser): User {
   const attributes = Object.entries(state.attributes).flatMap(([no, value]) => {
     const attribute = attributesByNo.get(Number(no));
@@ -69,23 +69,23 @@ export function userResponse({ attributesByNo }: CompiledCatalog, { userId, stat
   };
 }
 
-/** Whether a user is in the control group: a hash of the ID decides, so the answer is stable while the share is. */
+/** Whether a user is in the control group. A hash of the ID decides, so the answer changes only with the share. */
 export function isControl(userId: string, controlShare: number): boolean {
   const hash = createHash('sha256').update(`control:${userId}`).digest();
   return hash.readUInt32BE(0) / 2 ** 32 < controlShare;
 }
 
-/** Whether a user is hidden from leaderboards by own wish. */
+/** Whether the user opted out of leaderboards. */
 export const hidesItself = ({ hidden }: Pick<UserState, 'hidden'>): boolean => (hidden & HIDDEN_BY.user) !== 0;
 
-/** What administrators decide about a user. */
+/** What administrators decided about a user. */
 export const managedUserResponse = (id: string, state: UserState): ManagedUser => ({
   id,
   hidden: (state.hidden & HIDDEN_BY.admin) !== 0,
   hiddenByUser: hidesItself(state),
 });
 
-/** An achievement as the Application API shows it: the fields of its type only. */
+/** An achievement in the Application API, with the fields of its trigger type only. */
 export function achievementResponse(compiled: CompiledCatalog, achievement: Achievement): AchievementResponse {
   const metric = achievement.trigger === 'metric' ? compiled.metricsById.get(achievement.metricId ?? '') : undefined;
   return {
@@ -108,7 +108,7 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
   };
 }
 
-/** An achievement with when the user completed it; null: not yet. */
+/** An achievement with its completion time; `null` if the user has not completed it. */
 export function userAchievementResponse(
   compiled: CompiledCatalog,
   achievement: Achievement,
@@ -119,11 +119,11 @@ export function userAchievementResponse(
   return { ...achievementResponse(compiled, achievement), achievedAt };
 }
 
-/** Whether an achievement is there for a user: active ones, and locked ones that the user has. */
+/** Whether a user sees an achievement: it is active, or it is locked and the user has completed it. */
 export const showsTo = ({ status, no }: Achievement, state: Pick<UserState, 'completions'>): boolean =>
   status === 'active' || (status === 'locked' && state.completions[no] !== undefined);
 
-/** The fields that every answer with a streak has. */
+/** The fields that every response with a streak has. */
 export interface BaseStreak extends ReturnType<typeof streakDates> {
   length: number;
   frequency: Frequency;
@@ -134,7 +134,7 @@ export interface BaseStreak extends ReturnType<typeof streakDates> {
 }
 
 /**
- * A settled streak in the configured frequency on a local day; the freezes where the tenant has them. `offDays`: see
+ * A settled streak in the configured frequency on a local day. Includes freezes if the tenant uses them. `offDays`: see
  * `streakDates`.
  */
 export function baseStreak(
@@ -155,7 +155,7 @@ export function baseStreak(
   };
 }
 
-/** The streak that a record holds, on the local day of the record. */
+/** The streak in a record, on the record's local day. */
 export function recordedStreak(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): BaseStreak {
   const startDay = recorded[RECORDED_STREAK.startDay];
   const streak = {
@@ -167,13 +167,16 @@ export function recordedStreak(compiled: CompiledCatalog, recorded: RecordedStre
   return baseStreak(compiled, { streak, freezesLeft, day, offDays: recorded[RECORDED_STREAK.offDays] ?? 0 });
 }
 
-/** By what streaks are settled under some settings. */
+/** The rule by which these settings settle streaks. */
 export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
   const { frequency, weekStart, freezes } = inForce.streaks;
   return { frequency, weekStart, frozen: freezes.enabled, earning: earning(inForce) };
 }
 
-/** Which local days are days off of a user: those that were when the day began. `dayAt`: the user's local day at a time. */
+/**
+ * Returns whether a local day is a day off for a user, by the settings in force when that day began. `dayAt`: the
+ * user's local day at a time.
+ */
 export const daysOffOf =
   ({ streaks, streaksBefore = [] }: Catalog, own: OwnDaysOff | null, dayAt: (ms: number) => number) =>
   (day: number): boolean => {
@@ -184,8 +187,8 @@ export const daysOffOf =
   };
 
 /**
- * A user's streaks as they stand now, on the user's local day. `offDays`: how many days off follow from the day on by
- * which to act for the streak that counts.
+ * Settles a user's streaks up to now. `day`: the user's local day. `offDays`: the number of consecutive days off that
+ * start on the day by which the user must act to keep the daily streak.
  */
 export function settledNow(
   { catalog }: CompiledCatalog,
@@ -228,7 +231,7 @@ export const levelResponse = (level: PointsLevel): PointsLevelResponse => ({
   points: level.points,
 });
 
-/** A boost as the Application API shows it, on a local day (epoch day) that decides its status. */
+/** A boost in the Application API. The local day (epoch day) decides its status. */
 export function boostResponse(boost: PointsBoost, day: number): PointsBoostResponse {
   return {
     id: boost.id,
@@ -241,7 +244,7 @@ export function boostResponse(boost: PointsBoost, day: number): PointsBoostRespo
   };
 }
 
-/** A trigger as the Application API shows it: the fields of its type only. */
+/** A trigger in the Application API, with the fields of its type only. */
 export function triggerResponse(compiled: CompiledCatalog, trigger: PointsTrigger): PointsTriggerResponse {
   const metric = compiled.metricsById.get(trigger.metricId ?? '');
   const achievement = compiled.achievementsById.get(trigger.achievementId ?? '');
@@ -270,11 +273,11 @@ export function triggerResponse(compiled: CompiledCatalog, trigger: PointsTrigge
   };
 }
 
-/** Keys of a board's breakdown attributes, in their order. */
+/** Keys of a board's breakdown attributes, in the board's order. */
 export const breakdownKeys = (compiled: CompiledCatalog, board: Leaderboard): string[] =>
   board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.key ?? '');
 
-/** The fields that name a group of a board, in the order of its attributes; none without breakdown. */
+/** The fields that name a group of a board, in the order of the board's attributes; empty without a breakdown. */
 export function groupFields(
   compiled: CompiledCatalog,
   board: Leaderboard,
@@ -286,7 +289,6 @@ export function groupFields(
   return { breakdownAttributeValue: pairs[0]?.value ?? '', breakdownAttributeValues: pairs };
 }
 
-/** A leaderboard as the Application API shows it. */
 export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboard): LeaderboardResponse {
   const metric = board.rankBy === 'metric' ? compiled.metricsById.get(board.metricId ?? '') : undefined;
   const system = board.rankBy === 'points' ? compiled.pointsSystemsById.get(board.pointsSystemId ?? '') : undefined;
@@ -311,7 +313,7 @@ export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboar
   };
 }
 
-/** Conditions as the wire shows them: the attribute's key, not its ID. */
+/** Conditions in wire form: with the attribute's key instead of its ID. */
 const attributePairs = (
   compiled: CompiledCatalog,
   conditions: AttributeCondition[],
@@ -321,7 +323,7 @@ const attributePairs = (
     value: attributeValue,
   }));
 
-/** `eventAttributes`, and the deprecated single `eventAttribute` where exactly one is set. */
+/** `eventAttributes`, and the deprecated `eventAttribute` if exactly one is set. */
 function eventAttributeFields(
   compiled: CompiledCatalog,
   conditions: AttributeCondition[],

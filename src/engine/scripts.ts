@@ -26,13 +26,13 @@ import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
 import { type SentUser, withZone } from './users/sent-user.ts';
 
-/** A request as the engine knows it: its author, and its span if it is sampled. */
+/** The author of a request, and its span if it is sampled. */
 export interface Asked {
   by: Author;
   span?: Span | undefined;
 }
 
-/** A change of one user's streak, see `lua/adjust_streak.lua`. Days are epoch days. */
+/** A change to one user's streak (`lua/adjust_streak.lua`). Days are epoch days. */
 export type StreakChange =
   | { freeze: true; max: number }
   | { pause: PackedPause }
@@ -40,7 +40,7 @@ export type StreakChange =
   | { reset: true }
   | { restore: { length: number; first: number; last: number; since: number } };
 
-/** The scripts about one user, and what each takes besides what all of them do. The scripts' headers document it. */
+/** The arguments of each script about one user, in addition to the common ones. See the scripts' headers. */
 interface UserScripts {
   identify_user: { mustExist: boolean };
   complete_achievement: { achievement: PlanAchievement };
@@ -51,21 +51,21 @@ interface UserScripts {
   import_user: { import: string; counters: readonly string[]; sets: readonly { score?: string; group?: string }[] };
 }
 
-/** A user in a call about many: the ID of the record that it may make, the user's own boosts. */
+/** A user in a call about many. `id`: ID of the record that the call may write. `boosts`: the user's own boosts. */
 interface BoostedUser {
   userId: string;
   id: string;
   boosts: string | undefined;
 }
 
-/** The offset of the zone that a user is expected to be in, at a time. */
+/** A user with the zone that the caller expects the user to be in, and the zone's offset at the call's time. */
 interface ZonedUser extends BoostedUser {
-  /** IANA name; '' is UTC. */
+  /** IANA name; '' means UTC. */
   zone: string;
   offsetSeconds: number;
 }
 
-/** The scripts about many users of a tenant, and what each takes. */
+/** The arguments of each script about many users of a tenant. */
 interface UsersScripts {
   backdate_achievements: {
     users: (BoostedUser & { counts?: { no: number; total: [number, number] }[]; digest?: string })[];
@@ -91,60 +91,65 @@ interface UsersScripts {
 interface ScriptsOptions {
   redis: Redis;
   clock: Clock;
-  /** Called when entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
-  /** Whether the outbox holds more than it may: calls about one user answer 503 then. Left out: never. */
+  /** Whether the outbox is full; calls about one user then answer 503. Default: never. */
   overloaded?: () => boolean;
-  /** Makes a span of each call that a sampled request waits for; null: none. */
+  /** Makes a span for each call that a sampled request waits for; `null` turns spans off. */
   traces?: Traces | null;
 }
 
-/** A call of a script that ends its reply with the outbox position after it ('' if it wrote nothing). */
+/** A script call whose reply ends with the outbox position after the call ('' if the call wrote nothing). */
 export interface ShardCall {
   script: Script;
   keysAndArgs: (at: { nowMs: number; retryPosition: string }) => { keys: string[]; args: Words };
   /**
-   * Asked by a retry whose first try may have left the outbox for Postgres: true ends the call, as its answer
-   * was found; false, or without it, runs it again: for calls that change nothing the second time.
+   * A retry calls this if the first try's entries may have left the outbox for Postgres. `true` ends the call, because
+   * its answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second
+   * time.
    */
   foundElsewhere?: () => Promise<boolean>;
-  /** The caller waits for a replica itself (`replicated`), before anybody hears of the replies. */
+  /** The caller itself waits for a replica (`replicated`) before it passes the replies on. */
   isAcknowledgedLater?: boolean;
-  /** Calls that its first try goes with; a retry goes alone. */
+  /** Calls that are sent together with the first try. A retry is sent alone. */
   joined?: JoinedCalls | undefined;
-  /** Spans of the sampled requests that wait for it. */
+  /** Spans of the sampled requests that wait for the call. */
   spans?: readonly Span[] | undefined;
-  /** How many events it carries; left out: it carries none. */
+  /** Number of events in the call. Default: 0. */
   events?: number;
 }
 
-/** A call about one user. */
 interface UserCall<S extends keyof UserScripts> {
   script: S;
   userId: string;
   body: UserScripts[S];
-  /** Whose plan of no metric, and boosts, the script takes; left out: it takes none. */
+  /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
   compiled?: CompiledCatalog;
-  /** What a request says of the user; null, or left out: nothing. */
+  /** The user fields in the request; `null` or omitted if there are none. */
   sent?: SentUser | null;
-  /** Further keys, which belong to the tenant. */
+  /** Further keys of the tenant. */
   keys?: readonly string[];
   states?: readonly Buffer[];
-  /** Whether Postgres holds what the call (32 hex digits) did; left out: it changes nothing the second time. */
+  /**
+   * Whether Postgres holds the effects of the call with this ID (32 hex digits). Omit it for calls that change nothing
+   * the second time.
+   */
   isStored?: (id: string) => Promise<boolean>;
   span?: Span | undefined;
 }
 
-/** What a call about one user came to. */
 interface UserReply {
   reply: ScriptReply;
-  /** The user's packed state; empty where there is none, or a script does not say. */
+  /** The user's packed state; empty if the user does not exist or the script does not return it. */
   state: Buffer;
-  /** Whether it was tried more than once: an earlier try may have done it. */
+  /** Whether the call was tried more than once, so that an earlier try may have applied it. */
   retried: boolean;
 }
 
-/** What every script that changes users of a tenant takes: CALL_KEY, CALL_ARG. */
+/**
+ * The keys and arguments of every script that changes users of a tenant (`CALL_KEY` and `CALL_ARG` in
+ * `lua/lib/calls.lua`).
+ */
 function keysAndArgs(
   tenantNo: number,
   {
@@ -167,7 +172,7 @@ function keysAndArgs(
   return { keys: [...ofTenant, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
 }
 
-/** The beginning of it, with which calls of `record_events` begin, too. */
+/** The first keys and arguments of `keysAndArgs`. Calls of `record_events` begin with them, too. */
 export const tenantCall = (
   tenantNo: number,
   { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
@@ -176,43 +181,45 @@ export const tenantCall = (
   args: [nowMs, tenantNo, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo), retryPosition],
 });
 
-/** How long a call whose outcome is unknown is tried again before it answers 503. */
+/** How long a call with an unknown outcome is retried before it answers 503. */
 const RETRY_MS = 2_000;
 
 /**
- * Calls the scripts that write: their keys and arguments, the shard's connection and what is believed of it, spans, retries.
+ * Calls the scripts that write. Builds their keys and arguments, picks the shard's connection, makes spans and retries.
  *
- * A call whose connection broke is retried with the same IDs and an outbox position from before it, by which the script
- * recognises what the first try applied. The broken connection is closed in Redis first, so that the first try cannot come after
- * the second.
+ * If the connection breaks, the call is retried with the same IDs and an outbox position from before the call. The
+ * script uses the position to recognise what the first try applied. Redis closes the broken connection first, so the
+ * first try cannot run after the second.
  */
 export class Scripts {
   private readonly options: ScriptsOptions;
   /** The position after the last write, by shard. */
   private readonly positions = new Map<number, string>();
-  /** The position after the last write that a caller may have heard of, by shard: where replicas have to have it, they do. */
+  /**
+   * The position after the last write that a caller may know of, by shard. If replicas have to acknowledge writes, they
+   * have acknowledged this one.
+   */
   readonly acknowledged = new Map<number, string>();
 
   constructor(options: ScriptsOptions) {
     this.options = options;
-    // They need to know the connections before a first one breaks.
+    // The killers must know each connection before it first breaks.
     onServer(options.redis, ({ redis }) => void ConnectionKiller.of(redis));
   }
 
-  /** Whether spans are made. */
   get traced(): boolean {
     return this.options.traces !== null && this.options.traces !== undefined;
   }
 
-  /** Throws 503 while the outbox is full: before work that calls about many single users. */
+  /** Throws 503 while the outbox is full. Call it before work that makes many calls about single users. */
   refuseOverload(): void {
     if (this.options.overloaded !== undefined) refuseOverload(this.options.overloaded);
   }
 
   /**
-   * Calls a script about one user, with the present offset of the user's zone where the script asks for it. Applied once, even if
-   * the connection breaks under it. Null: an earlier try did it, and Postgres holds it (`isStored`). 503 if the outbox is full or
-   * Redis does not answer; other refusals are replies.
+   * Calls a script about one user, with the current offset of the user's zone if the script asks for it. Applied once,
+   * even if the connection breaks during the call. Returns `null` if an earlier try applied the call and Postgres holds
+   * it (`isStored`). Throws 503 if the outbox is full or Redis does not answer; other refusals are replies.
    */
   async callUser<S extends keyof UserScripts>(
     tenantNo: number,
@@ -254,7 +261,7 @@ export class Scripts {
     }
   }
 
-  /** Drops events from quarantine. A retry changes nothing. 503 if Redis does not answer. */
+  /** Drops events from quarantine. A retry changes nothing. Throws 503 if Redis does not answer. */
   async dropQuarantined(tenantNo: number, events: readonly { userId: string; id: string }[]): Promise<void> {
     const body = { events: events.map(({ userId, id }) => ({ userId, id })) };
     await this.callShard(tenantNo, {
@@ -264,8 +271,8 @@ export class Scripts {
   }
 
   /**
-   * The script's replies without the position; null if `foundElsewhere` ended it. 503 if Redis does not answer, which
-   * leaves open whether the call was, or will be, applied.
+   * Returns the script's replies without the position; `null` if `foundElsewhere` ended the call. Throws 503 if Redis
+   * does not answer; the call may then have been applied, or may still be applied.
    */
   async callShard(tenantNo: number, call: ShardCall): Promise<Buffer[] | null> {
     if (call.spans === undefined || call.spans.length === 0) return this.make(tenantNo, call);
@@ -322,7 +329,7 @@ export class Scripts {
         return replies;
       } catch (error) {
         if (error instanceof NotReplicated) throw unavailable();
-        // What is not ready has done nothing: that try counts for nothing.
+        // A connection that is not ready sent nothing, so that try had no effect.
         const lost = isConnectionLost(error);
         if (!lost && !(error instanceof RedisNotReady)) throw error;
         if (lost) {
@@ -330,7 +337,7 @@ export class Scripts {
           toKill ??= sentOver;
         }
         const open = await reopened(this.options.redis, shard, deadlineMs);
-        // A cluster moved the shard: the node that lost it executes nothing of what it was sent earlier.
+        // If a cluster moved the shard, its former node no longer executes what was sent to it earlier.
         if (open !== null && open !== redis) toKill = null;
         else if (open === null || (lost && toKill === null)) throw unavailable();
         redis = open;
@@ -338,7 +345,10 @@ export class Scripts {
     }
   }
 
-  /** Resolves when what was replied so far to a tenant's calls is as safe as it has to be; null: it is. Rejects with 503. */
+  /**
+   * Resolves when the replicas that have to acknowledge a tenant's writes have done so; `null` if none has to. Rejects
+   * with 503.
+   */
   replicated(tenantNo: number): Promise<void> | null {
     const shard = shardOf(tenantNo);
     const acknowledgement = this.acknowledgementOf(shard);
@@ -356,7 +366,7 @@ export class Scripts {
     return gateOf(connectionOf(this.options.redis, shard))?.acknowledgement ?? null;
   }
 
-  /** Calls overlap, and may be acknowledged in another order. */
+  /** Keeps the maximum, because calls overlap and may be acknowledged out of order. */
   private noteAcknowledged(shard: number, position: string): void {
     const before = this.acknowledged.get(shard);
     if (before === undefined || comparePositions(before, position) < 0) this.acknowledged.set(shard, position);
@@ -371,8 +381,9 @@ export class Scripts {
 }
 
 /**
- * Calls a script about many users, whose keys it gets in their order: the numbers that it answers. For work that is repeated as a
- * whole where it fails: nothing is retried. Errors are those of `Script.run`. `plan`: JSON. `onWritten`: see ScriptsOptions.
+ * Calls a script about many users, with the users' keys in the given order, and returns the script's numbers. Does not
+ * retry: for work that is repeated as a whole if it fails. Throws the errors of `Script.run`. `plan`: JSON.
+ * `onWritten`: see `ScriptsOptions`.
  */
 export async function callUsers<S extends keyof UsersScripts>(
   { redis, onWritten }: Pick<ScriptsOptions, 'redis' | 'onWritten'>,
@@ -399,7 +410,7 @@ export async function callUsers<S extends keyof UsersScripts>(
 const unavailable = (): AppError =>
   new AppError('unavailable', 'The event store does not answer; try again, best with an idempotency key.');
 
-/** The connection to the server on which the shard is open; null if it does not open in time. */
+/** The connection to the server on which the shard is open; `null` if it does not open in time. */
 async function reopened(redis: Redis, shard: number, deadlineMs: number): Promise<Redis | null> {
   while (redis.status !== 'end' && Date.now() <= deadlineMs) {
     const server = connectionOf(redis, shard);
@@ -409,5 +420,5 @@ async function reopened(redis: Redis, shard: number, deadlineMs: number): Promis
   return null;
 }
 
-/** What a correction that was computed elsewhere rests on: SHA-1 of the user's packed state in hex, as `redis.sha1hex` has it. */
+/** SHA-1 (hex) of the user's packed state that a correction was computed from; the same as `redis.sha1hex`. */
 export const stateDigest = (packed: Buffer): string => createHash('sha1').update(packed).digest('hex');

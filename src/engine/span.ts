@@ -1,6 +1,9 @@
 import { AppError } from '../errors.ts';
 
-/** Epoch ms; null where there is none. A leap second fits the format of times, and is none that a clock knows: 422. */
+/**
+ * Converts times to epoch ms; `null` if absent. Throws 422 for a leap second: the schema's format allows it,
+ * JavaScript's clock does not.
+ */
 export function spanOf(span: { from?: string | undefined; to?: string | undefined }): {
   fromMs: number | null;
   toMs: number | null;

@@ -5,7 +5,7 @@ import type { PlanAchievement } from '../plan.ts';
 import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
 
-/** An achievement as the script takes it. */
+/** An achievement in the script's form. */
 export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achievement): PlanAchievement {
   const users = userConditions(catalogIndex, achievement.userAttributes);
   if (achievement.trigger === 'achievement') {
@@ -41,8 +41,8 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
 }
 
 /**
- * Achievements as the script takes them, each composite behind those of its parts that are among them: so one pass
- * completes whatever may be, however composites build on one another. Else they are in their order.
+ * Achievements in the script's form. Each composite follows those of its parts that are in the list, so that one pass
+ * completes everything, however composites are nested. Otherwise the order is kept.
  */
 export function compileAchievements(
   catalogIndex: CatalogIndex,
@@ -50,7 +50,7 @@ export function compileAchievements(
 ): PlanAchievement[] {
   const places = new Map(achievements.map(({ id }, place) => [id, place]));
   const passes = new Map<string, number>();
-  // The pass in which it would be completed if all were looked at in their order, again and again; rules forbid circles.
+  // The pass in which it would be completed if passes in list order were repeated. Rules forbid cycles.
   const passOf = (achievement: Achievement): number => {
     const known = passes.get(achievement.id);
     if (known !== undefined) return known;
@@ -68,9 +68,9 @@ export function compileAchievements(
 }
 
 /**
- * Achievements that an event of the metric can complete: those of the metric, streaks and composites, and those
- * of other metrics and anniversaries with conditions on the user, whose attributes may have changed since the last event. Without
- * a metric: composites, which follow the completion of an API achievement.
+ * Achievements that an event of the metric can complete: those of the metric, of streaks, and composites; and those of
+ * other metrics and anniversaries with user conditions, because attributes may have changed since the last event.
+ * Without a metric: composites, which may follow the completion of an API achievement.
  */
 export function achievementsFor(catalogIndex: CatalogIndex, metric: Metric | null): Achievement[] {
   return catalogIndex.catalog.achievements.filter((achievement) => {

@@ -11,8 +11,8 @@ const secondOfDay = (time: string): number =>
   time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);
 
 /**
- * A board as the script takes it, with its runs on some days. Events of another metric than the board's earn nothing
- * on it, but move a user whose group has changed.
+ * A board in the script's form, with its runs on some days. Events of another metric earn nothing on it, but move a
+ * user whose group has changed.
  */
 export function compileBoard(
   catalogIndex: CatalogIndex,
@@ -40,7 +40,7 @@ const isWantedBy = (
   types: readonly NotificationType[],
 ): boolean => catalog.webhooks.some((webhook) => types.some((type) => isWanted(webhook, type, { leaderboardId })));
 
-/** Numbers only grow, whatever they are given to: one up to the newest that no board has now is not to come. */
+/** Numbers only grow, across all kinds. So a number up to the newest one without a board belongs to no future board. */
 export function presentBoards({ catalog }: CatalogIndex): NonNullable<Plan['present']> {
   const numbers = Object.values(LISTS).flatMap((list) => catalog[list].map(({ no }) => no));
   return {

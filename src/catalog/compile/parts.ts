@@ -6,11 +6,11 @@ import { GUARD, GUARD_ACTION } from '../../packed/guard-fields.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { Counter, PlanConditions, PlanGuards } from '../plan.ts';
 
-/** Drops fields that are undefined, so that they are nil in Lua. */
+/** Drops undefined fields, so that they are nil in Lua. */
 export const present = <T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 
-/** Conditions on the user's attributes; undefined without any. */
+/** Conditions on the user's attributes; `undefined` if there are none. */
 export function userConditions(
   catalogIndex: CatalogIndex,
   conditions: AttributeCondition[],
@@ -43,7 +43,7 @@ const ACTIONS = {
   quarantine: GUARD_ACTION.quarantined,
 } as const;
 
-/** The guards of a metric's plan; nothing where it has none. */
+/** The guards of a metric's plan; empty if it has none. */
 export function compileGuards({ guards }: Metric): { guards?: PlanGuards } {
   if (guards === null) return {};
   const asked = GUARD_NAMES.flatMap((name) => {

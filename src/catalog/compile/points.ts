@@ -6,7 +6,6 @@ import { present, userConditions } from './parts.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
 
-/** A trigger as the script takes it. */
 export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
   return present<PlanTrigger>({
     no: trigger.no,
@@ -20,7 +19,6 @@ export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigge
   });
 }
 
-/** A boost as the script takes it. */
 export function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
   return present<PlanBoost>({
     no: boost.no,
@@ -51,7 +49,7 @@ export const timeTriggers = (catalogIndex: CatalogIndex, system: PointsSystem): 
     .filter(({ systemId, status, type }) => systemId === system.id && status === 'active' && type === 'time')
     .map((trigger) => compileTrigger(catalogIndex, trigger));
 
-/** A points system with what an event of the metric (null: a call that is no event) may set off. */
+/** A points system with the triggers that an event of the metric may fire; `null`: a call that is not an event. */
 export function compileSystem(
   catalogIndex: CatalogIndex,
   system: PointsSystem,

@@ -5,17 +5,17 @@ import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanSettling, PlanStreak } from '../plan.ts';
 import { present } from './parts.ts';
 
-/** Frequencies as the script counts them. */
+/** Frequencies as the script numbers them. */
 export const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;
 
-/** How freezes are earned: every so many days, amount, maximum, since when it is so (epoch ms); null: they are not. */
+/** How freezes are earned: interval in days, amount, maximum, and since when (epoch ms); `null` if they are not. */
 export function earning({ streaks, earnSince }: StreaksInForce): [number, number, number, number] | null {
   const { enabled, autoEarnInterval, autoEarnAmount, max } = streaks.freezes;
   if (!enabled || autoEarnInterval === null || autoEarnAmount === null) return null;
   return [autoEarnInterval, autoEarnAmount, max, earnSince ?? 0];
 }
 
-/** By what streaks are settled, of the settings. */
+/** The settings that settle streaks. */
 function settling(inForce: StreaksInForce): PlanSettling {
   const { frequency, freezes, daysOff, personalization } = inForce.streaks;
   return {
@@ -29,7 +29,7 @@ function settling(inForce: StreaksInForce): PlanSettling {
   };
 }
 
-/** The streak settings as the script takes them. */
+/** The streak settings in the script's form. */
 export function compileStreak(catalogIndex: CatalogIndex): PlanStreak {
   const settings = catalogIndex.catalog.streaks;
   const before = (catalogIndex.catalog.streaksBefore ?? []).map((earlier) => ({

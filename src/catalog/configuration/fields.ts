@@ -37,7 +37,7 @@ export function fieldsOf<K extends DocumentKind>(
       continue;
     }
     const value = (item as Record<string, unknown>)[name];
-    // An item without a first day keeps the day on which its leaderboard was created.
+    // A leaderboard without a first day keeps the day on which it was created.
     const kept = one.default === 'today' ? (current as Record<string, unknown> | undefined)?.[name] : undefined;
     if (value !== undefined && (value !== null || one.clearable)) plain[name] = value;
     else if (kept !== undefined) plain[name] = kept;

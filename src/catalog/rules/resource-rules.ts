@@ -17,7 +17,7 @@ import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './ref
 /** Longest streak that a rule may require, in periods. */
 const LONGEST_STREAK = 1_000_000;
 
-/** Most years of an anniversary. */
+/** Maximum number of years of an anniversary. */
 const MOST_YEARS = 1_000;
 
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
@@ -42,7 +42,7 @@ function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): G
   if (circle !== null) yield problem('achievementIds', `go in a circle: ${wayOf(circle)}`);
 }
 
-/** Most names that a message about a cycle lists. */
+/** Maximum number of names in a message about a cycle. */
 const MOST_NAMED = 20;
 
 const wayOf = (names: string[]): string =>

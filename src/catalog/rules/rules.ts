@@ -108,7 +108,7 @@ function* triggerChanges({ before, after }: Edit<'points_trigger'>): Generator<P
 function* boardChanges({ before, after, sent, utcDay }: Edit<'leaderboard'>): Generator<Problem> {
   const was = boardStatus(before, utcDay);
   if (was === 'finished') {
-    // The clock may have finished it, regardless of the stored status.
+    // Scheduled work may have finished it, regardless of the stored status.
     if (sent.status !== undefined && sent.status !== 'finished')
       yield problem('status', `cannot become '${sent.status}': the leaderboard is finished; create another one`);
     if (after.end !== before.end) yield problem('end', 'cannot be changed: the leaderboard is finished');

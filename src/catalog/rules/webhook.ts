@@ -135,8 +135,8 @@ function isInternalName(host: string): boolean {
 }
 
 /**
- * Whether a webhook is to hear of notifications of a type: of those about a subject, after its filter, or, without one, of
- * any of them. A filter holds back what is about another resource of a kind that it names.
+ * Whether a webhook wants notifications of a type: those about a subject, by its filter, or, without a subject, any of
+ * them. A filter excludes notifications about other resources of a kind that it names.
  */
 export const isWanted = (webhook: Webhook, type: NotificationType, about?: NotificationSubject): boolean =>
   webhook.enabled && webhook.events.includes(type) && (about === undefined || passes(webhook, about));

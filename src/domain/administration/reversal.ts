@@ -44,7 +44,7 @@ export const ReversalOptions = {
   dryRun: Type.Optional(Type.Boolean({ default: false })),
 };
 
-/** Most events per call. */
+/** Maximum number of events in a call. */
 export const MOST_REVERSED = 1_000;
 
 /** Which events to reverse: exactly one of `eventIds`, a user's `idempotencyKeys`, or a user's period of time. */

@@ -6,60 +6,63 @@ import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid
  * configuration document, the texts of the OpenAPI documents and the console's forms all derive from that declaration.
  */
 
-/** Holds if another field of the resource has one of these values; with none named, if it has any value. */
+/** Applies if another field of the resource has one of these values; without values, if that field is set. */
 export interface When {
   readonly field: string;
   readonly is: readonly string[];
-  /** What messages call resources for which it holds; by default `trigger 'metric'`. */
+  /** Name of such resources in messages; default: `trigger 'metric'`. */
   readonly called?: string;
 }
 
-/** What the IDs in a field name. The document names the same resources by key. */
+/** The resources that a field's IDs refer to. The document refers to them by key. */
 export type Referred = 'metric' | 'points system' | 'achievement' | 'user attribute';
 
 export interface Field {
-  /** A value in requests and answers. */
+  /** Schema of a value in requests and answers. */
   readonly schema: TSchema;
   /** Name in the console. */
   readonly label: string;
-  /** What the field means, for the OpenAPI documents. */
+  /** Description for the OpenAPI documents. */
   readonly description: string;
   readonly example?: unknown;
-  /** A new resource must have a value; a condition: only then. */
+  /** A new resource must have a value; with a condition, only if the condition applies. */
   readonly required?: true | When;
-  /** Only a new resource can have a value: it never changes. */
+  /** Set on creation only, and never changed. */
   readonly fixed?: true;
-  /** Only an existing resource can have a value. */
+  /** Only existing resources can have a value. */
   readonly onlyChanged?: true;
-  /** Other resources cannot have a value. */
+  /** Only resources to which this applies can have a value. */
   readonly when?: When;
-  /** `null` in a request removes the value. Elsewhere `null` means that the field was not sent. */
+  /** `null` in a request removes the value. For other fields `null` means "not sent". */
   readonly clearable?: true;
   /** Stored if a new resource has no value. */
   readonly default?: unknown;
-  /** Stored instead of `default` if `when` holds. */
+  /** Stored instead of `default` if `when` applies. */
   readonly defaultWhen?: unknown;
-  /** What answers show if there is no value: nothing, or an empty text. By default `null` if it is clearable, otherwise nothing. */
+  /**
+   * How answers show a missing value: not at all, or as an empty text. Default: `null` if the field is clearable,
+   * otherwise not at all.
+   */
   readonly ifUnset?: 'omitted' | 'empty';
-  /** Laurel's own: other servers of the contract do not have the field. */
+  /** Laurel's addition: other servers of the contract lack the field. */
   readonly addition?: true;
   readonly refersTo?: Referred;
   /** The value is a list of conditions on attributes of this type. */
   readonly conditionsOn?: 'user' | 'event';
   /** Name of the stored field, if it differs. */
   readonly stored?: 'badgeUrl';
-  /** Brings a value into its stored form. */
+  /** Converts a value to its stored form. */
   readonly normalise?: (value: never) => unknown;
   readonly form?: FormOptions;
 }
 
-/** How the console's form shows a field, where that does not follow from its schema. */
+/** How the console's form shows a field, as far as the schema does not tell. */
 export interface FormOptions {
   /** A sentence below the input. */
   readonly hint?: string;
-  /** Value in the form of a new resource; by default the field's default. */
+  /** Value in the form of a new resource; default: the field's default. */
   readonly initial?: unknown;
-  /** What the values of an enumeration are called; by default as in the schema. */
+  /** Labels of an enumeration's values; default: the values. */
   readonly options?: Readonly<Record<string, string>>;
 }
 

@@ -31,20 +31,20 @@ export interface FormField {
   label: string;
   hint?: string;
   input: Input;
-  /** Of a choice, or of many: the values of an enumeration. */
+  /** For a single or multiple choice: the values of an enumeration. */
   options?: { value: string; text: string }[];
-  /** Of a choice, of many, or of conditions: the resources that the values name. */
+  /** For a choice or for conditions: the resources that the values refer to. */
   choices?: Choices;
-  /** Value in the form of a new resource; `'today'` for a day: the present one. */
+  /** Value in the form of a new resource; `'today'` means the current day. */
   initial?: unknown;
   required?: true | When;
   /** `null` removes the value. */
   clearable?: true;
-  /** It cannot be changed later. */
+  /** Cannot be changed later. */
   fixed?: true;
-  /** Only an existing resource can have a value. */
+  /** Only existing resources can have a value. */
   onlyChanged?: true;
-  /** Shown and sent only then. */
+  /** Shown and sent only if this applies. */
   when?: When;
 }
 

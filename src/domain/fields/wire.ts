@@ -53,7 +53,6 @@ const isShownAsNull = (one: Field): boolean => canBeUnset(one) && one.clearable 
 /** Name of a field's stored form. */
 export const storedName = (name: string, { stored }: Field): string => stored ?? name;
 
-// UUIDs are stored in lower case.
 const lowerCase = (id: string): string => id.toLowerCase();
 
 /** The stored form of a value of a request. */
@@ -70,7 +69,7 @@ function toStored(one: Field, value: unknown): unknown {
   return Array.isArray(value) ? value.map(lowerCase) : lowerCase(value as string);
 }
 
-/** The stored form of the fields that a request has. */
+/** The stored form of a request's fields. */
 export const storedFrom = (fields: Fields, item: object): Values =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, one]) => {
@@ -93,7 +92,9 @@ export function withDefaults(fields: Fields, given: object, today: string): Valu
   return all;
 }
 
-/** The stored form of a changed resource. Fields that no longer apply lose their value, unless the request has one. */
+/**
+ * The stored form of a changed resource. Fields that no longer apply lose their values unless the request sets them.
+ */
 export function withChanges(fields: Fields, current: object, sent: object): Values {
   const all: Values = { ...current, ...sent };
   for (const [name, one] of Object.entries(fields)) {
@@ -105,7 +106,7 @@ export function withChanges(fields: Fields, current: object, sent: object): Valu
   return all;
 }
 
-/** A stored resource's fields as answers show them. */
+/** A stored resource's fields in the form of answers. */
 export function answerFrom(fields: Fields, resource: object): Values {
   const answer: Values = {};
   for (const [name, one] of Object.entries(fields)) {

@@ -7,7 +7,7 @@ import { WEBHOOK_EVENTS } from './webhook.ts';
 export const LIVE_TYPES = [...WEBHOOK_EVENTS, 'event'] as const;
 export type LiveType = (typeof LIVE_TYPES)[number];
 
-/** Boards that a stream of one user may name: what their ranks cost grows with them. */
+/** Maximum number of boards that a user's stream may name, since each has a cost. */
 export const MAX_LIVE_BOARDS = 20;
 
 const MAX_IDS = 100;

@@ -63,7 +63,7 @@ const STEP_MS = 5_000;
 export const windowEndMs = (beginMs: number): number => Math.ceil((beginMs + WINDOW_MS) / STEP_MS) * STEP_MS;
 
 /**
- * A window whose end is further away than this was opened before the clock was set back, and is over. The limit far exceeds a
+ * A window that ends later than this was opened before the clock was set back, and is over. The limit far exceeds a
  * window's length because other processes' clocks may be ahead, and a test's clock by days.
  */
 export const FURTHEST_END_MS = 30 * DAY_MS;

@@ -4,7 +4,7 @@ import { DaysOff } from '../catalog.ts';
 /** At most one entry per channel. */
 const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxItems: 2 }));
 
-/** Most metrics in a user's own streak rule. The user's state holds all of them. */
+/** Maximum number of metrics in a user's own streak rule. The user's state holds all of them. */
 const MAX_METRICS = 100;
 
 /** Channels that a user wants for each kind of notification. */

@@ -17,7 +17,10 @@ import type { StreakAsLeft } from './streak.ts';
  * happen. `replay-streaks.ts` runs it over history. `test/model` is an independent implementation of the same rules.
  */
 
-/** What meets a period: the needed sums of all metrics or of any one. Without metrics, any event with a positive value. */
+/**
+ * The rule that meets a period: the required sums of all metrics or of any one. Without metrics, any event with a
+ * positive value.
+ */
 export interface MeetingRule {
   on: boolean;
   all: boolean;

@@ -14,7 +14,7 @@ import { pointsJson } from '../events/event-answer.ts';
 import { sentUser } from '../users/sent-user.ts';
 import { userAchievementResponse } from '../responses.ts';
 
-/** Completes achievements of the type `api` by call. */
+/** Completes achievements of type `api`. */
 export class AchievementCompletion {
   private readonly options: { scripts: Scripts; clock: Clock };
 
@@ -23,11 +23,11 @@ export class AchievementCompletion {
   }
 
   /**
-   * Completes an achievement for a user, who is created or changed as sent. An `AchievementCompletionResponse` as
-   * JSON text. Idempotent: further calls answer with the first completion, without points. 404 for an unknown or inactive
-   * achievement; 422 for one of another type, one that is locked and the user does not have, conditions on the
-   * user's attributes that do not hold, out of points, and bad user fields, or those that an
-   * application key may not write (`byClient`); 503. `span`: of the request, where it is sampled.
+   * Completes an achievement for a user, and creates or updates the user with the fields sent. Returns an
+   * `AchievementCompletionResponse` as JSON text. Idempotent: further calls return the first completion, without
+   * points. Throws 404 for an unknown or inactive achievement; 422 for one of another type, a locked one that the user
+   * does not have, user conditions that do not hold, points out of range, invalid user fields and fields that an
+   * application key may not write (`byClient`); 503. `span`: the request's, if it is sampled.
    */
   async complete(
     compiled: CompiledCatalog,
@@ -64,8 +64,8 @@ function find(compiled: CompiledCatalog, key: string): Achievement {
 }
 
 /**
- * ID of a user's completion of an achievement: the same at every call and in every process, so it is not stored.
- * `achievementId`: its UUID.
+ * ID of a user's completion of an achievement. It is derived, not stored: every call and process gets the same one.
+ * `achievementId`: a UUID.
  */
 const completionId = (completion: { tenantNo: number; userId: string; achievementId: string }): string =>
   v5(`${completion.tenantNo}:${completion.userId}`, completion.achievementId);

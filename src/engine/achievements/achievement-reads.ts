@@ -15,7 +15,7 @@ interface Stats {
   rarity: number;
 }
 
-/** Reads of achievements, with how many users have them: live, from the tenant's counters. */
+/** Reads achievements, and how many users have them, from the tenant's live counters. */
 export class AchievementReads {
   private readonly redis: Redis;
   private readonly users: Pick<UserReads, 'state'>;
@@ -26,8 +26,8 @@ export class AchievementReads {
   }
 
   /**
-   * The active achievements, oldest first; with a filter (`key:value,…`) those whose conditions on the user all
-   * hold for these attributes. 422 for a malformed filter or an unknown key.
+   * The active achievements, oldest first. With a filter (`key:value,…`), only those whose user conditions all hold for
+   * these attributes. Throws 422 for a malformed filter or an unknown key.
    */
   async list(
     compiled: CompiledCatalog,
@@ -43,8 +43,8 @@ export class AchievementReads {
   }
 
   /**
-   * The achievements that a user has; with `includeIncomplete` also the active ones that the user does not have.
-   * 404 for a user never seen.
+   * The achievements that a user has; with `includeIncomplete`, also the active ones that the user does not have.
+   * Throws 404 for an unknown user.
    */
   async ofUser(
     compiled: CompiledCatalog,

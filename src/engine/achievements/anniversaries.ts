@@ -1,4 +1,4 @@
-/** Anniversaries of sign-ups: the achievements that count years, and the daily work that completes them. */
+/** Anniversaries of sign-ups: achievements that count years, and the daily work that completes them. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
@@ -19,18 +19,18 @@ import { callUsers } from '../scripts.ts';
 interface AnniversariesOptions {
   pool: Pool;
   counts: Pick<YearCounts, 'count'>;
-  /** Called when a tenant's years cannot be counted. */
+  /** Called if a tenant's years cannot be counted. */
   onFailed?: OnPieceFailed;
 }
 
-/** Users of a piece of work: a second of Redis, about. */
+/** Users in a piece of work: about one second of Redis. */
 const AT_ONCE = 5_000;
 
 /**
- * Years since users signed up: at the beginning of the local day on which one more is over the clock counts it, and
- * anniversaries complete; a date that was set late is counted at once. Postgres says who is due, by an index on the time
- * of the next count; what was counted is in the user's state, so whatever is repeated changes nothing. A tenant whose years
- * cannot be counted is set aside, and the others go on.
+ * Counts the years since users signed up, and completes anniversaries. The clock counts a year at the start of the
+ * local day on which it is over, and counts a sign-up date that was set late at once. An index in Postgres on the time
+ * of the next count finds the users that are due. The user's state holds the count, so a repeated call changes nothing.
+ * A tenant whose years cannot be counted is set aside; the others go on.
  */
 export class Anniversaries implements ScheduledWork {
   readonly name = 'anniversaries';
@@ -60,7 +60,7 @@ export class Anniversaries implements ScheduledWork {
     for (const [tenantNo, ofTenant] of groups(users, (user) => user.tenantNo)) {
       if (ending.aborted) return;
       await this.pieces.attempt(tenantPiece(tenantNo), ending, async (signal) => {
-        // A plan is one of a day.
+        // One call covers one UTC day.
         for (const ofDay of groups(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
           if (!(await this.options.counts.count(ofDay, signal))) return;
       });
@@ -73,7 +73,7 @@ export class Anniversaries implements ScheduledWork {
   }
 }
 
-/** In the order in which they come. */
+/** Groups that keep the order of their elements. */
 function groups<T>(all: readonly T[], keyOf: (one: T) => number): Map<number, T[]> {
   const found = new Map<number, T[]>();
   for (const one of all) {
@@ -86,17 +86,17 @@ function groups<T>(all: readonly T[], keyOf: (one: T) => number): Map<number, T[
 
 interface YearCountsOptions {
   redis: Redis;
-  /** Called when entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }
 
-/** Users a script call: as for points for time, events wait some 5 ms at most. */
+/** Users in a script call. As for points for time, events wait at most about 5 ms. */
 const USERS_A_CALL = 200;
-/** How often a user may change zone under a call before it fails. */
+/** How often a user may change zone during a call before the call fails. */
 const TRIES = 50;
 
-/** Counts users' full years in Redis, and completes the anniversaries that follow. */
+/** Counts users' full years in Redis, and completes their anniversaries. */
 export class YearCounts {
   private readonly options: YearCountsOptions;
 
@@ -105,8 +105,8 @@ export class YearCounts {
   }
 
   /**
-   * Counts the years of some users of a tenant, each at its time; all times are on one UTC day. What was counted before
-   * changes nothing; a user who is gone is left out. False: called off before the end.
+   * Counts the years of some users of a tenant, each at its own time; all times are on one UTC day. Counting twice
+   * changes nothing. Deleted users are skipped. Returns false if `ending` aborts it.
    */
   async count(users: readonly DueUser[], ending: AbortSignal): Promise<boolean> {
     const [first] = users;

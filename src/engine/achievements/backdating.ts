@@ -17,31 +17,33 @@ import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { callUsers, stateDigest } from '../scripts.ts';
 
-/** A job to complete an achievement that was activated or edited for the users who qualify already. */
+/** A job that completes an activated or edited achievement for the users who already qualify. */
 export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };
 
 export interface BackdatingOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Tells that entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** See `JobWork.settleMs`. */
   settleMs?: number;
-  /** Called when a user has to be left out. */
+  /** Called if a user has to be left out. */
   onFailed?: OnPieceFailed;
 }
 
-/** Every process has a new catalog in under a second; twice that is waited for. */
+/** Every process has a new catalog within a second; wait twice that. */
 const SETTLE_MS = 2_000;
-/** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
+/** Users in a script call: 200 take about 4 ms of Redis, so events wait at most that long. */
 const USERS_A_CALL = 200;
-/** A user who gets events all the time is counted again this often, and then left out. */
+/** How often a user who keeps receiving events is counted again before being left out. */
 const COUNTING_TRIES = 50;
 const TITLE = 'backdating of achievements';
 const NOT_PERSISTED = 'What was written before is not stored yet.';
 
-/** Completes activated or edited achievements for the users who qualify already. Completing twice changes nothing. */
+/**
+ * Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing.
+ */
 export class BackdatingEngine implements JobWork<Backdating> {
   readonly kinds = ['backdating'] as const;
   readonly title = TITLE;
@@ -62,7 +64,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
       return;
     }
     if (job.total === null) {
-      // Users from before the edit may not all be in Postgres yet.
+      // Events from before the edit may still be in the outbox.
       if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
       await record(async (client) => ({ total: await countUsers(client, tenantNo) }));
       return;
@@ -83,7 +85,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
     return catalog === null ? null : compileCatalog(catalog);
   }
 
-  /** Completes what the users qualify for; how many of them completed something. */
+  /** Completes the achievement for users who qualify. Returns how many of them completed it. */
   private async complete({
     compiled,
     request,
@@ -98,7 +100,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
     let waiting = ids;
     let completed = 0;
     for (let tries = 0; waiting.length > 0; tries += 1) {
-      // Who is counted while events come is counted again, when those are stored.
+      // A user who received events during the count is counted again when those are stored.
       if (tries > 0) await sleep(100);
       if (tries === COUNTING_TRIES) {
         this.leaveOut(request, waiting);
@@ -112,7 +114,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
     return completed;
   }
 
-  /** Nobody waits longer for users who never stop to change: they qualify by what they do from now on. */
+  /** Gives up on users who never stop changing: their next events complete the achievement. */
   private leaveOut({ tenantNo, parameters: { achievementNo } }: Backdating, ids: readonly string[]): void {
     const error = new Error('The user changes all the time: what was done before is left out.');
     for (const id of ids)

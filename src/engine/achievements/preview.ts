@@ -1,4 +1,4 @@
-/** Previews: how many users an achievement would complete for. */
+/** Previews for how many users an achievement would complete. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CatalogIndex } from '../../catalog/catalog-index.ts';
@@ -23,35 +23,34 @@ interface AchievementPreviewOptions {
   caughtUp: Pick<CaughtUp, 'tenant'>;
 }
 
-/** How many users would hold an achievement. */
 interface Preview {
-  /** Null: it cannot be said, for the `reason`. */
+  /** `null` if it is unknown; `reason` says why. */
   users: number | null;
-  /** Of so many of the tenant. */
+  /** The tenant's number of users. */
   of: number;
   figure: Examined['figure'];
-  /** How many users were looked at. */
+  /** Number of users examined. */
   examined: number;
-  /** IDs of some who would hold it. */
+  /** IDs of some users who would have it. */
   sample: string[];
   reason: string | null;
 }
 
-/** Users a script call: about 1 ms of Redis, events wait no longer than that. */
+/** Users in a script call: about 1 ms of Redis, so events wait at most that long. */
 const USERS_A_CALL = 100;
-/** With what is looked at in this time an answer is given. */
+/** The answer covers the users that can be examined in this time. */
 const TIME_MS = 3_000;
-/** Most users whom the answer names. */
+/** Maximum number of users that the answer names. */
 const NAMED = 10;
-/** Previews that may wait for the one that is being made; each process makes one at a time. */
+/** Maximum number of previews that wait in a process. A process makes one at a time. */
 const MOST_WAITING = 4;
 
 const BY_CALL = 'An achievement of your own calls is completed by them: history does not say whose it would be.';
 const TOO_SLOW = 'The matching events could not be counted in time: there are too many.';
 
 /**
- * Looks how many users would hold an achievement if it were active, by the rule that completes achievements. Changes nothing.
- * Its cost is bounded: of many users some are looked at, for 3 s at most, and of a process one preview at a time.
+ * Counts the users who would have an achievement if it were active, by the rule that completes achievements. Changes
+ * nothing. The cost is bounded: at most a sample of the users, 3 s, and one preview at a time in each process.
  */
 export class AchievementPreview {
   private readonly options: AchievementPreviewOptions;
@@ -63,7 +62,9 @@ export class AchievementPreview {
     this.options = options;
   }
 
-  /** Of an achievement of the catalog, or one that it does not have yet, with a number that no other has. 503 when too many ask. */
+  /**
+   * Previews an achievement of the catalog, or a new one with an unused number. Throws 503 if too many previews wait.
+   */
   async of(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
     if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Other previews are being made; try again');
     this.waiting += 1;
@@ -86,7 +87,7 @@ export class AchievementPreview {
     const { ids, figure } = await usersToExamine(pool, { tenantNo, of });
     const { examined, holders } = await this.holders({ catalogIndex, achievement, ids });
     if (examined === 0 && ids.length > 0) return { ...nothing, sample: [], reason: TOO_SLOW };
-    // The IDs are in random order: the first of them are a sample as well.
+    // The IDs are in random order, so the first ones are a random sample.
     const cut: Examined['figure'] = figure === 'exact' && examined < ids.length ? 'estimate' : figure;
     const share = examined === 0 ? 0 : holders.length / examined;
     const users = cut === 'estimate' ? Math.round(share * of) : holders.length;
@@ -126,7 +127,10 @@ export class AchievementPreview {
     return { examined, holders };
   }
 
-  /** Totals of the events that count, where not all do, as the script takes them; null: in the time left they could not be had. */
+  /**
+   * Totals of the matching events, in the script's form, for a metric whose events do not all match. `null` if time ran
+   * out.
+   */
   private async counts({
     catalogIndex,
     achievement: { trigger, metricId, eventAttributes },
@@ -163,22 +167,28 @@ export class AchievementPreview {
   }
 }
 
-/** Whom to look at, in random order, and what a figure about them is worth for all. */
+/** The users to examine, in random order. */
 interface Examined {
   ids: string[];
-  /** `exact`: these are all; `estimate`: a random sample; `atLeast`: the first by ID, the others are not known. */
+  /**
+   * How the result relates to all users. `exact`: these are all of them; `estimate`: a random sample; `atLeast`: the
+   * first by ID, with the others unknown.
+   */
   figure: 'exact' | 'estimate' | 'atLeast';
 }
 
-/** Of more users than that a sample is looked at: 100 calls of a script, about 0.1 s of Redis in all. */
+/** Above this number of users, a sample is examined: 100 script calls, about 0.1 s of Redis in total. */
 const MOST = 10_000;
-/** A smaller sample says too little. */
+/** Smallest useful sample. */
 const LEAST = 1_000;
-/** Pages are drawn, not users: some more than needed, so that there are seldom too few. */
+/** Sampling draws pages, not users. This reserve makes a sample that is too small rare. */
 const RESERVE = 1.2;
 const SAMPLING_MS = 1_000;
 
-/** Some of a tenant's users, all where there are few. `of`: how many there are. Cost: bounded, however many users and tenants. */
+/**
+ * A sample of a tenant's users, or all of them if there are few. `of`: the tenant's number of users. The cost is
+ * bounded regardless of the number of users and tenants.
+ */
 export async function usersToExamine(
   pool: Pool,
   { tenantNo, of, most = MOST }: { tenantNo: number; of: number; most?: number },

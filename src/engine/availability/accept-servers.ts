@@ -1,4 +1,4 @@
-/** The checks of Postgres and Redis before a start: versions, settings and permissions. */
+/** Checks the versions, settings and permissions of Postgres and Redis before a start. */
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -10,15 +10,15 @@ import { StartError } from '../../start-error.ts';
 
 const REDIS_AT_LEAST = [7, 0] as const;
 const POSTGRES_AT_LEAST = 15;
-/** How long a server that does not answer yet is waited for: one started at the same time may need it. */
+/** How long to wait for a server that does not answer, since it may have been started at the same time. */
 const WAIT_MS = 15_000;
-/** The same of one master beside others. */
+/** The same for each master beside the first. */
 const MASTER_MS = 2_000;
 
 /**
- * Refuses servers that Laurel cannot keep its promises on, with a sentence each: a Redis older than 7.0, one
- * that may evict keys, a replica outside a cluster, a Postgres older than 15 or behind a pooler that lends connections for one
- * transaction, either of them away. Of the nodes of a cluster, one has to answer. One of the two URLs may be left out.
+ * Refuses servers on which Laurel cannot keep its guarantees: a Redis older than 7.0, a Redis that may evict keys, a
+ * replica outside a cluster, a Postgres older than 15 or behind a transaction pooler, and a server that does not
+ * answer. One node of a cluster has to answer. Either URL may be omitted. Throws a `StartError` with one sentence.
  */
 export async function acceptServers({
   redisUrl,
@@ -33,7 +33,7 @@ export async function acceptServers({
   ]);
 }
 
-/** Accepts the first server that answers, and if it is a node of a cluster, all masters that answer. */
+/** Accepts the first server that answers; if it is a node of a cluster, accepts all masters that answer. */
 async function acceptRedis(redisUrl: string): Promise<void> {
   const addresses = parseRedisUrls(redisUrl);
   if (typeof addresses === 'string') throw new StartError(`REDIS_URL ${addresses}`);
@@ -83,7 +83,7 @@ function infoOf(url: string): Promise<string> {
   });
 }
 
-/** Throws a `StartError` if the Redis with this INFO cannot be used. */
+/** Throws a `StartError` if the Redis with this INFO is unsuitable. */
 export function refuseRedis(info: string): void {
   const field = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
   const version = field('redis_version') ?? '0';
@@ -92,7 +92,7 @@ export function refuseRedis(info: string): void {
   if (major < needMajor || (major === needMajor && minor < needMinor)) {
     throw new StartError(`Laurel needs Redis ${needMajor}.${needMinor} or newer; the one it was given is ${version}.`);
   }
-  // A node of a cluster names its master itself.
+  // A cluster's node leads to its master itself.
   if (field('role') === 'slave' && field('cluster_enabled') !== '1') {
     throw new StartError(
       `The Redis at REDIS_URL is a replica (of ${field('master_host')}:${field('master_port')}), which takes no writes: ` +
@@ -133,16 +133,16 @@ async function acceptPostgres(url: string): Promise<void> {
   }
 }
 
-/** How often it is tried: a pooler with several connections may lend the same one again by chance. */
+/** Number of attempts: a pooler with several connections may lend the same one again by chance. */
 const LENT = 3;
 
-/** Whether a connection is another server process's, or another client's, as soon as its transaction is over. */
+/** Whether a connection gets another server process, or serves another client, after its transaction. */
 async function lendsSessions(client: pg.Client, other: pg.Client): Promise<boolean> {
   const process = async (of: pg.Client): Promise<number> =>
     (await of.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
   const first = await process(client);
   for (let tries = 0; tries < LENT; tries++) {
-    // While the other is in a transaction, nobody else is lent its connection.
+    // The open transaction keeps the pooler from lending this connection to another client.
     await other.query('BEGIN');
     const [taken, still] = [await process(other), await process(client)];
     await other.query('COMMIT');
@@ -151,7 +151,7 @@ async function lendsSessions(client: pg.Client, other: pg.Client): Promise<boole
   return false;
 }
 
-/** Throws a `StartError` if the Postgres with this `server_version_num` cannot be used. */
+/** Throws a `StartError` if the Postgres with this `server_version_num` is unsuitable. */
 export function refusePostgres(versionNumber: number): void {
   const major = Math.floor(versionNumber / 10_000);
   if (major < POSTGRES_AT_LEAST) {
@@ -175,25 +175,27 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
   }
 }
 
-/** Whether waiting can help: a wrong password, a database that does not exist or a certificate that nobody trusts stays wrong. */
+/**
+ * Whether waiting can help. It cannot help against a wrong password, a missing database or an untrusted certificate.
+ */
 function mayPass(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return !/^(28|3D)|CERT/.test(code) && !/WRONGPASS|NOAUTH/.test(String(error));
 }
 
-/** How long a server may take to connect, and to answer. */
+/** Timeout for connecting to a server, and for its answers. */
 const PATIENCE_MS = 2_000;
 
-/** A setting of Redis that Laurel counts on, and what another value costs. */
+/** A Redis setting that Laurel relies on, and the cost of another value. */
 interface Advice {
   setting: string;
   wanted: string;
   cost: string;
-  /** Of other servers it does not matter. */
+  /** The advice concerns only such servers. */
   of?: 'replicated' | 'cluster';
 }
 
-/** The others of ops/redis.conf cost little, or are refused (`refuseRedis`). */
+/** The other settings of ops/redis.conf matter little, or `refuseRedis` checks them. */
 const ADVICE: readonly Advice[] = [
   {
     setting: 'appendonly',
@@ -220,8 +222,8 @@ const ADVICE: readonly Advice[] = [
 ];
 
 /**
- * Logs a warning for each Redis that has other settings than Laurel counts on (ops/redis.conf). Of one that does not answer, or does
- * not allow CONFIG GET, as managed services do, nothing is said. Never rejects.
+ * Logs a warning for each Redis whose settings differ from ops/redis.conf. Skips servers that do not answer or do not
+ * allow CONFIG GET, as some managed services do. Never rejects.
  */
 export async function warnOfRedisSettings({ redisUrl, log }: { redisUrl: string; log: Log }): Promise<void> {
   const redis = await connectRedis(redisUrl, PATIENCE_MS).catch(() => null);
@@ -250,7 +252,7 @@ async function warnOf({ name, redis }: { name: string; redis: Redis }, log: Log)
   log.warn({ redis: name }, `Redis has other settings than ops/redis.conf: ${texts.join('; ')}`);
 }
 
-/** Rejects where it does not answer in time, or may not be asked. */
+/** Rejects if the server does not answer in time or does not allow the command. */
 async function readSettings(
   redis: Redis,
 ): Promise<{ settings: Map<string, string>; is: Record<'replicated' | 'cluster', boolean> }> {

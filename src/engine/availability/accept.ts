@@ -23,7 +23,7 @@ import {
   type Inspection,
 } from './inspection.ts';
 
-/** The Redis holds the data of another Laurel; nothing is done to it. */
+/** The Redis holds the data of another Laurel installation; Laurel leaves it untouched. */
 export class ForeignRedis extends StartError {
   constructor(mark: string) {
     super(
@@ -34,12 +34,15 @@ export class ForeignRedis extends StartError {
   }
 }
 
-/** Held by the process that rebuilds. */
+/** The advisory lock of the process that rebuilds. */
 export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
-/** The first of as many locks as there are slots; those of the nodes of a cluster. */
+/** The first of as many locks as there are slots, for the nodes of a cluster. */
 const NODE_LOCKS = 0x6c62_0000;
 
-/** Masters of a cluster are rebuilt beside each other, each by one process. Two share a lock if their hashes are equal. */
+/**
+ * Each master of a cluster has its own lock, so several can be rebuilt at once. Two masters share a lock if their
+ * hashes are equal.
+ */
 const lockOf = (redis: Redis, redisProcessId: string): number =>
   isOfCluster(redis) ? NODE_LOCKS + slotOfTag(redisProcessId) : REBUILD_LOCK;
 
@@ -50,10 +53,11 @@ export interface AcceptOptions extends RebuildOptions {
 }
 
 /**
- * Makes sure that Redis holds what Postgres does of some shards, and returns the shards that do, with what identifies their data.
- * Shards that were complete in this Redis process before are accepted at once. Otherwise the shards are compared, under a lock;
- * if all of them lack something they are rebuilt, else the next call rebuilds those that do. A shard that is left out is being
- * rebuilt by another process, or comes with the next call. Throws ForeignRedis, PostgresIsOlder, OtherVersionRuns.
+ * Ensures that Redis holds what Postgres holds of some shards. Returns the accepted shards with the identity of their
+ * data. Shards that were complete in this Redis process before are accepted at once; the others are compared under a
+ * lock. If all of those lack something, they are rebuilt; if only some do, the next call rebuilds them. A shard that is
+ * missing from the result is being rebuilt by another process, or is left for the next call. Throws ForeignRedis,
+ * PostgresIsOlder, OtherVersionRuns.
  */
 export async function accept(options: AcceptOptions): Promise<Map<number, Accepted>> {
   const { redis, pool, shards } = options;
@@ -79,8 +83,9 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
 }
 
 /**
- * Rebuilds some shards, or all, by hand, whatever Redis holds of them; one server after another. Waits for a rebuild in another
- * process. Throws as `refuse`, before anything is done to any server, and as `rebuild`.
+ * Rebuilds some or all shards on an operator's request, regardless of their contents; one server after another. Waits
+ * for a rebuild in another process. Throws the errors of `refuse`, before any server is changed, and those of
+ * `rebuild`.
  */
 export async function rebuildServers(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
   const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
@@ -100,7 +105,7 @@ export async function rebuildServers(options: RebuildOptions & { acceptLoss?: bo
   }
 }
 
-/** Throws ForeignRedis; PostgresIsOlder unless the loss is accepted. */
+/** Throws ForeignRedis, or PostgresIsOlder unless the operator accepts the loss. */
 export function refuse(seen: Inspection, acceptLoss = false): void {
   const foreign = foreignMark(seen);
   if (foreign !== null) throw new ForeignRedis(foreign);
@@ -108,14 +113,14 @@ export function refuse(seen: Inspection, acceptLoss = false): void {
   if (gaps.length > 0) throw new PostgresIsOlder(gaps);
 }
 
-/** Aborted when one of the signals is. */
+/** Aborted when either signal is. */
 export const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
   other === undefined ? one : AbortSignal.any([one, other]);
 
 /**
- * The shards of a cluster node that are complete, though another Redis process held them when they were accepted: the cluster moved
- * their slots, or a replica took over. None if one shard shows that the node went back. They are compared without the lock, which
- * another process may hold for long, to rebuild shards of another node.
+ * The shards of a cluster node that are complete although another Redis process held them when they were accepted: the
+ * cluster moved their slots, or a replica took over. Empty if any shard shows that the node went back in time. They are
+ * compared without the lock, since another process may hold it for long to rebuild other shards.
  */
 function movedWhole(redis: Redis, seen: Inspection): number[] {
   if (!isOfCluster(redis) || foreignMark(seen) !== null || gapsOf(seen).length > 0 || seen.shards.some(isBehind))
@@ -131,10 +136,10 @@ interface Comparison {
   first: boolean;
 }
 
-/** Which shards lack something, and why. The others get a storage epoch of this Redis process. */
+/** Finds the shards that lack something, and why. Gives the others a storage epoch of this Redis process. */
 function compare(redis: Redis, pool: Pool, shards: readonly number[]): Promise<Comparison> {
   return transaction(pool, async (client) => {
-    // Waits for persisters at work; none stores what it read from an earlier Redis process afterwards.
+    // Waits for running persisters. Afterwards none can store entries that it read from an earlier Redis process.
     await lockCursors(client, shards);
     const seen = await inspect(redis, client, shards);
     const reasons = rebuildReasons(seen);
@@ -150,7 +155,7 @@ function compare(redis: Redis, pool: Pool, shards: readonly number[]): Promise<C
   });
 }
 
-/** Why each shard that lacks something has to be rebuilt. */
+/** The reason for the rebuild of each shard that lacks something. */
 function rebuildReasons(seen: Inspection): Map<number, string> {
   const reasons = new Map<number, string>();
   for (const each of seen.shards) {
@@ -159,7 +164,7 @@ function rebuildReasons(seen: Inspection): Map<number, string> {
     else if (isBehind(each)) reasons.set(each.shard, WENT_BACK);
   }
   if (![...reasons.values()].includes(WENT_BACK)) return reasons;
-  // A server goes back with all of its shards. It shows only in those that were stored since.
+  // A server goes back in time with all of its shards, but only those with later writes show it.
   for (const { shard, cursor } of seen.shards) {
     const isSameProcess = redisProcessIdOf(cursor.storageEpoch) === seen.redisProcessId;
     if (!isSameProcess && !reasons.has(shard)) reasons.set(shard, WENT_BACK);

@@ -11,29 +11,29 @@ import { comparePositions, lastPosition, lastPositions } from '../../redis/outbo
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { markOf } from '../rebuild/marks.ts';
 
-/** What a Redis holds of a shard, and what Postgres knows of the shard. */
+/** What Redis holds of a shard, and what Postgres knows about it. */
 export interface SeenShard {
   shard: number;
-  /** null if the shard is not complete. */
+  /** `null` if the shard is incomplete. */
   mark: string | null;
   /** The end of its outbox. */
   position: string;
-  /** Up to where its outbox was handed over to Postgres. */
+  /** The position up to which its outbox was handed over to Postgres. */
   handed: HandedOver;
   cursor: StoredCursor;
 }
 
-/** What a Redis says of itself and of some shards. */
+/** What a Redis reports about itself and some shards. */
 export interface Inspection {
-  /** UUID of this Laurel. */
+  /** UUID of this installation. */
   installation: string;
   redisProcessId: string;
   shards: SeenShard[];
 }
 
 /**
- * Reads Redis, then Postgres: a cursor must not be older than the position that it is compared with. Throws RedisNotReady if a shard is
- * elsewhere in the cluster.
+ * Reads Redis, then Postgres, because a cursor must not be older than the position that it is compared with. Throws
+ * RedisNotReady if another node of the cluster serves a shard.
  */
 export async function inspect(redis: Redis, client: Pool | PoolClient, shards: readonly number[]): Promise<Inspection> {
   const [redisProcessId, marks, handed, positions] = await Promise.all([
@@ -42,7 +42,7 @@ export async function inspect(redis: Redis, client: Pool | PoolClient, shards: r
     Promise.all(shards.map((shard) => readHandedOver(redis, shard))),
     lastPositions(redis, shards),
   ]);
-  // Of a shard that the cluster serves elsewhere, nothing is known here.
+  // Another node of the cluster serves the shard, so its state here is unknown.
   if (shards.some((shard) => !marks.has(shard))) throw new RedisNotReady();
   const { installation, cursors } = await readCursors(client);
   const seen = shards.map((shard, index) => ({
@@ -56,8 +56,8 @@ export async function inspect(redis: Redis, client: Pool | PoolClient, shards: r
 }
 
 /**
- * The marks of some shards of a server. Leaves out those that a node of a cluster refuses, because it does not serve them or is
- * moving their keys away (`neverKey`). One command for all on a single Redis, since each process asks twice a second.
+ * The marks of some shards of a server. Omits shards that a cluster node refuses because it does not serve them or is
+ * moving their keys away (`neverKey`). A single Redis gets one command for all, since each process asks twice a second.
  */
 export async function readMarks(
   redis: Redis,
@@ -83,11 +83,11 @@ async function marksOfNode(redis: Redis, shards: readonly number[]): Promise<Map
   return marks;
 }
 
-/** Whether a shard carries the mark of its present epoch. */
+/** Whether a shard carries the mark of its current epoch. */
 export const isMarked = ({ mark, cursor }: SeenShard, { installation }: Pick<Inspection, 'installation'>): boolean =>
   mark === markOf(installation, epochNumberOf(cursor.storageEpoch));
 
-/** Whether a shard's outbox ends before what Postgres holds: Redis went back to an earlier moment, or is empty. */
+/** Whether a shard's outbox ends before the position that Postgres holds: Redis went back in time, or is empty. */
 export const isBehind = ({ position, cursor }: SeenShard): boolean => comparePositions(position, cursor.position) < 0;
 
 /** The shards that were complete in this Redis process before, and still are. */
@@ -104,11 +104,11 @@ export function acceptedShards(seen: Inspection): Map<number, Accepted> {
   );
 }
 
-/** The mark of another Laurel; null if there is none. */
+/** The mark of another installation; `null` if there is none. */
 export const foreignMark = ({ shards, installation }: Inspection): string | null =>
   shards.find(({ mark }) => mark !== null && !mark.startsWith(`${installation}:`))?.mark ?? null;
 
-/** What Postgres held once and has lost, and Redis does not keep either: after `from`, up to `to`. */
+/** Entries after `from`, up to `to`, that Postgres lost and Redis no longer holds. */
 export interface Gap {
   shard: number;
   from: string;
@@ -122,22 +122,24 @@ const gapOf = ({
 }: Pick<SeenShard, 'shard' | 'handed' | 'cursor'>): Gap | null =>
   comparePositions(floor, position) > 0 ? { shard, from: position, to: floor } : null;
 
-/** The gaps of a Postgres that came back older; none if it did not, or if Redis keeps all that it lost. */
+/**
+ * The gaps of a Postgres that was restored from an older state. Empty if it was not, or if Redis still holds all that
+ * it lost.
+ */
 export const gapsOf = ({ shards }: Pick<Inspection, 'shards'>): Gap[] => shards.flatMap((seen) => gapOf(seen) ?? []);
 
-/** Reads the gaps of some shards. */
 export async function readGaps(
   redis: Redis,
   client: Pool | PoolClient,
   shards: readonly number[] = SHARD_NUMBERS,
 ): Promise<Gap[]> {
-  // Redis first: what is handed over meanwhile is no gap.
+  // Redis first: an entry that is handed over in between is not a gap.
   const handed = await Promise.all(shards.map((shard) => readHandedOver(redis, shard)));
   const { cursors } = await readCursors(client);
   return shards.flatMap((shard, index) => gapOf({ shard, handed: handed[index]!, cursor: cursors[shard]! }) ?? []);
 }
 
-/** Postgres came back older and Redis does not keep all that it lost: an operator must decide. */
+/** Postgres was restored from an older state and Redis no longer holds all that it lost. An operator must decide. */
 export class PostgresIsOlder extends Error {
   readonly gaps: readonly Gap[];
 
@@ -158,15 +160,15 @@ export class PostgresIsOlder extends Error {
 /** Writes that this process acknowledged and that neither Redis nor Postgres holds. */
 export interface LostWrites {
   shard: number;
-  /** Position of the last write that was acknowledged. */
+  /** Position of the last acknowledged write. */
   acknowledged: string;
-  /** The end of the outbox when Redis was asked. */
+  /** End of the outbox when Redis was asked. */
   held: string;
 }
 
 /**
- * Which of the last writes that a process acknowledged, by shard, are lost: the master may have replied before the replica that took
- * over received them. To be called before the process writes to the new master.
+ * Finds the shards whose last acknowledged write is lost: a master may have replied before the replica that took over
+ * received the write. Call it before the process writes to the new master.
  */
 export async function lostWrites(
   { redis, pool }: { redis: Redis; pool: Pool },
@@ -179,7 +181,7 @@ export async function lostWrites(
       lastPosition(redis, shard),
     ]);
     if (found.length > 0) continue;
-    // After Redis: what left the outbox meanwhile is stored by now.
+    // After Redis: an entry that left the outbox in between is in Postgres.
     const { cursors } = await readCursors(pool);
     if (comparePositions(cursors[shard]!.position, acknowledged) < 0) lost.push({ shard, acknowledged, held });
   }

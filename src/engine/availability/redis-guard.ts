@@ -23,37 +23,43 @@ import { lostWrites, PostgresIsOlder, readGaps, readMarks } from './inspection.t
 export interface RedisGuardOptions {
   /** A plain connection to one server. */
   redis: Redis;
-  /** The server's name in metrics, and in the log if there are several. */
+  /** The server's name in metrics and, if there are several servers, in the log. */
   name?: string;
-  /** The shards that the server holds at first; all by default. */
+  /** The shards that the server holds at first; default: all. */
   shards?: readonly number[];
-  /** The shards, also of other servers, that hold a tenant; all by default. Reads concern these alone, so the others are not looked at. */
+  /**
+   * The shards, of any server, that hold a tenant; default: all. Only these are inspected regularly, since clients read
+   * from no others.
+   */
   inUse?: () => readonly number[];
-  /** The guards whose servers show that Postgres came back older, which concerns the shards of all servers. */
+  /**
+   * The guards whose servers show that Postgres was restored from an older state. This affects the shards of all
+   * servers.
+   */
   older?: Set<RedisGuard>;
   pool: Pool;
   log: Log;
-  /** The position of the last write that this process acknowledged, by shard: a Redis that takes over is asked whether it holds it. */
+  /** The position of this process's last acknowledged write, by shard. A Redis that takes over is checked for it. */
   acknowledged?: () => ReadonlyMap<number, string>;
-  /** How long a replica may take to have what was written (`ReplicaAcknowledgement`); null if none has to. */
+  /** How long a replica may take to acknowledge a write (`ReplicaAcknowledgement`); `null` if none has to. */
   acknowledgeMs?: number | null;
 }
 
-/** Time between looks while a shard is closed. */
+/** Interval between checks while a shard is closed. */
 const RETRY_MS = 100;
 /** Delay before the next connection if the last one did not lead to the master. */
 const ELSEWHERE_MS = 500;
 /**
- * Time between checks whether Postgres still agrees with an open Redis, after a write of this process and at rest; and how long
- * Postgres may take to answer.
+ * Interval between comparisons of an open Redis with Postgres, after a write of this process and at rest. Also the
+ * timeout for Postgres's answer.
  */
 const CHECK_MS = 5_000;
 const CHECK_AT_REST_MS = 60_000;
 const ANSWER_MS = 1_000;
-/** Time between two equal lines of the log, or two of a rebuild's progress. */
+/** Interval between two equal lines in the log, or between two lines about a rebuild's progress. */
 const REPEAT_MS = 5_000;
 
-/** Another Redis was accepted in the place of this one: what it accepts would be lost. */
+/** Another Redis was accepted in place of this one, so new writes to this one would be lost. */
 class RedisIsSuperseded extends Error {
   constructor() {
     super('Another Redis has taken the place of the one at REDIS_URL: that is a former master.');
@@ -62,9 +68,9 @@ class RedisIsSuperseded extends Error {
 }
 
 /**
- * Observes one server and moves the states of its shards (`shard-state.ts`): looks at Redis while a shard is closed and twice a
- * second otherwise, inspects the shards that changed, and has those rebuilt that lack something (in one process; the others
- * wait). The tenants of a shard that is not open are answered 503; the other shards are served meanwhile.
+ * Watches one server and drives the states of its shards (`shard-state.ts`). Checks Redis often while a shard is closed
+ * and twice a second otherwise, inspects shards that changed, and has incomplete ones rebuilt (by one process; the
+ * others wait). Tenants of a closed shard get 503; the other shards are served meanwhile.
  */
 export class RedisGuard {
   readonly gate: Gate;
@@ -74,17 +80,17 @@ export class RedisGuard {
   private readonly ending = new AbortController();
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private readonly closedThrottle = new LogThrottle(OUTAGE_MS);
-  /** Since when a shard has been closed; null if all are open. */
+  /** When the first closed shard closed; `null` if all are open. */
   private closedSinceMs: number | null = null;
   private running: Promise<void> | null = null;
   private readonly inspections = new Set<Promise<void>>();
-  /** Ends the wait for the next look. */
+  /** Ends the wait for the next check. */
   private wake = (): void => undefined;
   private refused: ForeignRedis | null = null;
   private checkedMs = -Infinity;
-  /** What was acknowledged when Postgres was checked last. */
+  /** The acknowledged positions at the last comparison with Postgres. */
   private checkedAt = '';
-  /** The Redis process in which shards were accepted last, and its address. */
+  /** The Redis process that last had shards accepted, and its address. */
   private followed: { redisProcessId: string; address: string } | null = null;
 
   constructor(options: RedisGuardOptions) {
@@ -98,7 +104,7 @@ export class RedisGuard {
       redis,
       gate: this.gate,
       timeoutMs: acknowledgeMs,
-      // Not throttled: the log would end with the opposite of what holds.
+      // Not throttled: otherwise the log could end with the opposite of the current state.
       onChange: (isAway) =>
         isAway
           ? log.error(
@@ -115,12 +121,14 @@ export class RedisGuard {
     });
   }
 
-  /** The server's name; '' if it has none. */
   get name(): string {
     return this.options.name ?? '';
   }
 
-  /** Begins; resolves when all shards are open, or after `waitMs`, and continues then. Rejects for a Redis of another Laurel. */
+  /**
+   * Starts. Resolves when all shards are open or after `waitMs`, and goes on in the background. Rejects for a Redis of
+   * another installation.
+   */
   async start(waitMs = 2_000): Promise<void> {
     this.running = this.run();
     const deadlineMs = performance.now() + waitMs;
@@ -130,7 +138,7 @@ export class RedisGuard {
     }
   }
 
-  /** Ends, and with it a rebuild in this process. */
+  /** Stops, and aborts a rebuild in this process. */
   async close(): Promise<void> {
     this.ending.abort();
     this.wake();
@@ -154,8 +162,8 @@ export class RedisGuard {
   }
 
   /**
-   * Compares what Redis shows with what was accepted. A shard that changed closes; one that is as it was accepted opens, for which
-   * Postgres need not answer (only the connection broke); the others are inspected.
+   * Compares Redis with the accepted state. Closes shards that changed and inspects them. Reopens unchanged shards at
+   * once, without Postgres, because only the connection broke.
    */
   private async look(): Promise<void> {
     const { gate } = this;
@@ -170,16 +178,16 @@ export class RedisGuard {
     const asOf = gate.accepted;
     const asked = this.shardsToLookAt();
     const [redisProcessId, marks] = await Promise.all([readRedisProcessId(redis), readMarks(redis, asked)]);
-    // The connection has closed those that the server refused.
+    // The connection has already closed the shards that the server refused.
     const refused = new Set(asked.filter((shard) => !marks.has(shard)));
     const same = own.filter(
       (shard) => !refused.has(shard) && gate.isAsAccepted(shard, { redisProcessId, mark: marks.get(shard) }),
     );
-    // Almost every look ends here.
+    // Almost every check ends here.
     if (!isDue && gate.isWhole && same.length === own.length) return;
     const isOpening = same.some((shard) => !gate.isOpen(shard));
     const stored = isDue || isOpening ? await this.storedCursors(same, redisProcessId) : null;
-    // What was seen over an earlier connection says nothing.
+    // Marks that were read over an earlier connection prove nothing.
     if (gate.connection !== connection) return;
     const nowMs = performance.now();
     const inspect = gate.dispatch(
@@ -195,8 +203,8 @@ export class RedisGuard {
   }
 
   /**
-   * The shards whose marks a look reads: those that clients read from, and those that are to open. Of 256 shards most hold no
-   * tenant; what is written to them is compared by the function itself.
+   * The shards whose marks a check reads: those that clients read from, and those that are about to open. Most of the
+   * 256 shards hold no tenant; the Redis functions themselves check the shards that they write to.
    */
   private shardsToLookAt(): readonly number[] {
     const { gate } = this;
@@ -212,27 +220,27 @@ export class RedisGuard {
   private async inspectAll(wanted: readonly number[]): Promise<void> {
     const { gate } = this;
     const { redis } = this.options;
-    // A view that is behind must not decide where a shard is.
+    // An outdated view of the cluster must not decide where a shard is.
     await followCluster(redis);
     const closed = wanted.filter((shard) => gate.holds(shard) && gate.state(shard).name === 'closed');
-    // A node that a slot was moved to opens first what somebody waits for.
+    // After a slot move, open the shards with waiting callers first.
     const awaited = isOfCluster(redis) ? closed.filter((shard) => this.used.includes(shard)) : [];
     const shards = awaited.length > 0 ? awaited : closed;
     if (shards.length === 0) return;
     const inspection = this.inspect(shards);
     this.inspections.add(inspection);
     void inspection.finally(() => this.inspections.delete(inspection));
-    // An inspection without a rebuild is waited for, so that Redis is asked nothing else meanwhile.
+    // Wait for an inspection without a rebuild, so that it does not compete with further checks.
     await Promise.race([inspection, this.pause(LOOK_MS)]);
   }
 
-  /** Whether another server shows that Postgres came back older, and this one does not. */
+  /** Whether another server, but not this one, shows that Postgres was restored from an older state. */
   private get isOlderByOthers(): boolean {
     const { older } = this.options;
     return older !== undefined && older.size > 0 && !older.has(this);
   }
 
-  /** Compares some shards with Postgres, has them rebuilt if they lack something, and opens those that are accepted. Never rejects. */
+  /** Compares some shards with Postgres, has incomplete ones rebuilt, and opens the accepted ones. Never rejects. */
   private async inspect(shards: readonly number[]): Promise<void> {
     const { gate } = this;
     const cutShort = shards.filter((shard) => this.isKeyByKey(shard));
@@ -253,7 +261,7 @@ export class RedisGuard {
     }
   }
 
-  /** The shards of this server whose keys the cluster is moving to another node, one by one. */
+  /** The shards of this server whose keys the cluster is moving to another node one by one. */
   get keyByKey(): number[] {
     return this.gate.closedShards.filter((shard) => this.isKeyByKey(shard));
   }
@@ -263,7 +271,10 @@ export class RedisGuard {
     return state.name !== 'open' && state.reason === 'moved key by key';
   }
 
-  /** Has shards rebuilt that the server serves again though their keys were being moved away: some may be on the other node. */
+  /**
+   * Has shards rebuilt that the server serves again after an aborted key-by-key move: some keys may be on the other
+   * node.
+   */
   private async discard(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     this.options.log.warn(
@@ -273,7 +284,7 @@ export class RedisGuard {
     await Promise.all(shards.map((shard) => this.options.redis.del(markKey(shard))));
   }
 
-  /** `opened`: to be called when the accepted shards are open. */
+  /** `opened`: call it once the accepted shards are open. */
   private async accept(
     shards: readonly number[],
     attempt: number,
@@ -296,7 +307,7 @@ export class RedisGuard {
         log.error({ tenantNo }, "A user's state in Postgres cannot be read: `laurel verify` names the user"),
       onRebuild: ({ why, first }) => {
         gate.dispatch({ type: 'rebuild began', attempt }, shards);
-        // The Redis of a new installation is empty.
+        // A new installation starts with an empty Redis.
         if (first) return;
         isRebuilt = true;
         log.warn(
@@ -318,7 +329,7 @@ export class RedisGuard {
     return { accepted, opened };
   }
 
-  /** Logs the writes of some shards that were acknowledged and are lost. */
+  /** Logs acknowledged writes of some shards that are lost. */
   private async nameLosses(shards: readonly number[]): Promise<void> {
     const positions = this.options.acknowledged?.() ?? [];
     const last = new Map([...positions].filter(([shard]) => shards.includes(shard)));
@@ -330,7 +341,7 @@ export class RedisGuard {
     }
   }
 
-  /** Logs that another Redis process was accepted than before. A master that moved is no fault by itself. */
+  /** Logs that a different Redis process was accepted. A change of the master alone is not an error. */
   private async logFollowed(redisProcessId: string): Promise<void> {
     const { redis, log } = this.options;
     const { remoteAddress = '', remotePort = '' } = redis.stream as Partial<Socket>;
@@ -346,8 +357,8 @@ export class RedisGuard {
   }
 
   /**
-   * The cursors in Postgres; null if Postgres does not answer in time, since a broken connection alone does not need it. Throws
-   * RedisIsSuperseded if another process accepted another Redis for one of some shards.
+   * The cursors in Postgres; `null` if Postgres does not answer in time, since reopening after a broken connection does
+   * not need it. Throws RedisIsSuperseded if another process accepted another Redis for one of the shards.
    */
   private async storedCursors(shards: readonly number[], redisProcessId: string): Promise<StoredCursor[] | null> {
     this.checkedMs = performance.now();
@@ -355,13 +366,14 @@ export class RedisGuard {
     if (stored === null) return null;
     const { cursors } = stored;
     const processes = new Set(shards.map((shard) => redisProcessIdOf(cursors[shard]!.storageEpoch)));
-    // The nodes of a cluster agree who serves a shard. It is inspected again here, or followed elsewhere.
+    // In a cluster the nodes agree on who serves a shard. The shard is inspected here again, or followed to its new
+    // node.
     if (isOfCluster(this.options.redis)) return cursors;
     for (const other of processes) if (other !== '' && other !== redisProcessId) throw new RedisIsSuperseded();
     return cursors;
   }
 
-  /** Whether Postgres is to be compared again. */
+  /** Whether a comparison with Postgres is due. */
   private isCheckDue(): boolean {
     const sinceMs = performance.now() - this.checkedMs;
     if (sinceMs < CHECK_MS) return false;
@@ -371,13 +383,13 @@ export class RedisGuard {
     return true;
   }
 
-  /** Throws PostgresIsOlder, unless Postgres does not answer in time. */
+  /** Throws PostgresIsOlder. Does nothing if Postgres does not answer in time. */
   private async refuseOlder(): Promise<void> {
     const gaps = await this.inTime(readGaps(this.options.redis, this.options.pool, this.used), []);
     if (gaps.length > 0) throw new PostgresIsOlder(gaps);
   }
 
-  /** What resolves in time, else `otherwise`. */
+  /** The promise's value if it resolves in time, else `otherwise`. */
   private async inTime<T>(asked: Promise<T>, otherwise: T): Promise<T> {
     const answered = new AbortController();
     const late = sleep(ANSWER_MS, otherwise, { signal: AbortSignal.any([answered.signal, this.ending.signal]) });
@@ -388,11 +400,11 @@ export class RedisGuard {
     }
   }
 
-  /** `inspection`: the one that failed; left out if a look did. */
+  /** `inspection`: the one that failed; omitted if a check failed. */
   private async failed(error: unknown, inspection?: { shards: readonly number[]; attempt: number }): Promise<void> {
     if (this.ending.signal.aborted) return;
     const { gate } = this;
-    // The cluster moved a shard, or has another master. The next look finds it where it is.
+    // The cluster moved a shard or has a new master. The next check finds it.
     const isMoved =
       isOfCluster(this.options.redis) &&
       (error instanceof RedisNotReady || error instanceof RedisIsReplica || isElsewhere(error as Error));
@@ -401,7 +413,7 @@ export class RedisGuard {
     if (error instanceof RedisIsReplica || error instanceof RedisIsSuperseded) return this.leave();
     if (error instanceof ForeignRedis) this.refused = error;
     if (error instanceof PostgresIsOlder) {
-      // What the other shards took meanwhile would be lost as well.
+      // Writes to the other shards would be lost as well.
       gate.dispatch({ type: 'contradicted', retryAtMs });
       this.options.older?.add(this);
     }
@@ -424,7 +436,7 @@ export class RedisGuard {
     this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
   }
 
-  /** Logs why shards are closed, if some have been for more than a few seconds. */
+  /** Logs why shards are closed, if some have been closed for more than a few seconds. */
   private logClosed(): void {
     const { gate } = this;
     const nowMs = performance.now();
@@ -443,7 +455,10 @@ export class RedisGuard {
     );
   }
 
-  /** The server is not the master: connects again, to where the name or the Sentinels lead by then, or follows the cluster. */
+  /**
+   * The server is not the master. Connects again, to the address that the name or the Sentinels now lead to, or follows
+   * the cluster.
+   */
   private async leave(): Promise<void> {
     this.gate.dispatch({ type: 'redirected' });
     await followCluster(this.options.redis);
@@ -451,7 +466,7 @@ export class RedisGuard {
     if (!this.ending.signal.aborted) connectAgain(this.options.redis);
   }
 
-  /** The fields that name the server in the log. */
+  /** The log fields that name the server. */
   private get where(): { redis?: string } {
     return isOfCluster(this.options.redis) ? { redis: this.name } : {};
   }
@@ -461,8 +476,8 @@ export class RedisGuard {
   }
 
   /**
-   * Resolves when a shard opens or closes, after `ms`, or at the end. A bare timer: every process waits so twice a second, and a
-   * signal for each wait cost as much CPU again.
+   * Resolves when a shard opens or closes, after `ms`, or at the end. Uses a bare timer: every process waits like this
+   * twice a second, and an abort signal for each wait doubled the CPU time.
    */
   private async untilWoken(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {

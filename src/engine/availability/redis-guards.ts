@@ -8,22 +8,22 @@ import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement
 import { SharedRuns } from '../../shared-runs.ts';
 import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 
-/** A server as one process finds it. */
+/** A server's state as this process sees it. */
 export interface ServerFound {
-  /** '' if it has none. */
+  /** '' if the server has no name. */
   name: string;
-  /** How many of its shards the process does not serve. */
+  /** Number of the server's shards that the process does not serve. */
   closedShards: number;
-  /** How many of them because the cluster moves their keys to another node, one by one. */
+  /** How many of them are closed because the cluster moves their keys to another node one by one. */
   keyByKey: number;
   rebuilds: number;
   acknowledgement: ReplicaAcknowledgement | null;
 }
 
 /**
- * The guards of all servers that a connection leads to: of one Redis, or of the masters of a cluster, also of one that is added
- * later. A shard that the cluster moves goes from the gate of one to that of another, closed, and is inspected there. Each server's
- * shards open and close by themselves.
+ * The guards of all servers of a connection: of one Redis, or of all masters of a cluster, including masters added
+ * later. When the cluster moves a shard, the shard passes in the closed state from one master's gate to the other's,
+ * and is inspected there. The servers open and close their shards independently.
  */
 export class RedisGuards {
   private readonly redis: Redis;
@@ -32,7 +32,7 @@ export class RedisGuards {
   private readonly listeners = new Set<() => void>();
   private readonly stopFollowing: () => void;
   private isStarted = false;
-  /** One after another: of two that ran at once the older one might end last. */
+  /** Runs never overlap: the older of two could end last. */
   private readonly looks = new SharedRuns(() => this.lookForTenants(), { everyMs: 0 });
 
   constructor(options: Omit<RedisGuardOptions, 'name' | 'shards' | 'inUse' | 'older'>) {
@@ -60,7 +60,7 @@ export class RedisGuards {
     };
   }
 
-  /** Begins; see `RedisGuard.start`. */
+  /** See `RedisGuard.start`. */
   async start(): Promise<void> {
     await this.tenantsChanged();
     this.isStarted = true;
@@ -68,35 +68,34 @@ export class RedisGuards {
   }
 
   /**
-   * Reads which shards hold a tenant (`shardsInUse`). To be called when tenants were created, or may have been. Never rejects: while
-   * it is unknown, all shards count.
+   * Reads which shards hold a tenant (`shardsInUse`). Call it when tenants may have been created. Never rejects: while
+   * the set is unknown, all shards count.
    */
   tenantsChanged(): Promise<void> {
     return this.looks.run();
   }
 
-  /** Ends, and with it a rebuild in this process. */
+  /** Stops, and aborts a rebuild in this process. */
   async close(): Promise<void> {
     this.stopFollowing();
     await Promise.all(this.guards.map((guard) => guard.close()));
   }
 
-  /** Whether a shard is open: known to hold what Postgres does. */
+  /** Whether a shard is known to hold what Postgres holds. */
   isOpen(shard: number): boolean {
     return this.gateOf(shard).isOpen(shard);
   }
 
-  /** Whether all shards are open. */
   get isWhole(): boolean {
     return this.gates.every((gate) => gate.isWhole);
   }
 
-  /** Whether the replicas of all servers acknowledge what is written, or none has to. */
+  /** Whether the replicas of all servers acknowledge writes, or none has to. */
   get areReplicasThere(): boolean {
     return this.gates.every((gate) => gate.acknowledgement?.isAway !== true);
   }
 
-  /** What keeps shards closed until an operator ends it, a sentence each. */
+  /** The reasons why shards stay closed until an operator acts, one sentence each. */
   get notices(): string[] {
     return this.guards.flatMap(({ name, keyByKey }) =>
       keyByKey.length === 0
@@ -108,7 +107,6 @@ export class RedisGuards {
     );
   }
 
-  /** Each server as this process finds it. */
   get found(): ServerFound[] {
     return this.guards.map(({ name, gate, rebuilds, keyByKey }) => ({
       name,
@@ -119,17 +117,15 @@ export class RedisGuards {
     }));
   }
 
-  /** See `Gate.storageEpochOf`. */
   storageEpochOf(shard: number): string | null {
     return this.gateOf(shard).storageEpochOf(shard);
   }
 
-  /** See `Gate.contradicted`. */
   contradicted(shard: number): void {
     this.gateOf(shard).contradicted(shard);
   }
 
-  /** Waits until a replica has what was written to a shard; null if none has to. */
+  /** Waits for a replica to acknowledge a shard's writes; `null` if none has to. */
   acknowledgementOf(shard: number): ReplicaAcknowledgement | null {
     return this.gateOf(shard).acknowledgement;
   }
@@ -139,7 +135,7 @@ export class RedisGuards {
     return AbortSignal.any(this.gates.map((gate) => gate.closes));
   }
 
-  /** Called whenever shards open or close. */
+  /** Registers a function that is called whenever shards open or close. */
   listen(listener: () => void): void {
     this.listeners.add(listener);
     for (const gate of this.gates) gate.listen(listener);

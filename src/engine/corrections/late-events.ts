@@ -1,4 +1,4 @@
-/** Events sent later than they happened, which change the streak since then. */
+/** Late events: events sent after the day on which they happened. They change the streak from then on. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -25,13 +25,15 @@ import { stateDigest } from '../scripts.ts';
 import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
 import { factsOfNewUser, readStreakFacts, type UserFacts } from './streak-facts.ts';
 
-/** Late events of one tenant that a process works on at once: each takes some queries. */
+/** Late events that a process handles at once for each tenant; each takes some queries. */
 const MOST_AT_ONCE = 4;
-/** Those of one tenant that a process has, working or waiting; more are refused, so that nobody's fill it. */
+/** Limit of working and waiting late events for each tenant in a process; more are refused. */
 const MOST_HERE = 256;
-/** Of these, those of one user: whoever sends many at once leaves room for the others. */
+/** The same limit for each user, so that one user leaves room for the others. */
 const MOST_OF_USER = 64;
-/** A late event that waited longer for its turn is refused: while nothing is stored each takes until it gives up. */
+/**
+ * A late event that waits longer for its turn is refused. Each takes until its timeout while Postgres stores nothing.
+ */
 const MOST_WAIT_MS = 20_000;
 
 interface TenantTurns {
@@ -42,11 +44,11 @@ interface TenantTurns {
 
 interface UserTurns {
   here: number;
-  /** Settles when the last one that came is done. */
+  /** Settles when the most recent event is done. */
   last: Promise<void>;
 }
 
-/** Has late events wait for one another: those of one user go one after another, those of a tenant a few at a time. */
+/** Queues late events: one at a time for each user, a few at a time for each tenant. */
 export class LateTurns {
   private readonly tenants = new Map<number, TenantTurns>();
   private readonly users = new Map<string, UserTurns>();
@@ -56,7 +58,10 @@ export class LateTurns {
     this.mostWaitMs = mostWaitMs;
   }
 
-  /** Does the work when it is its turn. 503 if too many of the tenant's, or of the user's, are here, or its turn comes too late. */
+  /**
+   * Does the work when its turn comes. Throws 503 if the tenant or the user has too many in the queue, or if the turn
+   * comes too late.
+   */
   async run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
     const tenant = this.tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
     if (tenant.here >= MOST_HERE) throw new Overload('Too many late events wait; try again in a moment.');
@@ -96,7 +101,7 @@ async function enter(tenant: TenantTurns): Promise<void> {
   else tenant.working += 1;
 }
 
-/** Hands the turn on to the next who waits. */
+/** Passes the turn to the next in the queue. */
 function leave(tenant: TenantTurns): void {
   const next = tenant.waiting.shift();
   if (next === undefined) tenant.working -= 1;
@@ -110,16 +115,16 @@ interface LateEventsOptions {
   log: Pick<Log, 'warn' | 'error'>;
 }
 
-/** Has an event applied by `lua/record_events.lua`, alone or with others; its answer. */
+/** Applies an event by `lua/record_events.lua`, alone or with others, and returns the reply. */
 type Submit = (event: ReadyEvent) => Promise<ScriptReply>;
 
-/** How often a replay is made again because the user did something meanwhile. */
+/** How often a replay is repeated because the user changed meanwhile. */
 const MOST_REPLAYS = 8;
 
 /**
- * Events that say when they happened. One of the user's today takes the way of all events, and only keeps its time. One of an
- * earlier day is late: the user's streaks are replayed with it in its place, from what Postgres holds, and the event is
- * applied in one atomic step only if the user is still the one that the replay was made of.
+ * Applies events that carry their own time. An event of the user's current day is applied like any other and only keeps
+ * its time. An event of an earlier day is late: the user's streaks are replayed with it in its place, from the data in
+ * Postgres. The event is then applied in one atomic step, provided that the user has not changed since the replay.
  */
 export class LateEvents {
   private readonly options: LateEventsOptions;
@@ -130,8 +135,8 @@ export class LateEvents {
   }
 
   /**
-   * Has an event applied that happened at a time (epoch ms). 503 if too many late ones wait, if what was written before is
-   * not stored, or if the user does too much meanwhile: nothing is applied then.
+   * Applies an event that happened at a time (epoch ms). Throws 503, with nothing applied, if too many late events
+   * wait, if earlier writes are not yet in Postgres, or if the user changes too often meanwhile.
    */
   async submit(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
     const when = await this.whenOf(ready, atMs);
@@ -141,8 +146,9 @@ export class LateEvents {
   }
 
   /**
-   * The event with the time that it happened at, and with its replay if it is late: of the user of now. A step of a batch says
-   * when it was accepted, and how often it was tried: a user who never rests holds up nobody else's events for ever.
+   * The event with its time and, if it is late, the replay for the user's current state. `step`: when the batch was
+   * accepted, and how often the event was tried. After too many tries the event is applied without a repaired streak,
+   * so that a constantly active user cannot hold up the other events of the batch.
    */
   async prepared(ready: ReadyEvent, atMs: number, step?: { acceptedMs: number; tries: number }): Promise<ReadyEvent> {
     const { redis, pool, clock, log } = this.options;
@@ -167,7 +173,7 @@ export class LateEvents {
     try {
       return withOccurred(ready, occurredLate(ready, facts, when));
     } catch (error) {
-      // A fault of ours in a replay must not hold up everybody's batches: the event itself counts.
+      // A bug in the replay must not hold up every batch: apply the event itself.
       if (step === undefined) throw error;
       log.error({ event: ready.id, err: error }, 'a late event is applied without repairing its streak');
       return withOccurred(ready, occurredUnrepaired(ready, when));
@@ -184,7 +190,10 @@ export class LateEvents {
     throw new AppError('unavailable', 'The user does too much at once for a late event; try again in a moment.');
   }
 
-  /** When a time was where the user is, and the user's today. A zone that comes with the event counts only for one who is new. */
+  /**
+   * The local day and second of a time in the user's zone, and the user's current day. A zone sent with the event
+   * counts only for a new user.
+   */
   private async whenOf(
     ready: ReadyEvent,
     atMs: number,
@@ -204,7 +213,7 @@ const withOccurred = (ready: ReadyEvent, occurred: Occurred): ReadyEvent => ({
   sent: { ...ready.sent, [SENT.occurred]: occurred },
 });
 
-/** The event with what guards left of its value, if a reply says so. */
+/** The event with the value that the guards allow, if a reply reduces it. */
 export function withAllowed(event: ReadyEvent, reply: ScriptReply | null | undefined): ReadyEvent {
   if (reply?.[kindField] !== REFUSAL.outdated) return event;
   const { [OUTDATED.whole]: whole, [OUTDATED.micros]: micros } = reply;
@@ -219,33 +228,39 @@ interface Occurred {
   at: number;
   /** Second of the user's local day. */
   second: number;
-  /** Of a late one: its local day (epoch day), and what its replay came to. */
+  /** Of a late event: its local day (epoch day), and the result of its replay. */
   day?: number;
   superseded?: string[];
   repairs?: number[][];
   late?: Late;
 }
 
-/** A late event's replay, without its streaks where they stay as they are, see `lua/lib/replay.lua`. Settlements are packed as SETTLEMENT, streaks as STREAK. */
+/**
+ * A late event's replay, without the streaks if they do not change; see `lua/lib/replay.lua`. Settlements are packed as
+ * SETTLEMENT, streaks as STREAK.
+ */
 interface Late extends Omit<Replayed, 'streaks'> {
   streaks?: Replayed['streaks'];
-  /** SHA-1 of the user's state that it was made of; '' for a user who is new. Left out: whoever the user is by now. */
+  /**
+   * SHA-1 of the user's state that the replay is based on; '' for a new user. If omitted, the user's state is not
+   * checked.
+   */
   digest?: string;
-  /** The value that it was made of. */
+  /** The event's value in the replay. */
   whole?: number;
   micros?: number;
-  /** Lengths that the streak that counts was extended to: with the event, and without it. */
+  /** Lengths that the streak of the configured frequency reached with the event, and without it. */
   reached: readonly number[];
   before: readonly number[];
   most?: number[];
-  /** Whether the streak that counts is longer by the event. */
+  /** Whether the event makes the streak of the configured frequency longer. */
   extended: boolean;
   /** Board number → first day (epoch day) of the run that the event counts in. */
   runs: Record<number, number>;
 }
 
 interface LateDay {
-  /** When it happened, epoch ms, and the second of the local day. */
+  /** When it happened (epoch ms), and the second of the local day. */
   atMs: number;
   second: number;
   /** The local day that it belongs to (epoch day). */
@@ -279,7 +294,7 @@ function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, when: Lat
   };
 }
 
-/** A late event whose streaks stay as they are: all else is as for any. */
+/** A late event that leaves the streaks unchanged; everything else is applied as usual. */
 function occurredUnrepaired(ready: ReadyEvent, { atMs, second, day, nowMs }: LateDay): Occurred {
   const runs = openRuns(ready.compiled, ready.plan.plan.metric, { day, nowMs });
   const nothing = { freezes: 0, settlements: [], beside: [], gained: 0, reached: [], before: [] };

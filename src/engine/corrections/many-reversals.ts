@@ -21,14 +21,14 @@ export interface ManyReversalsOptions {
   pool: Pool;
   ids: KeyedIds;
   reversals: Reversals;
-  /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
+  /** Resolves when Postgres holds the tenant's writes so far; rejects with 503 if that takes too long. */
   persisted: (tenantNo: number) => Promise<void>;
 }
 
-/** Digests of keys that one call may compute: each key is looked for in every metric where none is named. */
+/** Maximum number of key digests in one call: without a metric, each key is searched in every metric. */
 const MOST_DIGESTS = 20_000;
 
-/** Reverses up to 1,000 events, one after another, newest last. */
+/** Reverses up to 1,000 events, one after another, oldest first. */
 export class ManyReversals {
   private readonly options: ManyReversalsOptions;
 
@@ -37,9 +37,9 @@ export class ManyReversals {
   }
 
   /**
-   * Each event is reversed by itself: one that cannot be is an issue, and stops no other. Called again after it was broken
-   * off, it reverses the rest. 422 where the events are not named in one of the three ways, or are more than 1,000; 404 for an
-   * unknown metric; 503.
+   * Reverses each event separately; one that fails is reported as an issue and does not stop the others. A repeated
+   * call after an interruption reverses the rest. Throws 422 if the events are not named in exactly one of the three
+   * ways or are more than 1,000; 404 for an unknown metric; 503.
    */
   async reverse(compiled: CompiledCatalog, request: ReverseEvents, by: Author): Promise<ReversedEvents> {
     const { revokeAchievements = false, dryRun = false } = request;
@@ -65,7 +65,7 @@ export class ManyReversals {
     if (ways.length !== 1)
       throw unprocessable("Name the events by exactly one of eventIds, idempotencyKeys, and a time ('from' and 'to').");
     if (eventIds !== undefined) {
-      // Who names a user expects that nobody else's events go.
+      // A caller who names a user expects that no other user's events are reversed.
       if (userId !== undefined || metricKey !== undefined)
         throw unprocessable(
           'userId and metricKey do not go with eventIds: they choose among events that are not named by ID.',

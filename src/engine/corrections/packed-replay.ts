@@ -9,15 +9,18 @@ import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 export interface Replayed {
   streaks: (number | Record<number, [number, number]>)[][];
   freezes: number;
-  /** The day from which the next interval of earning freezes counts; left out: none yet. */
+  /** The day from which the interval for the next freeze counts; omitted if none has started. */
   earned?: number;
-  /** What became of the streaks up to now, and the freezes gained, as far as neither is stored yet; how many those are. */
+  /**
+   * The changes of the streaks up to now and the freezes gained, as far as they are not stored yet; and the number of
+   * each.
+   */
   settlements: number[][];
   beside: number[][];
   gained: number;
 }
 
-/** The replay's streaks and freezes, to be taken over. */
+/** The replay's streaks and freezes, which replace the user's. */
 export const replayed = ({ streaks, freezes, earnedDay, unstored }: StreakReplay): Replayed => ({
   streaks: FREQUENCIES.map((each) => packedStreak(streaks[each])),
   freezes,
@@ -27,13 +30,12 @@ export const replayed = ({ streaks, freezes, earnedDay, unstored }: StreakReplay
   gained: unstored.gains.reduce((sum, { count }) => sum + count, 0),
 });
 
-/** The stored changes that no longer hold, and those that hold instead. */
+/** The stored changes that no longer hold, and those that replace them. */
 export const repairsOf = ({ superseded, settlements, gains }: StreakReplay) => ({
   superseded,
   repairs: [...settlements.map(packedSettlement), ...gains.map(packedGain)],
 });
 
-/** SETTLEMENT. */
 function packedSettlement({
   frequency,
   kind,
@@ -48,7 +50,7 @@ function packedSettlement({
   return packed;
 }
 
-/** SETTLEMENT of no frequency. */
+/** A SETTLEMENT without frequency. */
 function packedGain({
   kind,
   day,
@@ -60,7 +62,6 @@ function packedGain({
   return packed;
 }
 
-/** STREAK. */
 export const packedStreak = ({ length, startDay, lastPeriod, extendedMs, currentPeriod, sums }: RunningStreak) => [
   length,
   startDay ?? -1,
@@ -70,6 +71,6 @@ export const packedStreak = ({ length, startDay, lastPeriod, extendedMs, current
   Object.fromEntries([...sums].map(([no, sum]) => [no, packedMicros(sum)])),
 ];
 
-/** TOTAL without peak: both of one sign. */
+/** A TOTAL without peak: both parts have the same sign. */
 const packedMicros = (micros: Micros): [number, number] => [Number(micros / MILLION), Number(micros % MILLION)];
 const MILLION = 1_000_000n;

@@ -43,23 +43,23 @@ export interface QuarantineOptions {
   pool: Pool;
   scripts: Scripts;
   clock: Clock;
-  /** Answers for those of these events that Postgres holds as applied. */
+  /** Replies for those of the events that Postgres holds as applied. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   recordAudit: RecordAudit;
 }
 
-/** What became of events that were to leave the quarantine: those that did, and why the others did not. */
+/** The result of a call about events in quarantine: those that left it, and why the others did not. */
 export interface Left<T> {
   done: T[];
   refused: ReadonlyMap<string, string>;
 }
 
-/** Events of one call that drops some. */
+/** Events in one script call that drops some. */
 const DROPPED_A_CALL = 100;
 
 const NOT_THERE = 'There is no event in quarantine with this ID';
 
-/** Events that guards keep from being applied until an administrator decides. `by`: who asks for it. */
+/** Events that guards hold back until an administrator decides. `by`: the administrator or key that asks. */
 export class Quarantine {
   private readonly options: QuarantineOptions;
 
@@ -67,7 +67,10 @@ export class Quarantine {
     this.options = options;
   }
 
-  /** Some events, newest first, and the cursor to those after them; null: there are none. 422 for an unknown metric. */
+  /**
+   * A page of events, newest first, and the cursor of the next page (`null` if there is none). Throws 422 for an
+   * unknown metric.
+   */
   async list(
     compiled: CompiledCatalog,
     { limit, cursor, status, userId, metricKey, guard, from, to }: QuarantineQuery,
@@ -89,7 +92,7 @@ export class Quarantine {
     return { events: page.map((row) => quarantinedAnswer(compiled, row)), nextCursor };
   }
 
-  /** How often guards stopped events of a user, by metric and guard. */
+  /** How often guards stopped a user's events, by metric and guard. */
   async countsOf(compiled: CompiledCatalog, userId: string): Promise<GuardCount[]> {
     const counts = await guardCounts(await this.upToDate(compiled), compiled.catalog.tenantNo, userId);
     return counts.map(({ metricNo, guard, last, ...numbers }) => ({
@@ -101,8 +104,9 @@ export class Quarantine {
   }
 
   /**
-   * Applies events now, oldest first, each once however often and from where it is asked for; guards are not asked again. The
-   * audit log records it before. What refuses any other event (out of points, the range of sums) keeps one where it is.
+   * Applies events now, oldest first, without asking the guards again. Idempotent: each event is applied once. The
+   * audit log records the release beforehand. An event that would be refused outside of quarantine (points or sums out
+   * of range) stays.
    */
   async release(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<ReleasedEvent>> {
     const left: ReleasedEvent[] = [];
@@ -121,7 +125,7 @@ export class Quarantine {
     return { done: left, refused };
   }
 
-  /** Drops events for good; their idempotency keys stay used. Those that were dropped before are done, too. */
+  /** Drops events for good; their idempotency keys stay used. Events that were dropped before count as done. */
   async drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
     const { rows, refused } = await this.asked(compiled, ids);
     await this.record('delete', compiled, { rows, by });
@@ -138,8 +142,8 @@ export class Quarantine {
   }
 
   /**
-   * Applies an event now, if it waits: it leaves the quarantine in the same atomic step. Resolves with what it changed; with a
-   * text where it is refused and goes on waiting; with null where it does not wait. 503 while the backlog is full.
+   * Applies a waiting event now; the same atomic step removes it from quarantine. Returns its effects; a text if it is
+   * refused and stays; `null` if it is not waiting. Throws 503 while the backlog is full.
    */
   async apply(compiled: CompiledCatalog, row: QuarantineRow): Promise<{ event: EventResponse } | string | null> {
     const { clock, scripts } = this.options;
@@ -159,7 +163,7 @@ export class Quarantine {
       idempotency: null,
     };
     let reply = await this.attempt(event);
-    // A retry that found the record of when the event was kept: it says nothing of a release.
+    // A retry may find the record of the event's arrival in quarantine, which says nothing about the release.
     while (reply[kindField] === KIND.guarded) reply = await this.attempt(event);
     if (reply[kindField] === REFUSAL.unknownOffset) {
       const sent = withZone(null, reply[UNKNOWN_OFFSET.zone], clock.now());
@@ -203,14 +207,14 @@ export class Quarantine {
     await this.options.recordAudit({ tenantNo, by, entries });
   }
 
-  /** What was kept a moment ago is seen. */
+  /** Waits for Postgres, so that recently guarded events are visible. */
   private async upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
     await untilPersisted(this.options, catalog.tenantNo);
     return this.options.pool;
   }
 }
 
-/** The plan with which an event leaves the quarantine. */
+/** The plan that applies an event without guards. */
 function withoutGuards({ plan, ...compiled }: CompiledPlan): CompiledPlan {
   const released = { ...plan, guards: { asked: [], release: true as const } };
   return { ...compiled, plan: released, json: JSON.stringify(released) };
@@ -220,7 +224,6 @@ const STATUS = new Map(
   (['waiting', 'released', 'dropped'] as const).map((status) => [QUARANTINE_STATUS[status] as number, status]),
 );
 
-/** An event in quarantine as it is answered. */
 export const quarantinedAnswer = (compiled: CompiledCatalog, row: QuarantineRow): QuarantinedEvent => ({
   id: uuidText(row.id),
   userId: row.userId,

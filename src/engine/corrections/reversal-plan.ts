@@ -21,45 +21,48 @@ import {
 } from '../../postgres/corrections/reversals.ts';
 import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
 
-/** What `lua/reverse_event.lua` is to do; its names are used there. */
+/** The argument of `lua/reverse_event.lua`, which uses these names. */
 export interface ReversalPlan {
   /** See `stateDigest`. */
   expected: string;
-  /** 32 hex digits: the event at the root, and what is reversed: that event, or the last reversal of it. */
+  /** 32 hex digits. `root`: the original event. `reversed`: that event, or its last reversal. */
   root: string;
   reversed: string;
-  /** Whether the event at the root counts no more; false: it counts again. */
+  /** True if the original event stops counting; false if it counts again. */
   voids: boolean;
   metric: number;
-  /** The value of what is reversed. */
+  /** The value of the reversed event. */
   whole: number;
   micros: number;
-  /** When the event at the root happened, and the user's local day (epoch day) of that. */
+  /** When the original event happened, and the user's local day (epoch day) then. */
   occurredMs: number;
   occurredDay: number;
-  /** The local day (epoch day) of what it awarded: a late event awards when it comes. */
+  /** The local day (epoch day) of its awards. A late event awards on the day on which it arrives. */
   day: number;
-  /** Event attributes, JSON; left out: none. */
+  /** Event attributes as JSON; omitted if there are none. */
   attributes?: string;
-  /** The user's streaks and freezes with it, see `lua/lib/replay.lua`; and what of the stored changes no longer holds. */
+  /**
+   * The user's streaks and freezes after the reversal (`lua/lib/replay.lua`), and the stored changes that no longer
+   * hold.
+   */
   replayed: Replayed;
   superseded: string[];
   repairs: number[][];
   /** Numbers of the achievements and triggers that counted the event. */
   counted: number[];
-  /** What is taken, negative where it is given. */
+  /** Points to take; negative if they are given back. */
   awards: Compensated[];
-  /** Which of these, and of what revoked achievements awarded, stay as they are: another reversal in force has taken them too. */
+  /** IDs of awards that stay unchanged because another reversal in force has already taken them. */
   held: string[];
-  /** Maxima of points systems by number. */
+  /** Maximum points of the systems, by number. */
   limits: Record<number, number>;
   revoked: Revocation[];
   restored: PackedCompletion[];
-  /** Runs that are not final in which the event counted. */
+  /** Changes in the non-final runs in which the event counted. */
   boards: BoardMove[];
 }
 
-/** Makes the plan of a reversal from what is stored. Pure. */
+/** Builds a reversal's effects from stored data. Pure. */
 export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): ReversalPlan {
   const { root, voids, reversed, counted, awards, held, revoked, restored, expected, replay } = planned;
   const value = parseDecimal(root.value);
@@ -88,49 +91,51 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
   };
 }
 
-/** An achievement that goes, unless the user still has what it takes; and what it awarded beyond what the event itself did. */
+/** An achievement to revoke unless the user still qualifies, and its awards beyond those of the event itself. */
 interface Revocation {
   achievement: PlanAchievement;
   awards: Compensated[];
 }
 
-/** What a reversal is made from: what is stored, and what it comes to. */
+/** The stored data that a reversal is built from, and its replay. */
 export interface PlannedReversal {
   expected: string;
   replay: StreakReplay;
-  /** The event at the root, and what is reversed. */
+  /** The original event, and the event to reverse. */
   root: StoredEvent;
   reversed: string;
   voids: boolean;
   /** See `ReversalPlan`. */
   counted: number[];
   awards: Compensated[];
-  /** See `ReversalPlan`. */
   held: string[];
   revoked: Revocation[];
   restored: PackedCompletion[];
-  /** The user's zone; null: UTC. */
+  /** The user's zone; `null` means UTC. */
   tz: string | null;
   nowMs: number;
 }
 
-/** What is added to a user's score in a run. */
+/** A change of a user's score in a run. */
 interface BoardMove {
   board: PlanBoard;
-  /** First day of the run, epoch day. */
+  /** First day of the run (epoch day). */
   run: number;
   /** On boards of the metric. */
   whole?: number;
   micros?: number;
-  /** On boards of points: 32 hex digits of the awards whose points are taken or given. */
+  /** On boards of points: 32 hex digits of each award whose points are taken or given back. */
   awards?: string[];
 }
 
-/** The local day (epoch day) of what an event awarded: a late one awards when it comes. */
+/** The local day (epoch day) of an event's awards. A late event awards on the day on which it arrives. */
 const awardDay = ({ root, tz }: Pick<PlannedReversal, 'root' | 'tz'>): number =>
   root.occurredMs === root.atMs ? dayOf(root.localDate) : dayIn(tz, root.atMs);
 
-/** The runs that are not final, of boards of the event's metric that contain its local day, and of boards of points by their awards. */
+/**
+ * Changes in runs that are not final. Boards of the metric: the run that contains the event's local day. Boards of
+ * points: the runs of the awards.
+ */
 function boardMoves(
   compiled: CompiledCatalog,
   planned: PlannedReversal,
@@ -144,7 +149,7 @@ function boardMoves(
     if (board.status === 'inactive' || (!ofMetric && board.rankBy !== 'points')) continue;
     const rule = playedRule(board);
     const planBoard = compileBoard(compiled, board, { metric: null, days: [] });
-    /** The open run, epoch day, that takes what happened then; null: none does. */
+    /** The first day (epoch day) of the open run that contains a time; `null` if there is none. */
     const runAt = ({ day, atMs }: { day: number; atMs: number }): number | null => {
       const run = runOf(rule, day);
       if (run === null || (run.endDay !== null && nowMs >= finalMs(run.endDay))) return null;
@@ -165,7 +170,7 @@ function boardMoves(
   return moves;
 }
 
-/** What may be taken or given, with the day and time of its award: a composite may have paid days after the event. */
+/** The awards that may be taken or given back, with day and time: a composite may have awarded days after the event. */
 function takenBy({ root, awards, revoked, tz }: PlannedReversal) {
   return [...awards, ...revoked.flatMap((each) => each.awards)].map((taken) => ({
     award: taken[COMPENSATED.award],
@@ -178,21 +183,21 @@ function takenBy({ root, awards, revoked, tz }: PlannedReversal) {
 const isOfMetric = (compiled: CompiledCatalog, { rankBy, metricId }: Leaderboard, { metricNo }: StoredEvent): boolean =>
   rankBy === 'metric' && compiled.catalog.metrics.some(({ id, no }) => id === metricId && no === metricNo);
 
-/** The second of the local day, as it is in the user's zone of now. */
+/** The second of the local day in the user's current zone. */
 function secondOfDay(tz: string | null, atMs: number): number {
   const offset = tz === null ? 0 : (zoneOffset(tz, atMs)?.offsetSeconds ?? 0);
   return (((Math.floor(atMs / 1000) + offset) % 86_400) + 86_400) % 86_400;
 }
 
-/** As `lua/lib/board_scores.lua` has it. */
+/** The same rule as in `lua/lib/board_scores.lua`. */
 function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boolean {
   return from <= to ? second >= from && second < to : second >= from || second < to;
 }
 
 /**
- * The achievements that go with an event, each before those that need it: those that it completed, and those
- * that events completed which are reversed, for which the user may have qualified by this one still; then composites that need
- * one of these, whenever they were completed. `awards`: what the event itself awarded.
+ * The achievements that fall with an event, each before those that require it. These are the achievements that the
+ * event completed, those completed by reversed events for which this event may still have qualified the user, and
+ * composites that require one of them, whenever completed. `awards`: the event's own awards.
  */
 export async function revocationsOf(
   client: PoolClient,

@@ -1,4 +1,4 @@
-/** Reverses an event: the whole procedure. */
+/** Reverses an event, from the search for it to the audit log. */
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -50,32 +50,31 @@ interface ReversalsOptions {
   isStored: (id: string) => Promise<boolean>;
   clock: Clock;
   recordAudit: RecordAudit;
-  /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
+  /** Resolves when Postgres holds the tenant's writes so far; rejects with 503 if that takes too long. */
   persisted: (tenantNo: number) => Promise<void>;
 }
 
-/** How an event is to be reversed. */
 interface ReversalRequest {
-  /** A UUID, or 32 hex digits: of an event, or of the reversal of one. */
+  /** A UUID, or 32 hex digits, of an event or of a reversal. */
   id: string;
-  /** Achievements that it completed go with it, and composites of these, with their points. */
+  /** Also revokes the achievements that the event completed, and composites that require them, with their points. */
   revokeAchievements: boolean;
-  /** Nothing is written. */
+  /** Writes nothing. */
   dryRun: boolean;
 }
 
-/** How often a reversal is computed once more because the user did something meanwhile. */
+/** How often a reversal is computed again because the user changed meanwhile. */
 const TRIES = 16;
 
-/** What of a reversal the user's streaks say. */
+/** The fields of a reversal that come from the user's streaks. */
 type OfUser = 'expected' | 'replay' | 'tz' | 'nowMs';
 
 type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfUser> };
 
 /**
- * Reverses events: as if one had never been, or, by reversing the reversal, as if it had always been. What is to be done is
- * computed from what Postgres holds, and made in one atomic step if the user is still the one that it was computed from; else it is
- * computed again. So of several who reverse one event at the same time one does.
+ * Reverses events as if they had never happened; reversing a reversal restores the event. The effects are computed from
+ * Postgres and applied in one atomic step if the user has not changed since; otherwise they are computed again. So only
+ * one of several concurrent reversals of an event takes effect.
  */
 export class Reversals {
   private readonly options: ReversalsOptions;
@@ -85,8 +84,8 @@ export class Reversals {
   }
 
   /**
-   * Reverses one event, once: what is reversed already is answered as `unchanged`. 404 for an event that there is not, also of
-   * a deleted user; 422 where a sum would leave its range; 503.
+   * Reverses one event. Idempotent: an event that is already reversed is answered as `unchanged`. Throws 404 for an
+   * unknown event or a deleted user's event; 422 if a sum would leave its range; 503.
    */
   async reverse(compiled: CompiledCatalog, request: ReversalRequest, by: Author): Promise<EventReversal> {
     const { pool, clock, persisted } = this.options;
@@ -97,7 +96,7 @@ export class Reversals {
     for (let tries = 0; tries < TRIES; tries++) {
       await persisted(tenantNo);
       const nowMs = clock.now();
-      // Read first: another reversal since then is noticed, as it changes what is expected.
+      // Read first: a later reversal changes the expected state and is noticed.
       const of = await readStreakFacts(pool, compiled, { userId, nowMs, firstDay, removed: [root] });
       if (of === null) throw unknownEvent(request.id);
       const found = await this.plan(compiled, request);
@@ -121,8 +120,8 @@ export class Reversals {
   }
 
   /**
-   * Makes a reversal once, even if the connection breaks under it. Null: the user has changed since it was computed, or an earlier
-   * try was stored; the next round finds out which.
+   * Applies a reversal once, even if the connection breaks during the call. Returns `null` if the user has changed
+   * since the computation or an earlier try was stored; the next round finds out which.
    */
   private async make(
     compiled: CompiledCatalog,
@@ -136,7 +135,7 @@ export class Reversals {
     return unlessRefused(compiled, called.reply, [KIND.reversal]);
   }
 
-  /** An event with the ID of the one at its root: itself, unless it is a reversal. */
+  /** An event, and the ID of its original event: its own, unless it is a reversal. */
   private async find(tenantNo: number, id: string): Promise<{ event: StoredEvent; root: string }> {
     const { pool, persisted } = this.options;
     const read = () =>
@@ -148,7 +147,7 @@ export class Reversals {
       });
     let found = await read();
     if (found === null) {
-      // One that was answered a moment ago may not be in Postgres yet.
+      // An event that was answered a moment ago may not be in Postgres yet.
       await persisted(tenantNo);
       found = await read();
     }
@@ -156,7 +155,7 @@ export class Reversals {
     throw await missingEvent(pool, tenantNo, id);
   }
 
-  /** What is to be done, from one snapshot of what is stored. */
+  /** Computes the effects from one snapshot of Postgres. */
   private plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<Found> {
     return inSnapshot(this.options.pool, async (client) => {
       const { tenantNo } = compiled.catalog;
@@ -180,7 +179,7 @@ export class Reversals {
     });
   }
 
-  /** Nobody waits for it. */
+  /** Runs in the background; the caller does not wait for it. */
   private audit(tenantNo: number, { answer, userId, by }: { answer: EventReversal; userId: string; by: Author }): void {
     const { eventId: id, reversalId, revokedAchievements } = answer;
     const entry = { action: 'reverse', kind: 'event', id, userId, after: { reversalId, revokedAchievements } } as const;
@@ -200,7 +199,7 @@ async function voiding(
   return { root, reversed, voids: true, awards, revoked, restored: [] };
 }
 
-/** Which of the awards that a reversal is about another one in force has taken. */
+/** Those of a reversal's awards that another reversal in force has taken. */
 function held(
   client: PoolClient,
   tenantNo: number,
@@ -225,8 +224,9 @@ function negated(award: Compensated): Compensated {
 }
 
 /**
- * Numbers of what counted an event in a count of its own: achievements by their conditions of now, since one that is switched on or
- * edited counts all history again; triggers by what they were when the event was applied, since theirs goes on from there.
+ * Numbers of the achievements and triggers that counted an event in a counter of their own. Achievements go by their
+ * current conditions, since activating or editing one counts the whole history again. Triggers go by their conditions
+ * when the event was applied, since their counters continue from there.
  */
 async function countedBy(
   client: PoolClient,
@@ -254,7 +254,7 @@ async function countedBy(
   return counting.filter((each) => each.status === 'active' && matches(each)).map(({ no }) => no);
 }
 
-/** 404 that says why an event (a UUID, or 32 hex digits) that is not among the applied ones cannot be reversed. */
+/** A 404 that says why an event (a UUID, or 32 hex digits) that was not applied cannot be reversed. */
 async function missingEvent(pool: Pool, tenantNo: number, id: string): Promise<AppError> {
   const [kept] = await readQuarantined(pool, tenantNo, [id]);
   if (kept?.status === QUARANTINE_STATUS.waiting)
@@ -266,18 +266,17 @@ async function missingEvent(pool: Pool, tenantNo: number, id: string): Promise<A
   return unknownEvent(id);
 }
 
-/** 404 for an event that there is not. */
+/** 404 for an unknown event. */
 const unknownEvent = (id: string): AppError => refusal(`There is no event with the ID '${shown(id)}'.`);
 
 const refusal = (message: string): AppError => new AppError('not_found', message);
 
 const shown = (id: string): string => (id.includes('-') ? id : uuidText(id));
 
-/** What a reversal came to. */
 function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRun: boolean): EventReversal {
   const reversal = record[RECORD.reversal]!;
   const metric = compiled.metricsByNo.get(record[RECORD.metric]!);
-  // An empty Lua table is packed as a map.
+  // Lua's MessagePack encodes an empty table as a map.
   const shortfalls = new Map(
     Object.values(reversal[REVERSAL.shortfalls]).map((each) => [each[SHORTFALL.system], each[SHORTFALL.points]]),
   );
@@ -311,7 +310,7 @@ function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRu
   };
 }
 
-/** What is answered where it is so already. */
+/** The answer if the event is already in the wanted state. */
 function unchangedAnswer(
   compiled: CompiledCatalog,
   { root, last, dryRun }: { root: StoredEvent; last: StoredReversal; dryRun: boolean },

@@ -26,32 +26,35 @@ import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
 import { daysOffOf, settledNow, settlementRule } from '../responses.ts';
 
-/** A streak that is restored may have been lost as long ago: see `restoreWindowStart`. */
+/** A restored streak may have been lost this long ago; see `restoreWindowStart`. */
 const RESTORED_DAYS = 2 * 366 + 31;
 
 interface Wanted {
   userId: string;
   nowMs: number;
-  /** The first local day (epoch day) on which something is to change. */
+  /** The first local day (epoch day) on which something changes. */
   firstDay: number;
-  /** Events (32 hex digits) that are to be left out. */
+  /** Events (32 hex digits) to leave out. */
   removed?: readonly string[];
-  /** Of a user with more events in the time, those of a day are read together; left out: the usual bound. */
+  /**
+   * If the user has more events than this in the period, the events of a day are read together. Default: the usual
+   * bound.
+   */
   mostEvents?: number;
 }
 
-/** What a user's streaks depend on, and the state that it was read with. */
+/** The data that a user's streaks depend on, and the user's state in the same snapshot. */
 export interface UserFacts {
   facts: StreakFacts;
   state: UserState;
-  /** The same, packed: what it is compared by before anything is changed. Null for a user who is new. */
+  /** The packed state, to detect changes before the correction is applied. `null` for a new user. */
   packed: Buffer | null;
 }
 
 /**
- * Reads in one snapshot of Postgres what a user's streaks depend on from a day on: all that `replayStreaks` needs. Null for
- * a user whom Postgres does not know. What Redis holds and Postgres does not is not among it: wait with `untilPersisted`,
- * and compare `packed` before you change anything.
+ * Reads, in one snapshot of Postgres, the data that `replayStreaks` needs for a user from a day on. Returns `null` for
+ * a user unknown to Postgres. Entries that only Redis holds are missing: wait with `untilPersisted`, and compare
+ * `packed` before you change anything.
  */
 export function readStreakFacts(pool: Pool, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
   return inSnapshot(pool, (client) => factsOf(client, compiled, wanted));
@@ -73,7 +76,7 @@ async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wa
   return { facts: assembled(compiled, { state, nowMs, meeting, rows, pauses, events }), state, packed };
 }
 
-/** What the streaks of a user depend on whom nobody has seen yet. `own`: the preferences that the user comes with. */
+/** The same for a new user. `own`: the preferences sent with the event. */
 export function factsOfNewUser(
   compiled: CompiledCatalog,
   { tz, nowMs, own }: { tz: string | null; nowMs: number; own?: Pick<UserState, 'streakRule' | 'daysOff'> },
@@ -89,7 +92,7 @@ export function factsOfNewUser(
   };
 }
 
-/** A state that says nothing. */
+/** An empty state. */
 const NOBODY = packState({ [USER.createdMs]: 0, [USER.updatedMs]: 0 });
 
 interface Read {
@@ -139,14 +142,14 @@ function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pau
   };
 }
 
-/** When a streak was extended on a day for the first time, as far as it is known: the day's sums do not say it. */
+/** When a streak was first extended on a day, if known; the day's sums do not tell. */
 function extendedOn({ streaks }: UserState, day: number, dayAt: StreakFacts['dayAt']): number | null {
   const times = FREQUENCIES.map((frequency) => streaks[frequency].extendedMs ?? Infinity);
   const first = Math.min(...times.filter((ms) => ms !== Infinity && dayAt(ms) === day));
   return first === Infinity ? null : first;
 }
 
-/** By what the user's periods are met today: as `lua/lib/apply_event.lua`. */
+/** The rule by which today's periods of a user are met; the same as in `lua/lib/apply_event.lua`. */
 function meetingRule({ catalog, metricsById }: CompiledCatalog, { streakRule: own }: UserState): MeetingRule {
   const { enabled, evaluationMode, metrics, personalization } = catalog.streaks;
   const preferred = personalization ? own : null;
@@ -193,12 +196,12 @@ function gainOf({ no, kind, to, length, atMs }: StreakChangeFact): RecordedGain[
   return [{ no, kind: kind === SETTLED.earned ? 'earned' : 'given', day: to, count: length ?? 0, atMs }];
 }
 
-/** What was done to the streaks, each once: a correction repeats what was done before. */
+/** Changes made to the streaks by calls, each once: a correction repeats the earlier ones. */
 function callsOf(rows: readonly StreakChangeFact[], dayAt: StreakFacts['dayAt']): StreakFacts['calls'] {
   const done = rows.filter(({ corrected }) => !corrected);
   const given = new Set(done.filter(({ kind }) => kind === SETTLED.given).map(({ atMs }) => atMs));
   const resets = new Set(done.filter(({ kind }) => kind === SETTLED.reset).map(({ atMs }) => atMs));
-  // What a correction that was not exact gave or took is a call of its own.
+  // A freeze that an inexact correction gave or took counts as a call.
   const adjusted = rows.filter((row) => row.corrected && row.kind === SETTLED.given && !given.has(row.atMs));
   return [
     ...done.flatMap(callOf),

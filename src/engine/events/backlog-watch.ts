@@ -2,23 +2,26 @@ import type { Redis } from 'ioredis';
 import { endpointsOf, shardsInUse } from '../../redis/endpoints.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
 
-/** How often the outboxes are measured: what is accepted past the limit meanwhile is small against the limit. */
+/**
+ * Interval between measurements of the outboxes. What is accepted past the limit in between is small compared with the
+ * limit.
+ */
 const INTERVAL_MS = 200;
-/** Their bytes are measured this often, which costs Redis more: in all 1.4 % of it where most waits. */
+/** Interval between measurements of their bytes, which cost more: at most 1.4 % of Redis's time. */
 const BYTES_INTERVAL_MS = 1_000;
 
 export interface BacklogWatchOptions {
   redis: Redis;
-  /** Entries of the outbox, over all shards. */
+  /** Maximum number of outbox entries over all shards. */
   backlogLimit: number;
-  /** Bytes of Redis that they take, over all shards. */
+  /** Maximum memory of the outboxes in Redis, over all shards. */
   backlogLimitBytes: number;
 }
 
 /**
- * Knows whether more waits for Postgres than may wait, without asking Redis for each event. While nobody asks, and the
- * last answer was no, nothing is measured (40 commands a second of a Redis at rest). The first question is followed by a
- * measure within 200 ms, so that no more is accepted past the limit than if there were always one.
+ * Knows whether the backlog for Postgres is over its limit, without asking Redis for each event. Stops measuring while
+ * nobody asks and the backlog is under the limit, which saves an idle Redis 40 commands a second. The first question
+ * starts a measurement within 200 ms, so no more is accepted past the limit than with constant measurements.
  */
 export class BacklogWatch {
   private readonly entries = new Measures();
@@ -26,10 +29,10 @@ export class BacklogWatch {
   private tooMany = false;
   private tooLarge = false;
   private bytesMeasuredMs = -Infinity;
-  /** Whether anybody asked since the last measure. */
+  /** Whether anybody asked since the last measurement. */
   private asked = true;
   private started = false;
-  /** Set while a measure is to come, or under way: a Redis that hangs gets no more questions than one. */
+  /** Set while a measurement is scheduled or in progress, so that a Redis that hangs gets only one. */
   private timer: NodeJS.Timeout | null = null;
   private readonly options: BacklogWatchOptions;
 
@@ -47,19 +50,19 @@ export class BacklogWatch {
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
-  /** Whether no event may be taken now. */
+  /** Whether events must be refused now. */
   readonly exceeded = (): boolean => {
     this.asked = true;
     if (this.timer === null) this.measureSoon();
     return this.tooMany || this.tooLarge;
   };
 
-  /** Measures now. Of a Redis that is away the last measure counts: events fail there by themselves. Never rejects. */
+  /** Measures now. If Redis is away, the last measurement counts; events fail by themselves. Never rejects. */
   async measure(): Promise<void> {
     const { redis, backlogLimit, backlogLimitBytes } = this.options;
     this.asked = false;
     const used = shardsInUse(redis);
-    // Also those that hold none: what was measured of one before its shards were moved must not be counted on.
+    // Includes servers without shards: their last measurement, from before the shards moved, must not count.
     const servers = endpointsOf(redis).map((server) => ({
       redis: server.redis,
       shards: used.filter((shard) => server.shards.includes(shard)),
@@ -85,7 +88,7 @@ export class BacklogWatch {
   }
 }
 
-/** The last measures of some servers. */
+/** The last measurement of each server. */
 class Measures {
   private readonly last = new Map<Redis, number>();
 
@@ -93,7 +96,7 @@ class Measures {
     return [...this.last.values()].reduce((sum, measure) => sum + measure, 0);
   }
 
-  /** Forgets the measures of all other servers. */
+  /** Forgets the measurements of all other servers. */
   keep(servers: readonly Redis[]): void {
     for (const redis of this.last.keys()) if (!servers.includes(redis)) this.last.delete(redis);
   }

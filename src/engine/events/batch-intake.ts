@@ -29,21 +29,21 @@ interface BatchIntakeOptions {
   catalogs: { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
   clock: Clock;
   ids: KeyedIds;
-  /** Those of a tenant's users who have an e-mail address on record. */
+  /** Returns those of the users who have an e-mail address on record. */
   withAddress: (tenantNo: number, userIds: string[]) => Promise<ReadonlySet<string>>;
-  /** Tells that a shard has a new batch. */
+  /** Called when a shard has a new batch. */
   onAccepted: (shard: number) => void;
-  /** Whether the outbox holds more than it may, so that no event is taken. */
+  /** Whether the outbox is full, so that events are refused. */
   overloaded: () => boolean;
 }
 
-/** Batches of one shard that may wait: 64,000 events, some seconds of work; at most 64 MiB. */
+/** Maximum number of waiting batches in a shard: 64,000 events, a few seconds of work, at most 64 MiB. */
 const MAX_WAITING = 64;
-/** Below the time after which clients and proxies commonly give up. */
+/** Shorter than the usual timeouts of clients and proxies. */
 const WAIT_MS = 25_000;
 const LOOK_MS = 20;
 
-/** Takes batches of events: checks them, queues them durably, and reports what became of them to a caller who waits. */
+/** Accepts batches of events: checks them, queues them durably, and returns the results to a caller that waits. */
 export class BatchIntake {
   private readonly options: BatchIntakeOptions;
 
@@ -52,13 +52,12 @@ export class BatchIntake {
   }
 
   /**
-   * Queues a tenant's events as a whole or not at all: when this resolves they are in Redis, and each will be
-   * processed once, in order, at the time of now. Errors name the index: 404 for an unknown metric, 422 for an
-   * unknown attribute or time zone, an `occurredAt` outside its window, or a subscription without an address; 503 while too
-   * much waits, or if no required replica acknowledges (they may be queued then). With `wait`, resolves with the result of
-   * each event, or with null after 25 s: they are queued, and will be processed all the same.
-   * `refused`: errors by index of events that are left out. With it, invalid events are added instead of refusing the batch.
-   * `onQueued` is called as soon as they are queued.
+   * Queues all of a tenant's events or none. When this resolves, they are in Redis; each will be processed once, in
+   * order, with the current time. Errors name the index: 404 for an unknown metric; 422 for an unknown attribute or
+   * time zone, an `occurredAt` outside its window, or a subscription without an address. Throws 503 while too much
+   * waits, or if no required replica acknowledges (the events may then be queued). With `wait`, resolves with the
+   * result of each event, or with `null` after 25 s; the events are still processed. `refused` collects the errors of
+   * invalid events by index, instead of refusing the batch. `onQueued` is called as soon as the events are queued.
    */
   async accept(
     tenantNo: number,
@@ -97,7 +96,7 @@ export class BatchIntake {
     return null;
   }
 
-  /** Throws the error of the first invalid event; with `refused`, adds the errors of all. */
+  /** Throws the error of the first invalid event. With `refused`, collects the errors of all of them. */
   private async check(
     compiled: CompiledCatalog,
     batch: readonly BatchMetricEvent[],
@@ -142,7 +141,7 @@ function withRefused(
   });
 }
 
-/** In slices: an event that moves a hundred boards has an answer of 50 KB. */
+/** Converts in slices: the answer of an event that moves a hundred boards takes 50 KB. */
 async function resultsOf(
   named: { compiled: CompiledCatalog; ids: KeyedIds },
   events: BatchMetricEvent[],
@@ -159,7 +158,7 @@ async function resultsOf(
 
 const tooMuch = (): AppError => new Overload('Too many events wait to be processed; try again in a moment.');
 
-/** Why the catalog does not allow an event; null if it does. The message names the index. */
+/** Why the catalog does not allow an event; `null` if it does. The message names the index. */
 function faultOf(
   compiled: CompiledCatalog,
   { key, user, attributes, occurredAt }: BatchMetricEvent,
@@ -180,7 +179,7 @@ function faultOf(
   }
 }
 
-/** What became of an event of a batch, for who sent it: the statuses are those of the single operation. */
+/** An event's result in a batch, with the status that the single operation would answer. */
 function batchEventResult(
   { compiled, ids }: { compiled: CompiledCatalog; ids: KeyedIds },
   event: BatchMetricEvent,
@@ -203,7 +202,7 @@ function batchEventResult(
   const metric = compiled.metrics.get(key);
   if (reply[kindField] === REFUSAL.replay) {
     const total = totalOf(reply[REPLAY.total]);
-    // A metric that was deleted since has no number any more to make the ID from.
+    // The number of a deleted metric is unknown, so no ID can be derived.
     if (metric === undefined) return { status: 202, total, replayed: true };
     const { tenantNo } = compiled.catalog;
     const id = ids.make(Number(timeOfUse(reply[REPLAY.use])), {
@@ -227,8 +226,8 @@ const inQuarantine = (guard: number): GuardedEvent => ({ guard: guardName(guard)
 const totalOf = (packed: PackedTotal): number => decimalNumber(decimalOf(packed));
 
 /**
- * Indexes of a batch's events that subscribe a user to e-mails who has no address then: none on record, and none from that event
- * or one before it. Only users whose events subscribe them before anything is said of their address are looked up.
+ * Indexes of events that subscribe a user without an address to e-mails. An address may be on record, or come from the
+ * same or an earlier event. Looks up only users who are subscribed before an event says anything about their address.
  */
 async function eventsWithoutAddress(
   events: readonly BatchMetricEvent[],
@@ -244,7 +243,7 @@ async function eventsWithoutAddress(
   const reachable = new Set(asked.size === 0 ? [] : await hasAddress([...asked]));
   const found: number[] = [];
   for (const [index, { user }] of events.entries()) {
-    // A refused event changes nothing, so the user's later ones meet the same address.
+    // A refused event changes nothing, so the user's later events still find the earlier address.
     if (user.email) reachable.add(user.id);
     if (user.subscribeToEmails === true && !reachable.has(user.id)) found.push(index);
     if (user.subscribeToEmails === false) reachable.delete(user.id);

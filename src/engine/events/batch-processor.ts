@@ -1,4 +1,4 @@
-/** Applies queued batches, one call of the function after another. */
+/** Applies queued batches, one script call after another. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { CALL_WORK } from '../../catalog/event-work.ts';
@@ -22,7 +22,7 @@ import { eventCall, type ReadyEvent } from './event-call.ts';
 import { prepareEvent } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
-/** How far a step of a batch has come: its call is on the way, or is answered. */
+/** The progress of a step: its call was sent, or was answered. */
 export type BatchMoment = 'sent' | 'applied';
 
 export interface BatchProcessorOptions {
@@ -32,24 +32,24 @@ export interface BatchProcessorOptions {
     atLeast(tenantNo: number, version: number): Promise<void>;
   };
   ids: KeyedIds;
-  /** Looks in Postgres whether idempotency keys that may be old were used. */
+  /** Looks up old idempotency keys in Postgres. */
   lookUpKeys: LookUpKeys;
-  /** For events that say when they happened. */
+  /** Applies events with a time of their own. */
   late: LateEvents;
-  /** Tells that entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
-  /** Tells how many events of a batch were refused. */
+  /** Called with the number of refused events in a batch. */
   onRefused: (batch: QueuedBatch, events: number) => void;
-  /** Makes a span of each call that is sampled; null or left out: none. */
+  /** Makes a span of each sampled call; `null` or omitted turns spans off. */
   traces?: Traces | null;
-  /** Called at each moment of each step: for tests, which stop the world there. */
+  /** Called at each moment of each step, so that tests can stop there. */
   onMoment?: (moment: BatchMoment) => void | Promise<void>;
-  /** As of `EventBatcherOptions`. */
+  /** As in `EventBatcherOptions`. */
   idempotencyKeysPerDay?: number;
 }
 
 /**
- * Events a call of the script: 50 a call cost 39 µs an event in Redis, 200 a call 38, and single events wait for a
+ * Events in a script call. 50 in a call took 39 µs of Redis for each event, 200 took 38 µs; single events wait for a
  * call to end.
  */
 const EVENTS_A_STEP = 100;
@@ -61,9 +61,9 @@ type Outcome =
   | { ended: typeof STEP.held; replies: (ScriptReply | null)[] };
 
 /**
- * Processes queued batches. A step applies some events and moves the shard's progress in the same atomic call, and
- * only from where it was: a step that is repeated, or overtaken by another processor's, changes nothing. So any
- * number of processors may work on a shard and be killed at it. There is no lock to be lost.
+ * Processes queued batches. A step applies some events and advances the shard's progress in the same atomic call, and
+ * only from the expected position. A step that is repeated, or overtaken by another processor, changes nothing. So
+ * several processors may work on a shard and any of them may crash; there is no lock to lose.
  */
 export class BatchProcessor {
   private readonly options: BatchProcessorOptions;
@@ -74,8 +74,8 @@ export class BatchProcessor {
   }
 
   /**
-   * Processes a shard's batches, oldest first, until there is none, another processor is found at them, or `ending`
-   * is aborted. Errors are those of Redis and Postgres; a later call goes on where this one ended.
+   * Processes a shard's batches, oldest first, until none is left, another processor works on them, or `ending` is
+   * aborted. Throws errors of Redis and Postgres; a later call continues from there.
    */
   async drain(shard: number, ending?: AbortSignal): Promise<void> {
     if (this.atWork.has(shard)) return;
@@ -91,7 +91,7 @@ export class BatchProcessor {
     }
   }
 
-  /** Processes what is left of a batch. False: another worker goes on with it, or we are to end. */
+  /** Processes the rest of a batch. Returns false if another processor continues it, or on abort. */
   private async process(
     batch: QueuedBatch,
     { shard, progress, ending }: { shard: number; progress: string; ending: AbortSignal | undefined },
@@ -106,7 +106,7 @@ export class BatchProcessor {
     for (;;) {
       if (ending?.aborted) return false;
       step = await this.withOccurred(step, tries);
-      // The next step is prepared while Redis works on this one.
+      // Prepares the next step while Redis works on this one.
       const [outcome, following] = await Promise.all([
         this.send(step, before),
         Promise.resolve(step.to < batch.events.length ? stepFrom(step.to) : null),
@@ -132,7 +132,7 @@ export class BatchProcessor {
     return true;
   }
 
-  /** The step with what its event, if it says when it happened, is to be applied with: of the user of now. */
+  /** The step with the time of its event, for the user's current state. */
   private async withOccurred(step: BatchStep, tries: number): Promise<BatchStep> {
     const { occurredMs, ready } = step;
     const [event] = ready;
@@ -155,7 +155,7 @@ export class BatchProcessor {
     return ended === STEP.done ? { ended, refused: Number(rest[1]) } : { ended };
   }
 
-  /** The step with what Postgres says of idempotency keys that the script asked about. */
+  /** The step with Postgres's answers about the idempotency keys that the script asked for. */
   private async withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const questions = step.ready.flatMap((event, index) => {
       const asked = replies[index];
@@ -168,7 +168,10 @@ export class BatchProcessor {
     return { ...step, ready };
   }
 
-  /** The catalog of now, at least as new as the one the batch was checked with; or why its tenant has none. */
+  /**
+   * The current catalog, at least as new as the one that the batch was checked with; or the reason why the tenant has
+   * none.
+   */
   private async catalogOf(batch: QueuedBatch): Promise<CompiledCatalog | AppError> {
     const { catalogs } = this.options;
     try {
@@ -181,7 +184,7 @@ export class BatchProcessor {
   }
 }
 
-/** The step with the offsets of zones that the script asked for. */
+/** The step with the zone offsets that the script asked for. */
 function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
   const ready = step.ready.map((event, index) => {
     const reply = replies[index];
@@ -191,21 +194,27 @@ function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): B
   return { ...step, ready };
 }
 
-/** Some events of a batch, one after another, that are applied by one call of the script. */
+/** Consecutive events of a batch that one script call applies. */
 interface BatchStep {
   batch: QueuedBatch;
-  /** Index of the first event after it. */
+  /** Index of the first event after the step. */
   to: number;
-  /** The events for the script and their indexes in the batch. */
+  /** The events for the script, and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
-  /** The one event says when it happened, epoch ms: it has a step of its own. Null: they happen when they were accepted. */
+  /**
+   * The time (epoch ms) of the step's only event if it has an `occurredAt`. `null`: the events happened when the batch
+   * was accepted.
+   */
   occurredMs: number | null;
-  /** Those that the catalog of now does not allow. */
+  /** The events that the current catalog does not allow. */
   refused: UnsentEvent[];
 }
 
-/** Prepares up to `count` events of a batch from an index on, or one that says when it happened. `catalog`: or why there is none. Never throws for an event. */
+/**
+ * Prepares up to `count` events of a batch from an index on, or a single event with an `occurredAt`. `catalog`: or the
+ * reason why there is none. Never throws for an event.
+ */
 function batchStep(
   batch: QueuedBatch,
   { from, count, catalog, ids }: { from: number; count: number; catalog: CompiledCatalog | AppError; ids: KeyedIds },
@@ -232,7 +241,7 @@ function batchStep(
   return step;
 }
 
-/** Where a step from an index on ends. */
+/** The end of the step that starts at an index. */
 function extentOf(
   { events }: QueuedBatch,
   { from, count }: { from: number; count: number },
@@ -244,7 +253,7 @@ function extentOf(
   return { to, occurredMs: null };
 }
 
-/** An event without the attributes that were deleted after it was accepted. */
+/** Removes attributes that were deleted after the event was accepted. */
 function withKnownAttributes(event: BatchMetricEvent, catalog: CompiledCatalog): BatchMetricEvent {
   const { user, attributes } = event;
   const kept = { ...event };
@@ -260,7 +269,10 @@ function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unk
   return Object.fromEntries(entries.filter(([key]) => keys.has(key)));
 }
 
-/** KEYS and ARGV of `lua/record_events.lua` for a step, to be applied only if the shard's progress is `progress`. */
+/**
+ * KEYS and ARGV of `lua/record_events.lua` for a step. The script applies it only if the shard's progress is
+ * `progress`.
+ */
 function batchStepCall(
   { batch, to, ready, at, refused }: BatchStep,
   { progress, idempotencyKeysPerDay }: { progress: string; idempotencyKeysPerDay: number },

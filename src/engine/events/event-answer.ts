@@ -1,4 +1,4 @@
-/** Answers to events, whole or guarded. */
+/** Answers to events, whether applied or stopped by a guard. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalNumber, decimalText } from '../../domain/decimal.ts';
 import { GUARD_NAMES, type GuardName } from '../../domain/administration/guards.ts';
@@ -22,10 +22,10 @@ import {
   triggerResponse,
 } from '../responses.ts';
 
-/** JSON text of an object without its closing brace, to go on with more fields. */
+/** An object's JSON text without the closing brace, so that fields can be appended. */
 const open = (object: object): string => JSON.stringify(object).slice(0, -1);
 
-/** Computes a value once per key. */
+/** Computes a value once for each key. */
 function once<K, V>(make: (key: K) => V): (key: K) => V {
   const made = new Map<K, V>();
   return (key) => {
@@ -36,8 +36,8 @@ function once<K, V>(make: (key: K) => V): (key: K) => V {
 }
 
 /**
- * The parts of event answers that only depend on the catalog, as JSON text, made when first needed. An answer
- * put together from them costs 5 µs less than building objects and serializing them (bench: `answer`).
+ * Parts of event answers that depend only on the catalog, as JSON text. They are made when first needed. Assembling an
+ * answer from them is 5 µs faster than serializing objects (bench: `answer`).
  */
 class AnswerFragments {
   readonly achievement: (no: number) => string;
@@ -45,7 +45,7 @@ class AnswerFragments {
   readonly boosts: (nos: string) => string;
   readonly level: (id: string) => string;
   readonly system: (no: number) => string;
-  /** A board in a run: by `<board no> <run day>`. */
+  /** A board in a run. The key is `<board no> <run day>`. */
   readonly board: (run: string) => string;
   private readonly compiled: CompiledCatalog;
 
@@ -70,7 +70,7 @@ class AnswerFragments {
     });
   }
 
-  /** The fields that name a board's group; none without breakdown. */
+  /** The fields that name a board's group; empty without a breakdown. */
   group(boardNo: number, group: string): string {
     if (group === '') return '';
     const fields = groupFields(this.compiled, this.compiled.leaderboardsByNo.get(boardNo)!, group);
@@ -80,7 +80,7 @@ class AnswerFragments {
 
 const fragments = new WeakMap<CompiledCatalog, { day: number; of: AnswerFragments }>();
 
-/** Fragments are made again with the catalog's version and with the day (a boost's status depends on it). */
+/** Fragments are made again for each catalog version and day, since a boost's status depends on the day. */
 function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
   const known = fragments.get(compiled);
   if (known !== undefined && known.day === day) return known.of;
@@ -89,13 +89,13 @@ function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
   return made;
 }
 
-/** JSON of the streak in the configured frequency, as it stands after the event. */
+/** JSON of the streak in the configured frequency after the event. */
 export function streakJson(compiled: CompiledCatalog, recorded: RecordedStreak, day: number): string {
   const base = recordedStreak(compiled, recorded, day);
   return JSON.stringify({ ...base, extended: recorded[RECORDED_STREAK.extended] === 1 });
 }
 
-/** JSON of the points systems that something changed, by key. Award IDs count through all systems of a record. */
+/** JSON of the changed points systems, by key. Award IDs are numbered across all systems of a record. */
 export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): string {
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const date = new Date(record[RECORD.atMs]).toISOString();
@@ -129,7 +129,7 @@ function boardsJson(parts: AnswerFragments, boards: RecordedBoard[]): string {
   return `{${texts.join(',')}}`;
 }
 
-/** The answer to an event that was processed, as JSON text of an `EventResponse`. */
+/** JSON text of the `EventResponse` to an applied event. */
 export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, idempotencyKey: string | null): string {
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const metricId = compiled.metricsByNo.get(record[RECORD.metric]!)!.id;
@@ -148,7 +148,7 @@ export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, i
 
 const NAMES = new Map<number, GuardName>(GUARD_NAMES.map((name) => [GUARD[name], name]));
 
-/** The guard of a number (GUARD). */
+/** The name of a guard (GUARD). */
 export const guardName = (guard: number): GuardName => NAMES.get(guard)!;
 
 const LIMITS: Record<GuardName, string> = {
@@ -160,11 +160,11 @@ const LIMITS: Record<GuardName, string> = {
   maxTotal: "a user's total must be at most",
 };
 
-/** Whether the event of a record is kept in quarantine. */
+/** Whether the record's event is in quarantine. */
 export const isQuarantined = (record: GuardedRecord): boolean =>
   record[RECORD.guard][GUARDED.action] === GUARD_ACTION.quarantined;
 
-/** Why a guard refused an event. The metric, or the guard, may be gone by now. */
+/** The error for an event that a guard refused. The metric or the guard may have been deleted since. */
 export function guardError(compiled: CompiledCatalog, record: GuardedRecord): AppError {
   const name = guardName(record[RECORD.guard][GUARDED.guard]);
   const metric = compiled.metricsByNo.get(record[RECORD.metric] ?? 0);
@@ -180,7 +180,9 @@ export function guardError(compiled: CompiledCatalog, record: GuardedRecord): Ap
   );
 }
 
-/** What a guard did to an event that was applied all the same, as JSON text of a field behind others; '' for none. */
+/**
+ * JSON text of the field that says how a guard reduced an applied event, to be appended to others; '' without a guard.
+ */
 function clampedJson(record: HappenedRecord): string {
   const guard = record[RECORD.guard];
   if (guard === undefined) return '';
@@ -188,18 +190,21 @@ function clampedJson(record: HappenedRecord): string {
   return `,"guarded":{"guard":"${guardName(guard[GUARDED.guard])}","action":"clamp","value":${value}}`;
 }
 
-/** The same of one that is kept in quarantine. */
+/** The same for an event in quarantine. */
 export const quarantinedJson = (guard: number): string =>
   `,"guarded":{"guard":"${guardName(guard)}","action":"quarantine"}`;
 
-/** The guard for which an event (32 hex digits) waits among those of a user (QUARANTINED); null: it does not. */
+/**
+ * The guard that holds an event (32 hex digits), according to the user's quarantined events (QUARANTINED); `null` if
+ * none does.
+ */
 export function quarantinedBy(events: string | undefined, eventId: string): number | null {
   for (let at = 0; at < (events?.length ?? 0); at += QUARANTINED.length)
     if (events!.startsWith(eventId, at)) return Number(events![at + QUARANTINED.idLength]);
   return null;
 }
 
-/** The same in words, for the results of a batch. */
+/** The same in words, for batch results. */
 export const guardedResult = (
   record: HappenedRecord,
 ): { guarded?: { guard: GuardName; action: 'clamp'; value: number } } => {

@@ -1,4 +1,4 @@
-/** Sends events to Redis: those that arrive while commands are in flight share the next command. */
+/** Sends events to Redis. Events that arrive while commands are in flight share the next command. */
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { CALL_WORK } from '../../catalog/event-work.ts';
@@ -15,24 +15,23 @@ import { withZone } from '../users/sent-user.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
 import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
-/** An event, and the request that waits for its answer. */
 interface Waiting {
   event: ReadyEvent;
-  /** Of the request that waits for it, where that is sampled. */
+  /** The span of the request that waits for the answer, if it is sampled. */
   span: Span | undefined;
   resolve: (reply: ScriptReply) => void;
   reject: (error: unknown) => void;
 }
 
-/** Events of a tenant that wait, in their order. */
+/** A tenant's waiting events, in order. */
 interface TenantQueue {
   tenantNo: number;
   waiting: Waiting[];
-  /** Parts that are on the way. */
+  /** Number of parts in flight. */
   parts: number;
 }
 
-/** Events of a tenant that leave together. */
+/** Events of a tenant that are sent together. */
 export interface Part {
   queue: TenantQueue;
   batch: Waiting[];
@@ -40,24 +39,23 @@ export interface Part {
 
 interface Server {
   redis: Redis;
-  /** Tenants with events that wait, whoever's turn it is first. */
+  /** Tenants with waiting events, in the order of their turns. */
   turns: Set<TenantQueue>;
   commands: number;
   scheduled: boolean;
 }
 
 /**
- * Commands to one server that may be on the way at once, and parts of one tenant; events that come meanwhile share the next
- * one. A part that has to be tried again holds up its tenant only.
+ * Maximum number of commands in flight to a server, and of parts in flight for a tenant. Events that arrive meanwhile
+ * share the next command. A part that has to be retried delays only its tenant.
  */
 const MAX_ON_THE_WAY = 2;
-/** Events a command: more only adds latency (measured: 50 a call costs 39 µs an event in Redis, 200 a call 38). */
+/** Events in a command. More would only add latency (see `EVENTS_A_STEP`). */
 const MAX_EVENTS = 64;
 
 /**
- * Queues of events, one a tenant, that leave by the server that holds the tenant's shard. Where more wait than one command takes,
- * the tenants share it: each gets as much as the others while it has any, so that one with many events makes those of the
- * others wait no longer than one with few.
+ * One queue of events for each tenant, sent to the server of the tenant's shard. If more events wait than fit into a
+ * command, the tenants share it equally. A tenant with many events thus delays the others no more than one with few.
  */
 export class EventQueues {
   private readonly redis: Redis;
@@ -65,13 +63,16 @@ export class EventQueues {
   private readonly tenants = new Map<number, TenantQueue>();
   private readonly servers = new WeakMap<Redis, Server>();
 
-  /** `send`: sends a command with these parts to a server, and resolves when it is answered; each part is reported to `settled`. */
+  /**
+   * `send`: sends a command with these parts to a server, and resolves when it is answered. It reports each part to
+   * `settled`.
+   */
   constructor({ redis, send }: { redis: Redis; send: (redis: Redis, parts: readonly Part[]) => Promise<void> }) {
     this.redis = redis;
     this.send = send;
   }
 
-  /** Has an event sent behind those that wait. */
+  /** Queues an event behind the waiting ones. */
   append(tenantNo: number, waiting: Waiting): void {
     let queue = this.tenants.get(tenantNo);
     if (queue === undefined) this.tenants.set(tenantNo, (queue = { tenantNo, waiting: [], parts: 0 }));
@@ -79,13 +80,13 @@ export class EventQueues {
     this.offer(queue);
   }
 
-  /** Has events sent before all that wait, in their order. */
+  /** Queues events before all waiting ones, in their order. */
   putBack(queue: TenantQueue, batch: readonly Waiting[]): void {
     queue.waiting.unshift(...batch);
     this.offer(queue);
   }
 
-  /** To be called when a part is answered or has failed. */
+  /** Call this when a part is answered or has failed. */
   settled(queue: TenantQueue): void {
     queue.parts -= 1;
     this.offer(queue);
@@ -98,7 +99,7 @@ export class EventQueues {
     this.schedule(server);
   }
 
-  /** The server of now: shards move. */
+  /** The shard's current server. */
   private serverOf({ tenantNo }: TenantQueue): Server {
     const redis = connectionOf(this.redis, shardOf(tenantNo));
     let server = this.servers.get(redis);
@@ -112,7 +113,7 @@ export class EventQueues {
   private schedule(server: Server): void {
     if (server.scheduled || server.commands >= MAX_ON_THE_WAY || server.turns.size === 0) return;
     server.scheduled = true;
-    // The end of this turn of the event loop: requests that came with the same read share the command.
+    // Wait for the end of this turn of the event loop: requests that arrived in the same read share the command.
     setImmediate(() => {
       server.scheduled = false;
       void this.flush(server);
@@ -132,8 +133,8 @@ export class EventQueues {
 }
 
 /**
- * Takes the events of the next command from the tenants whose turn it is. Those with the fewest come first, so that what they leave of
- * their share is shared by the others; who has events left has the next turn behind all.
+ * Takes the events of the next command from the tenants whose turn it is. Tenants with the fewest events come first, so
+ * that the others can use the rest of their share. A tenant with events left goes to the end of the queue.
  */
 function takeParts(turns: Set<TenantQueue>): Part[] {
   const taking: TenantQueue[] = [];
@@ -156,7 +157,7 @@ function takeParts(turns: Set<TenantQueue>): Part[] {
   });
 }
 
-/** How many of the first events a command takes: at least one, whatever its work. */
+/** How many of the first events fit into a command; at least one, however much work it is. */
 function fitting(waiting: readonly Waiting[], { most, work }: { most: number; work: number }): number {
   let count = 1;
   let sum = waiting[0]!.event.plan.work;
@@ -172,19 +173,20 @@ export interface EventBatcherOptions {
   redis: Redis;
   clock: Clock;
   scripts: Scripts;
-  /** Answers for those of these events that Postgres holds; for retries whose first try has left the outbox. */
+  /** Replies for those of the events that Postgres holds. For retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
-  /** Looks in Postgres whether idempotency keys that may be old were used. */
+  /** Looks up old idempotency keys in Postgres. */
   lookUpKeys: LookUpKeys;
-  /** Idempotency keys that a user may use on a UTC day; 0, and left out: any number. */
+  /** Maximum number of idempotency keys of a user on a UTC day; default and 0: unlimited. */
   idempotencyKeysPerDay?: number;
-  /** Called with the number of events of every command. */
+  /** Called with the number of events in each command. */
   onCall?: (events: number) => void;
 }
 
 /**
- * Sends events to the script, many a command under load: an event goes at once when few commands to its server are on the way, else
- * with the others that wait, of whichever tenants. A command has a part for each of them: a call of its own (`JoinedCalls`).
+ * Sends events to the script, many in a command under load. If few commands to its server are in flight, an event is
+ * sent at once; otherwise it waits and shares a command with events of any tenant. A command has a separate script call
+ * for each tenant (`JoinedCalls`).
  */
 export class EventBatcher {
   private readonly queues: EventQueues;
@@ -196,14 +198,16 @@ export class EventBatcher {
     this.queues = new EventQueues({ redis: options.redis, send: (redis, parts) => this.send(redis, parts) });
   }
 
-  /** Resolves with the script's answer. Rejects with 503 if Redis does not answer. `span`: of the request that waits for it. */
+  /** Resolves with the script's reply. Rejects with 503 if Redis does not answer. `span`: the waiting request's. */
   async submit(tenantNo: number, event: ReadyEvent, span?: Span): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       this.queues.append(tenantNo, { event, span, resolve, reject });
     });
   }
 
-  /** Resolves when the command is answered; a part whose connection broke, or that has to wait for its shard, may go on alone. */
+  /**
+   * Resolves when the command is answered. A part whose connection broke, or whose shard is closed, may go on alone.
+   */
   private send(redis: Redis, parts: readonly Part[]): Promise<void> {
     this.options.onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
     const joined = new JoinedCalls(this.script, redis);
@@ -218,8 +222,8 @@ export class EventBatcher {
     try {
       const called = this.call(tenantNo, events, { spans, joined });
       const replies = await called.finally(() => this.queues.settled(queue));
-      // The next call goes out while a replica is waited for, which may be far away. Beside one on the same machine it made
-      // no difference (5 pairs each).
+      // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
+      // machine this made no difference (5 pairs each).
       const replicated = this.options.scripts.replicated(tenantNo);
       if (replicated !== null) await replicated;
       this.answer(queue, { batch, replies });
@@ -229,8 +233,8 @@ export class EventBatcher {
   }
 
   /**
-   * Answers those that have their answer. The others go before all that waits, in their order: those whose zone is to
-   * be renewed at once, those about whose keys Postgres is to be asked when it has answered. No call waits for it.
+   * Resolves the events that have a final reply. The others go back to the front of the queue in order: at once if
+   * their zone's offset was outdated, or after Postgres has answered about their keys. No call waits for that.
    */
   private answer(
     queue: TenantQueue,
@@ -256,7 +260,7 @@ export class EventBatcher {
       const answered = questions.map((question, index) => ({ ...question, event: events[index]! }));
       this.queues.putBack(queue, answered);
     } catch (error) {
-      // Without Postgres it is not known whether these were processed; those behind them only waited.
+      // Without Postgres it is unknown whether these events were processed; those behind them only waited.
       for (const { asked, reject } of questions) if (asked[UNKNOWN_USE.token] !== undefined) reject(error);
       this.queues.putBack(
         queue,
@@ -289,8 +293,8 @@ export class EventBatcher {
   }
 
   /**
-   * Some events of a retried call are in Postgres: those are answered from there. The first try was applied as a
-   * whole, so the others were refused then, and are asked again for their refusals.
+   * Some events of a retried call are in Postgres; those get their replies from there. The first try was applied as a
+   * whole, so the other events were refused then, and the script refuses them again.
    */
   private async callOthers(
     tenantNo: number,

@@ -7,7 +7,7 @@ import { tenantCall } from '../scripts.ts';
 import type { SentUser } from '../users/sent-user.ts';
 import { packedLookedUp, type PackedLookedUp } from '../../packed/packed-arrays.ts';
 
-/** The idempotency key of an event, where Redis stores it, and what as (`packedUse`). */
+/** An event's idempotency key, its location in Redis, and what is stored there (`packedUse`). */
 interface UsedByEvent extends IdempotencyDigest {
   key: string;
   use: string;
@@ -15,34 +15,34 @@ interface UsedByEvent extends IdempotencyDigest {
 
 /** An event that is checked and ready for the script. */
 export interface ReadyEvent {
-  /** The catalog that it was checked with; its plan and the answer come from it. */
+  /** The catalog that it was checked with. Its plan and answer come from this version. */
   compiled: CompiledCatalog;
   plan: CompiledPlan;
   /** 32 hex digits. */
   id: string;
   userId: string;
   value: Decimal;
-  /** What the guards leave of the value, where the script said so of a late event. */
+  /** The value that guards allow, if the script reduced the value of a late event. */
   allowed?: Decimal;
   sent: SentUser | null;
-  /** Event attributes as JSON text, '' without. */
+  /** Event attributes as JSON text; '' if there are none. */
   attributes: string;
-  /** Numbers of the plan's counters that match, comma-separated. */
+  /** Numbers of the plan's matching counters, separated by commas. */
   counted: string;
   idempotency: UsedByEvent | null;
-  /** What Postgres says of the key, if the script asked (`REFUSAL.unknownUse`). */
+  /** Postgres's answer about the key, if the script asked (`REFUSAL.unknownUse`). */
   lookedUp?: LookedUp;
 }
 
-/** Whether an idempotency key that may be old was used. */
+/** The answer whether an old idempotency key was used. */
 export interface LookedUp {
-  /** The script's: as long as it is the same, the answer holds. */
+  /** The script's token. The answer is valid as long as the token is unchanged. */
   token: string;
-  /** What Redis would store of its use (`packedUse`); `''` if it was not used. */
+  /** The use as Redis would store it (`packedUse`); `''` if the key is unused. */
   use: string;
 }
 
-/** The idempotency key of an event that has one, in its scope. */
+/** The scoped idempotency key of an event that has one. */
 export const scopedKey = ({ compiled, plan, userId, idempotency }: ReadyEvent): ScopedKey => ({
   tenantNo: compiled.catalog.tenantNo,
   userId,
@@ -50,7 +50,7 @@ export const scopedKey = ({ compiled, plan, userId, idempotency }: ReadyEvent): 
   key: idempotency!.key,
 });
 
-/** KEYS and ARGV of `lua/record_events.lua`, which documents them. All events are of one tenant. */
+/** KEYS and ARGV of `lua/record_events.lua`; see its header. All events belong to one tenant. */
 export function eventCall(
   tenantNo: number,
   events: readonly ReadyEvent[],

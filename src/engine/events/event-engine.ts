@@ -18,13 +18,13 @@ import { uuidText } from '../../domain/schemas.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import type { KeyedIds } from '../ids.ts';
 
-/** The catalogs by tenant; at once where loaded, which is always but for the first call. */
+/** The catalogs by tenant. `get` returns a loaded one at once; only a tenant's first call has to wait. */
 interface CatalogSource {
   get(tenantNo: number): CompiledCatalog | undefined;
   load(tenantNo: number): Promise<CompiledCatalog>;
 }
 
-/** Has events applied that say when they happened: `LateEvents` of `src/engine/corrections`. */
+/** Applies events with a time of their own: `LateEvents` of `src/engine/corrections`. */
 export interface OccurredEvents {
   submit(ready: ReadyEvent, atMs: number, submit: (event: ReadyEvent) => Promise<ScriptReply>): Promise<ScriptReply>;
 }
@@ -34,13 +34,13 @@ export interface EventEngineOptions {
   batcher: EventBatcher;
   ids: KeyedIds;
   clock: Clock;
-  /** Whether the outbox holds more than it may, so that no event is taken. */
+  /** Whether the outbox is full, so that events are refused. */
   overloaded: () => boolean;
-  /** For events that say when they happened. */
+  /** For events with an `occurredAt`. */
   late: OccurredEvents;
 }
 
-/** Takes events: checks them, has them applied, and answers with what changed. */
+/** Checks single events, has them applied, and answers with the changes. */
 export class EventEngine {
   private readonly options: EventEngineOptions;
 
@@ -49,10 +49,11 @@ export class EventEngine {
   }
 
   /**
-   * Records one event of a tenant. 201 with an `EventResponse` as JSON text, or 202 for a used idempotency key, or an
-   * event that a guard puts into quarantine. Errors: 403 and 422 for an `occurredAt` outside its window, 422 for what an
-   * application key may not write (`byClient`: sent with one), an unknown metric, attribute or time zone, a guard, out of points, a sum that would leave its range, a subscription without e-mail; 503 while Redis is away or the backlog is
-   * full. Idempotent with a key. `span`: of the request, where it is sampled.
+   * Records one event of a tenant. Returns 201 with an `EventResponse` as JSON text; 202 for a used idempotency key or
+   * an event that goes into quarantine. Throws 403 or 422 for an `occurredAt` outside its window; 422 for a field that
+   * an application key may not write (`byClient`), an unknown metric, attribute or time zone, a guard, points or sums
+   * out of range, and a subscription without e-mail address; 503 while Redis is away or the backlog is full. Idempotent
+   * with a key. `span`: the request's, if it is sampled.
    */
   async record(
     tenantNo: number,
@@ -93,7 +94,7 @@ export class EventEngine {
     return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, span));
   }
 
-  /** Checks an event against the catalog and makes it ready for the script. Throws as `record`. */
+  /** Checks an event against the catalog and prepares it for the script. Throws as `record` does. */
   prepare(
     compiled: CompiledCatalog,
     metricKey: string,
@@ -108,17 +109,17 @@ export class EventEngine {
   }
 }
 
-/** What the answer to an event says that changed nothing. */
+/** The content of an answer to an event that changed nothing. */
 interface Unchanged {
   eventId: string;
   total: PackedTotal;
   streak: RecordedStreak;
   day: number;
-  /** Fields behind the others, as JSON text. */
+  /** Further fields as JSON text. */
   more: string;
 }
 
-/** Of a replay: the original event, total and streak as they are now. */
+/** The answer to a replay: the original event with the current total and streak. */
 function replayed(
   ids: KeyedIds,
   event: ReadyEvent,
@@ -137,7 +138,7 @@ function replayed(
   };
 }
 
-/** Of an event that is kept in quarantine. */
+/** The answer to an event that is in quarantine. */
 const quarantinedAnswer = (record: GuardedRecord, key: string | null): Unchanged => ({
   eventId: record[RECORD.id],
   total: record[RECORD.total]!,
@@ -149,7 +150,7 @@ const quarantinedAnswer = (record: GuardedRecord, key: string | null): Unchanged
 const keyJson = (key: string, replayed: boolean): string =>
   `,"idempotencyKey":${JSON.stringify(key)},"idempotentReplayed":${replayed}`;
 
-/** The answer to an event that changed nothing, as JSON text of an `EventResponse`. */
+/** JSON text of the `EventResponse` to an event that changed nothing. */
 function unchangedAnswer({ compiled, plan }: ReadyEvent, { eventId, total, streak, day, more }: Unchanged): string {
   const metricId = compiled.metricsByNo.get(plan.plan.metric)!.id;
   return (

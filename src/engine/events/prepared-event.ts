@@ -12,7 +12,7 @@ import { eventId, idempotencyDigest, type KeyedIds } from '../ids.ts';
 import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
 import type { ReadyEvent } from './event-call.ts';
 
-/** Numbers of the counters whose conditions an event's attributes meet, comma-separated. */
+/** Numbers of the counters whose conditions match an event's attributes, separated by commas. */
 export function matching(counters: readonly Counter[], attributes: Record<string, string> | undefined): string {
   if (counters.length === 0 || attributes === undefined) return '';
   return counters
@@ -24,8 +24,8 @@ export function matching(counters: readonly Counter[], attributes: Record<string
 }
 
 /**
- * Checks an event of a time against the catalog and makes it ready for the script. 422 for an unknown metric,
- * attribute or time zone.
+ * Checks an event against the catalog and prepares it for the script. Throws 422 for an unknown metric, attribute or
+ * time zone.
  */
 export function prepareEvent(
   compiled: CompiledCatalog,
@@ -69,26 +69,28 @@ export function prepareEvent(
   };
 }
 
-/** Digest of what a replay must have in common with the first event of its key. The metric and the user are part of the key. */
+/**
+ * Digest of the fields that a replay must share with the first event of its key. User and metric are part of the key.
+ */
 export function bodyOf({ value, attributes = {}, occurredAt }: Omit<MetricEvent, 'user'>): string {
   const pairs = Object.entries(attributes).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return bodyDigest(JSON.stringify([value, occurredAt === undefined ? null : Date.parse(occurredAt), pairs]));
 }
 
-/** How far ahead of ours a clock may be. */
+/** How far a sender's clock may be ahead. */
 const AHEAD_MS = 5 * 60_000;
-/** How far back application keys reach, where they may send late events at all. */
+/** How many days back application keys may date events, if they may send late events at all. */
 const CLIENT_DAYS = 2;
 
-/** Who may send events of which times. */
+/** The times for which a sender may send events. */
 export interface EventWindow extends EventSettings {
-  /** Whether it is an application key that sends. */
+  /** Whether the sender uses an application key. */
   byClient: boolean;
 }
 
 /**
- * The time (epoch ms) that an event says it happened at. 403 for an application key that may not say so, 422 for a time that is
- * ahead by more than 5 minutes, or too long ago. The last 24 hours are never too long ago.
+ * The time (epoch ms) at which an event says that it happened. Throws 403 for an application key that may not send late
+ * events; 422 for a time more than 5 minutes ahead or too long ago. The last 24 hours are always allowed.
  */
 export function occurredMs(
   occurredAt: string,
@@ -101,7 +103,7 @@ export function occurredMs(
   if (Number.isNaN(atMs)) throw new AppError('invalid', 'occurredAt must be an ISO 8601 date-time with an offset.');
   if (atMs > nowMs + AHEAD_MS)
     throw new AppError('unprocessable', 'occurredAt must not be more than 5 minutes ahead of now.');
-  // Today may be sent, whatever the zone and however few days are set.
+  // The current day is always allowed, in every zone and for every setting.
   const days = Math.max(1, byClient ? Math.min(CLIENT_DAYS, lateEventDays) : lateEventDays);
   if (atMs < nowMs - days * DAY_MS)
     throw new AppError(

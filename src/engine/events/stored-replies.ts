@@ -1,4 +1,4 @@
-/** Events that Redis has forgotten: found in Postgres by idempotency key, with their replies. */
+/** Finds events that Redis no longer remembers in Postgres, by idempotency key, with their replies. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { parseDecimal } from '../../domain/decimal.ts';
@@ -24,12 +24,12 @@ export interface KeyQuestion {
   asked: Refusal & { [kindField]: typeof REFUSAL.unknownUse };
 }
 
-/** Answers for the questions in their order: the events, to be sent to the script again. */
+/** Answers the questions in order: returns the events, ready to be sent to the script again. */
 export type LookUpKeys = (tenantNo: number, questions: readonly KeyQuestion[]) => Promise<ReadyEvent[]>;
 
 /**
- * Looks in Postgres whether idempotency keys that may be old were used. Errors are those of Postgres; 503 where Postgres may
- * still hold a user who was deleted, and does not catch up.
+ * Looks up old idempotency keys in Postgres. Throws the errors of Postgres; 503 if Postgres may still hold a deleted
+ * user and does not catch up.
  */
 export async function lookUpKeys(
   { redis, pool }: { redis: Redis; pool: Pool },
@@ -38,7 +38,7 @@ export async function lookUpKeys(
 ): Promise<ReadyEvent[]> {
   const own = questions.filter(({ asked }) => asked[UNKNOWN_USE.token] !== undefined);
   if (own.length === 0) return questions.map(({ event }) => event);
-  // Of a younger generation: an earlier user of this ID was perhaps deleted just now, and used the key.
+  // The user is of a newer generation: a former user with this ID, deleted a moment ago, may have used the key.
   if (own.some(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined))
     await untilPersisted({ redis, pool }, tenantNo);
   const scoped = own.map(({ event }) => scopedKey(event));
@@ -55,8 +55,8 @@ export async function lookUpKeys(
 }
 
 /**
- * The answers to those of some events that Postgres holds already, by event ID: those that were applied (`appliedReplies`),
- * and those that guards keep, with total and streak of now.
+ * The replies to those of some events that Postgres already holds, by event ID: applied ones (`appliedReplies`) and
+ * those in quarantine, with the current total and streak.
  */
 export async function persistedReplies(
   servers: { redis: Redis; pool: Pool },
@@ -90,8 +90,8 @@ export async function persistedReplies(
 }
 
 /**
- * The answers to those of some events that Postgres holds as applied, by event ID: total and awards of then, the
- * streak of now, no completions and no ranks, which are not kept by event.
+ * The replies to those of some events that Postgres holds as applied, by event ID: total and awards from then, the
+ * current streak, but no completions or ranks, since these are not stored by event.
  */
 export async function appliedReplies(
   { redis, pool }: { redis: Redis; pool: Pool },
@@ -113,7 +113,7 @@ export async function appliedReplies(
   return replies;
 }
 
-/** The streak of now. `atMs`: when the event was, which may have extended it; null: it did not. */
+/** The current streak. `atMs`: the time of the event if it may have extended the streak; `null` if it did not. */
 function streakOf({ compiled }: ReadyEvent, state: UserState | null, atMs: number | null): RecordedStreak {
   const { length = 0, startDay, lastPeriod, extendedMs } = state?.streaks[compiled.catalog.streaks.frequency] ?? {};
   return {

@@ -1,4 +1,4 @@
-/** A tenant's activity: counts per day, and the newest completions. */
+/** A tenant's activity: daily counts, and the latest completions. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -20,7 +20,10 @@ interface ActivityReadsOptions {
   caughtUp: Pick<CaughtUp, 'tenant'>;
 }
 
-/** What happens in a tenant as a whole. What was answered before is in it, unless Postgres is far behind; see `CaughtUp`. */
+/**
+ * Reads the activity of a whole tenant. Includes everything answered before, unless Postgres is far behind; see
+ * `CaughtUp`.
+ */
 export class ActivityReads {
   private readonly options: ActivityReadsOptions;
 
@@ -28,7 +31,7 @@ export class ActivityReads {
     this.options = options;
   }
 
-  /** What happened on each of some UTC days, see `activityDays`. */
+  /** The activity on each of some UTC days, see `activityDays`. */
   async days(tenantNo: number, asked: { from?: string; to?: string }): Promise<Activity> {
     const { redis, pool, clock, caughtUp } = this.options;
     const { fromDay, toDay } = activityDays(asked, clock.now());
@@ -45,7 +48,7 @@ export class ActivityReads {
     return { from: dateOf(fromDay), to: dateOf(toDay), users: Number(users ?? 0), days };
   }
 
-  /** The newest completions of achievements that are not deleted, newest first: some 20 at most. */
+  /** The latest completions of achievements that still exist, newest first; at most 20. */
   async completions(compiled: CompiledCatalog): Promise<RecentCompletion[]> {
     const { redis, pool, caughtUp } = this.options;
     const { tenantNo, achievements } = compiled.catalog;
@@ -77,12 +80,12 @@ const NOTHING: Omit<ActivityDay, 'date'> = {
   achievementsCompleted: 0,
 };
 
-/** Days that are shown unless others are asked for. */
+/** Default number of days. */
 const SHOWN = 30;
 
 /**
- * The days from one UTC date to another, both included; by default the last 30 up to today. 422 for a date that does not exist, a
- * range that ends before it begins, or has more than 366 days.
+ * The days between two UTC dates, both included; by default the last 30 up to today. Throws 422 for a date that does
+ * not exist, and for a range that ends before it begins or has more than 366 days.
  */
 function activityDays({ from, to }: { from?: string; to?: string }, nowMs: number): Days {
   for (const [name, date] of Object.entries({ from, to }))

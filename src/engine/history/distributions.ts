@@ -7,15 +7,15 @@ import {
 } from '../../postgres/history/sampled-changes.ts';
 
 /**
- * Percentiles come from so many users of the tenant, chosen by a hash of their IDs: exact up to this number of
- * users, above it within one or two percentage points (standard error √(p(100−p)/n), at most 1.6). It bounds what a
- * distribution costs however many events there are; see README.md here for the figures.
+ * Percentiles come from a sample of this many users of the tenant, chosen by a hash of their IDs. They are exact up to
+ * this number of users; above it the standard error is √(p(100−p)/n), at most 1.6 percentage points. The sample bounds
+ * a distribution's cost regardless of the number of events.
  */
 export const SAMPLE_USERS = 1000;
 
 /**
- * How long a distribution is used again, by what it cost to make: 2 ms make 80 ms, 30 ms make 18 s, so that a small
- * tenant sees its percentiles move at once and a large one pays seldom.
+ * How long a distribution is reused, by its cost: 80 ms after 2 ms, 18 s after 30 ms. A small tenant sees its
+ * percentiles change at once, and a large one pays rarely.
  */
 const keepMs = (costMs: number): number => Math.min(600_000, costMs * costMs * 20);
 const MAX_KEPT = 500;
@@ -36,11 +36,11 @@ interface Distribution {
 
 interface Kept {
   made: Promise<Distribution>;
-  /** Of `performance.now()`; infinite while it is being made. */
+  /** In the time of `performance.now()`; infinite while the distribution is being computed. */
   until: number;
 }
 
-/** How the changes of a tenant's users in some days are distributed; kept for a while, as it is not free. */
+/** The distribution of users' changes over some days, for each tenant. Cached for a while because it is expensive. */
 export class Distributions {
   private readonly pool: Pool;
   private readonly kept = new Map<string, Kept>();
@@ -50,8 +50,8 @@ export class Distributions {
   }
 
   /**
-   * The percentile of a change: the share, in percent with one decimal, of the tenant's users whose change of the
-   * metric or points system in these days is smaller. Users who did nothing have a change of 0.
+   * The percentile of a change: the share, in percent with one decimal, of the tenant's users with a smaller change of
+   * the metric or points system on these days. Inactive users count with a change of 0.
    */
   async percentiles(kind: Kind, days: TenantDays): Promise<(no: number, change: number) => number> {
     const { users, changes } = await this.distribution(kind, days);
@@ -95,7 +95,7 @@ export class Distributions {
   }
 }
 
-/** How many of the ascending numbers are smaller. */
+/** How many of the ascending numbers are smaller than the value. */
 function countBelow(sorted: Float64Array, value: number): number {
   let low = 0;
   let high = sorted.length;

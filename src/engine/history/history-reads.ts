@@ -1,4 +1,4 @@
-/** A user's history: event summaries of a metric and of points, over a range of days. */
+/** A user's history: event summaries of metrics and points over a range of days. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/history.ts';
@@ -20,14 +20,14 @@ import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { ReadLimits } from './read-limits.ts';
 
-/** Whom and what an event-summary is about: the key is a metric's or a points system's. */
+/** A call for an event summary. The key is a metric's or a points system's. */
 interface SummaryCall {
   userId: string;
   key: string;
   query: EventSummaryQuery;
 }
 
-/** Reads of what users did over time, from Postgres: they follow events after a moment. */
+/** Reads the history of users from Postgres, which follows events with a short delay. */
 export class HistoryReads {
   private readonly pool: Pool;
   private readonly users: Pick<UserReads, 'state'>;
@@ -40,8 +40,8 @@ export class HistoryReads {
   }
 
   /**
-   * A user's total of a metric over the periods of a range, by the user's local dates. 404 for an unknown user or
-   * metric, 422 for a bad range, 429 beyond the limits.
+   * A user's total of a metric in each period of a range, by the user's local dates. Throws 404 for an unknown user or
+   * metric, 422 for an invalid range, 429 beyond the limits.
    */
   async metricSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
     const metric = findMetric(compiled, key);
@@ -55,7 +55,7 @@ export class HistoryReads {
     );
   }
 
-  /** The same of a user's points in a points system. */
+  /** The same for a user's points in a points system. */
   async pointsSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
     const system = findSystem(compiled, key);
     return this.summary(
@@ -88,11 +88,11 @@ export class HistoryReads {
 }
 
 interface Changes extends Pick<DayRows, 'later' | 'days' | 'changes'> {
-  /** The total as of the same moment, as decimal text. */
+  /** The total at the same moment, as decimal text. */
   current: string;
 }
 
-/** One entry for each period, from the changes of the days: exact. */
+/** One entry for each period, computed exactly from daily changes. */
 function summaryEntries(periods: readonly Days[], { current, later, days, changes }: Changes): EventSummaryEntry[] {
   const entries: EventSummaryEntry[] = [];
   let total = toMicros(current) - toMicros(later);
@@ -106,19 +106,19 @@ function summaryEntries(periods: readonly Days[], { current, later, days, change
   return entries.reverse();
 }
 
-/** Most periods of an event-summary: ten years of days. */
+/** Maximum number of periods in an event summary: ten years of days. */
 const MAX_PERIODS = 3_660;
 
 /**
- * The periods that a range touches, oldest first and without a gap. They are whole: the first may begin before the
- * range and the last may end after it, so that a period's figures are the same in every range. 422 for a date that
- * does not exist, a range that ends before it begins or has more than 3,660 periods.
+ * The periods that a range touches, oldest first and without gaps. They are whole, so that a period's figures are the
+ * same in every range: the first may begin before the range and the last may end after it. Throws 422 for a date that
+ * does not exist, and for a range that ends before it begins or has more than 3,660 periods.
  */
 function summaryPeriods(query: EventSummaryQuery, weekStart: WeekStart): Days[] {
   const { aggregation, startDate, endDate } = query;
   for (const [name, date] of Object.entries({ startDate, endDate })) {
     if (!isDate(date)) throw unprocessable(`${name} is not a date: give a day that exists as YYYY-MM-DD.`);
-    // Years before 100 are beyond what the calendar rules can do.
+    // The calendar rules do not cover earlier years.
     if (date < '0100') throw unprocessable(`${name} is before the year 100.`);
   }
   const first = dayOf(startDate);

@@ -10,20 +10,20 @@ import { periodEndedOn, reachedLengths } from '../../domain/streaks/reached-leng
 interface StreakHistory {
   settings: StreakSettings;
   metricsById: ReadonlyMap<string, Metric>;
-  /** Everything the user did up to the year's end, days in order for each metric. */
+  /** All of the user's days up to the year's end, in order for each metric. */
   metricDays: readonly MetricDay[];
-  /** What became of the user's streaks in the frequency of the settings, in order. */
+  /** Settlements of the user's streaks in the configured frequency, in order. */
   settlements: readonly Settlement[];
   year: Days;
-  /** The streak as it is now, in the frequency of the settings. */
+  /** The current streak in the configured frequency. */
   live: StreakState;
 }
 
 /**
- * The greatest length that a streak reached in a year by being extended in it: `started` is the first day of its first
- * period (maybe before the year), the period is the one in which it reached the length, the first if there are several.
- * Periods that a freeze or pause excused keep a streak together. What is not recorded of streaks is derived from the events
- * by today's settings.
+ * The greatest length to which a streak was extended in a year. `started` is the first day of the streak's first
+ * period, possibly before the year. The period is the first one in which the streak reached the length. Periods excused
+ * by a freeze or a pause keep a streak together. Anything that was not recorded is derived from the events by today's
+ * settings.
  */
 export function longestStreak(history: StreakHistory): WrappedStreak {
   const { settings, metricsById, metricDays, settlements, year, live } = history;
@@ -41,7 +41,7 @@ export function longestStreak(history: StreakHistory): WrappedStreak {
     const { length, startDay } = reached.get(period) ?? best;
     if (length > best.length && !excused.has(period)) best = { length, period, startDay };
   }
-  // One that was reset may have given its last period to the next.
+  // A reset streak may have left its last period to the next one.
   for (const { kind, from, to, length } of settlements) {
     const period = periodEndedOn(to, settings);
     const isOfYear = period >= firstPeriod && period <= lastPeriod && !excused.has(period);
@@ -59,7 +59,7 @@ export function longestStreak(history: StreakHistory): WrappedStreak {
   };
 }
 
-/** Indexes of the periods that were met, ascending. A period is met as soon as a day ends with its sums reached. */
+/** Indexes of the periods that were met, ascending. A period is met once a day ends with the required sums. */
 export function metPeriods(
   { metrics, evaluationMode, frequency, weekStart }: StreakSettings,
   metricsById: ReadonlyMap<string, Metric>,

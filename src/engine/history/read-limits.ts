@@ -1,13 +1,13 @@
 import { AppError } from '../../errors.ts';
 
-/** Reads of one user's history that a process does at a time. */
+/** Concurrent history reads of one user in a process. */
 const MOST_OF_USER = 2;
-/** Reads of the histories of one tenant's users. */
+/** Concurrent history reads of one tenant in a process. */
 const MOST_OF_TENANT = 4;
-/** Reads that wait for their turn. */
+/** Waiting reads. */
 const MOST_WAITING_OF_USER = 4;
 const MOST_WAITING_OF_TENANT = 32;
-/** How long they do at most. */
+/** How long a read waits at most. */
 const WAIT_MS = 1_000;
 const RETRY_AFTER_S = '1';
 
@@ -20,18 +20,20 @@ interface TenantReads {
   running: number;
   /** By user. */
   runningOf: Map<string, number>;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   waiting: WaitingRead[];
 }
 
 /**
- * Bounds how many reads of history a process does at a time, by user and tenant: each may go through much. A few more wait for a
- * second, those of users with the fewest reads under way first; others are answered 429.
+ * Limits concurrent reads of history in a process, by user and tenant, since each may read a lot. A few more wait up to
+ * a second; users with the fewest running reads go first. Others are answered 429.
  */
 export class ReadLimits {
   private readonly tenants = new Map<number, TenantReads>();
 
-  /** Reads when it is the user's turn. Throws 429 where too many wait, or it does not come in a second. */
+  /**
+   * Reads when the user's turn comes. Throws 429 if too many reads wait, or if the turn does not come within a second.
+   */
   async run<T>({ tenantNo, userId }: { tenantNo: number; userId: string }, read: () => Promise<T>): Promise<T> {
     let tenant = this.tenants.get(tenantNo);
     if (tenant === undefined) this.tenants.set(tenantNo, (tenant = { running: 0, runningOf: new Map(), waiting: [] }));
@@ -54,7 +56,7 @@ function begun(tenant: TenantReads, userId: string): void {
   tenant.runningOf.set(userId, (tenant.runningOf.get(userId) ?? 0) + 1);
 }
 
-/** Resolves when the read is begun. */
+/** Resolves when the read may start. */
 function turn(tenant: TenantReads, userId: string): Promise<void> {
   const { waiting } = tenant;
   const own = waiting.filter((other) => other.userId === userId).length;
@@ -88,7 +90,7 @@ function ended(tenant: TenantReads, userId: string): void {
   next.begin();
 }
 
-/** Of those that may begin the one whose user has the fewest under way, of several the first that came. */
+/** Of the reads that may start, the one whose user has the fewest running reads; then the oldest. */
 function fairest(tenant: TenantReads): WaitingRead | null {
   let best: WaitingRead | null = null;
   let fewest = Infinity;

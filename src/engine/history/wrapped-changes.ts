@@ -6,18 +6,18 @@ import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
 import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { UserState } from '../../packed/state.ts';
 
-/** Answers a change's percentile, by number of the metric or points system. */
+/** Returns the percentile of a change. `no`: number of the metric or points system. */
 export type Percentile = (no: number, change: number) => number;
 
-/** A period of a wrapped year with the one before it. */
+/** A period of a wrapped year, and the period before it. */
 export interface ComparedDays {
   days: Days;
   before: Days;
 }
 
 /**
- * The change in percent with two decimals. From nothing there is no percentage: up from 0 counts as 100, down as
- * −100, no change as 0.
+ * The change in percent with two decimals. A change from 0 has no percentage: an increase counts as 100, a decrease as
+ * −100, none as 0.
  */
 export function percentChange(change: Micros, before: Micros): number {
   if (before === 0n) return change > 0n ? 100 : change < 0n ? -100 : 0;
@@ -26,13 +26,13 @@ export function percentChange(change: Micros, before: Micros): number {
 }
 
 interface Sums {
-  /** Whether anything happened in the period. */
+  /** Whether the period has any events or awards. */
   any: boolean;
   change: Micros;
   before: Micros;
 }
 
-/** Sums by number, of those with anything in the period; later numbers last, so that of two with one key the newer counts. */
+/** Sums by number, without inactive ones, in ascending order: if two have the same key, the newer one wins. */
 function sumsByNo<T extends { day: number; change: string }>(
   rows: readonly T[],
   no: (row: T) => number,
@@ -60,7 +60,7 @@ interface MetricChanges extends ComparedDays {
   rows: readonly MetricDay[];
   attributes: AttributeChanges;
   state: UserState;
-  /** Null for a day. */
+  /** `null` for a day. */
   percentile: Percentile | null;
 }
 
@@ -82,11 +82,11 @@ export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges
       return [[metric.key, shown]];
     },
   );
-  // Not by assignment: `__proto__` is a key like any other.
+  // Not by assignment, since `__proto__` is a valid key.
   return Object.fromEntries(metrics);
 }
 
-/** Sums by attribute value, by metric, and in which windows the period, the one before and all time are. */
+/** Sums by attribute value for each metric, and the windows of the period, the one before, and all time. */
 export interface AttributeChanges {
   sums: ReadonlyMap<number, readonly AttributeSum[]>;
   ever: number;

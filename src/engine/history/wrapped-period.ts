@@ -15,15 +15,15 @@ import { LiveStandings } from '../leaderboards/standings.ts';
 import { achievementResponse, leaderboardResponse } from '../responses.ts';
 import { type ComparedDays, type Percentile, wrappedMetrics, wrappedPoints } from './wrapped-changes.ts';
 
-/** The periods of a wrapped year, in the order in which `YearFacts` holds what belongs to each. */
+/** The periods of a wrapped year, in the order in which `YearFacts` lists their data. */
 export const PERIODS = ['day', 'week', 'month', 'year'] as const;
 type Period = (typeof PERIODS)[number];
 
 export type Percentiles = Record<'metrics' | 'points', Percentile>;
 
-/** What the periods of a user's wrapped year are made from. */
+/** The data behind the periods of a user's wrapped year. */
 interface YearFacts {
-  /** With what was deleted since. */
+  /** The catalog, including deleted resources. */
   known: CompiledCatalog;
   state: UserState;
   metricDays: readonly MetricDay[];
@@ -31,18 +31,18 @@ interface YearFacts {
   places: readonly Place[];
   /** Whether the user sent an event in the year. */
   isActive: boolean;
-  /** Of each of `PERIODS`. */
+  /** For each of `PERIODS`. */
   compared: readonly ComparedDays[];
-  /** Of each of `PERIODS`; null: not shown. */
+  /** For each of `PERIODS`; `null` if percentiles are not shown. */
   percentiles: readonly (Percentiles | null)[];
-  /** By metric. Windows: all time, then each of `PERIODS` and the one before it. */
+  /** By metric. Windows: all time, then for each of `PERIODS` the period and the one before it. */
   sums: ReadonlyMap<number, readonly AttributeSum[]>;
 }
 
-/** The window of a period, by its place among `PERIODS`; the one after it is of the period before. */
+/** The window of a period, by its index in `PERIODS`. The next window is that of the period before. */
 export const windowOf = (index: number): number => 1 + 2 * index;
 
-/** What the user did in the most active day, week or month of the year, or in all of it. */
+/** The user's activity in the year or in its most active day, week or month. */
 export function wrappedPeriod(
   { known, state, metricDays, pointsDays, places, isActive, compared, percentiles, sums }: YearFacts,
   period: Period,
@@ -61,12 +61,12 @@ export function wrappedPeriod(
     }),
     points: wrappedPoints(known, { ...days, rows: pointsDays, state, percentile: percentile?.points ?? null }),
     achievements: wrappedAchievements(known, state, days.days),
-    // A perpetual board's run covers every year: without activity in it the user has no place to look back on.
+    // A perpetual board's run covers every year, so an inactive user would get a place, too.
     leaderboards: isActive ? wrappedLeaderboards(places, days.days) : {},
   };
 }
 
-/** The achievements that a user completed in some days, by the dates of the zone that the user has now, oldest first. */
+/** The achievements that a user completed on some days, oldest first. Days are those of the user's current zone. */
 function wrappedAchievements(
   compiled: CompiledCatalog,
   state: UserState,
@@ -85,18 +85,18 @@ function wrappedAchievements(
     });
 }
 
-/** The user's place on a board in one run. */
+/** A user's place on a board in one run. */
 interface Place {
   key: string;
-  /** First and last epoch day; no last one: the run does not end. */
+  /** First and last epoch day. `endDay` is `null` if the run does not end. */
   runDay: number;
   endDay: number | null;
   shown: WrappedLeaderboard;
 }
 
 /**
- * The boards on which a user has or had a rank, in all runs: those that are final as they ended, the others as they
- * are now. A perpetual board has one run, so its rank is today's.
+ * A user's places on all boards and in all runs: final runs as they ended, others as they stand now. A perpetual board
+ * has a single run, so its rank is the current one.
  */
 export async function userPlaces(
   { redis, past }: { redis: Redis; past: PastRuns },
@@ -133,7 +133,7 @@ async function livePlace(
   return found && { boardNo, runDay, rank: found.rank, value: found.score };
 }
 
-/** The best place on each board in a run that was on in some days, by the board's key. */
+/** The best place on each board in runs that overlap some days, by board key. */
 function wrappedLeaderboards(places: readonly Place[], { fromDay, toDay }: Days): Record<string, WrappedLeaderboard> {
   const best = new Map<string, WrappedLeaderboard>();
   for (const { key, runDay, endDay, shown } of places) {

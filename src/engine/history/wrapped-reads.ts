@@ -21,7 +21,7 @@ import { type Percentiles, PERIODS, userPlaces, windowOf, wrappedPeriod } from '
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 
 const MAX_YEAR = 9999;
-/** Every day there is, in epoch days. */
+/** All days that exist, in epoch days. */
 const EVER: Days = { fromDay: -(2 ** 30), toDay: 2 ** 30 };
 
 interface WrappedReadsOptions {
@@ -31,11 +31,10 @@ interface WrappedReadsOptions {
   clock: Clock;
   users: Pick<UserReads, 'state'>;
   past: PastRuns;
-  /** Share of the users who are in the control group, as it is now. */
+  /** The current share of users in the control group. */
   controlShare: () => number;
 }
 
-/** A user's year in review. */
 export class WrappedReads {
   private readonly options: WrappedReadsOptions;
   private readonly distributions: Distributions;
@@ -46,10 +45,10 @@ export class WrappedReads {
   }
 
   /**
-   * What a user did in a year (by default the user's current one) and in its most active day, week and month. What
-   * happened comes from Postgres, which follows events after a moment; totals, achievements and ranks are live. Metrics,
-   * points systems and achievements that were deleted since are there with their last names.
-   * 404 for an unknown user, 422 for a year after 9999, 429 beyond the limits.
+   * A user's activity in a year (default: the user's current one) and in its most active day, week and month. Events
+   * and awards come from Postgres, which follows with a short delay; totals, achievements and ranks are live. Deleted
+   * metrics, points systems and achievements are included with their last names. Throws 404 for an unknown user, 422
+   * for a year after 9999, 429 beyond the limits.
    */
   async read(compiled: CompiledCatalog, userId: string, year?: number): Promise<WrappedResponse> {
     if (year !== undefined && year > MAX_YEAR) throw new AppError('unprocessable', `year is beyond ${MAX_YEAR}.`);
@@ -68,7 +67,7 @@ export class WrappedReads {
     const shownYear = year ?? new Date(dayIn(state.tz, clock.now()) * DAY_MS).getUTCFullYear();
     const whole = daysOfYear(shownYear);
 
-    // The year's last week may end 6 days after it.
+    // The year's last week may end up to 6 days after the year.
     const everything = { tenantNo, userId, toDay: whole.toDay + 6 };
     const [metricDays, pointsDays, settlements, places] = await Promise.all([
       userMetricDays(pool, everything),
@@ -121,7 +120,7 @@ export class WrappedReads {
     };
   }
 
-  /** As `YearFacts` has them. */
+  /** In the form of `YearFacts`. */
   private async attributeSums(
     { catalog, eventAttributes }: CompiledCatalog,
     { userId, compared, any }: { userId: string; compared: readonly ComparedDays[]; any: boolean },

@@ -9,12 +9,11 @@ import {
 } from '../../domain/periods.ts';
 import type { MetricDay } from '../../postgres/history/days.ts';
 
-/** First and last epoch day of a year. */
 export function daysOfYear(year: number): Days {
   return { fromDay: firstDayOf(year), toDay: firstDayOf(year + 1) - 1 };
 }
 
-// Date.UTC takes the years 0 to 99 for 1900 to 1999.
+// Date.UTC maps the years 0 to 99 to 1900 to 1999.
 const firstDayOf = (year: number): number => new Date(0).setUTCFullYear(year, 0, 1) / DAY_MS;
 
 /** How often, and when most, a user was active in a year. */
@@ -23,14 +22,17 @@ export interface YearActivity {
   daysActive: number;
   weeksActive: number;
   monthsActive: number;
-  /** The one with most events of the year, of several the earliest; the year's first where there is none. */
+  /**
+   * The day with the most events of the year; the earliest if there are several, the year's first if there are no
+   * events.
+   */
   day: Days;
-  /** A whole week: it may begin before the year or end after it. The year's first contains 1 January. */
+  /** A whole week, which may begin before the year or end after it. The year's first week contains 1 January. */
   week: Days;
   month: Days;
 }
 
-/** The activity of a year, from the number of events by local day (epoch day), days in any order. */
+/** The activity of a year, from the number of events by local day (epoch day), in any order. */
 export function yearActivity(
   eventsByDay: ReadonlyMap<number, number>,
   year: number,
@@ -77,7 +79,7 @@ function firstPeriod(year: number, frequency: Frequency, weekStart: WeekStart): 
     : daysOf(periodOf(fromDay, frequency, weekStart), frequency, weekStart);
 }
 
-/** The period of the same kind before: the day, week, month or year that ends where these days begin. */
+/** The preceding day, week, month or year: it ends just before these days begin. */
 export function daysBefore(kind: 'day' | 'week' | 'month' | 'year', { fromDay, toDay }: Days): Days {
   const last = fromDay - 1;
   if (kind === 'day' || kind === 'week') return { fromDay: fromDay - (toDay - fromDay + 1), toDay: last };
@@ -87,7 +89,7 @@ export function daysBefore(kind: 'day' | 'week' | 'month' | 'year', { fromDay, t
   return { fromDay: first.getTime() / DAY_MS, toDay: last };
 }
 
-/** How many events there were on each day, whatever the metric. */
+/** Number of events of all metrics on each day. */
 export function eventsByDay(metricDays: readonly MetricDay[]): Map<number, number> {
   const events = new Map<number, number>();
   for (const { day, events: count } of metricDays) events.set(day, (events.get(day) ?? 0) + count);

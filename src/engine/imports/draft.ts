@@ -1,4 +1,4 @@
-/** The draft of an imported user, its problems, and the resources that it refers to. */
+/** The draft of an imported user, its problems, and lookups of the resources that it names. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedCompletion, ImportedTrigger, SkippedPart } from '../../domain/imported-user.ts';
@@ -7,52 +7,55 @@ import type { Settlement } from '../../domain/streaks/settle.ts';
 import type { PackedState } from '../../packed/state.ts';
 import { triggerResponse } from '../responses.ts';
 
-/** What is made of one imported user, part by part: the state, the rows of history, and what could not be brought. */
+/** What an import builds for a user, part by part: the state, the rows of history, and what could not be imported. */
 export interface Draft {
   compiled: CompiledCatalog;
   nowMs: number;
-  /** IANA name; null: UTC. */
+  /** IANA name; `null` means UTC. */
   tz: string | null;
-  /** The user's local day (epoch day) of now. */
+  /** The user's current local day (epoch day). */
   today: number;
   state: PackedState;
   days: ImportedDay[];
   awards: ImportedAwardRow[];
   settlements: Settlement[];
-  /** Pauses that last or are to come; IDs are 32 hex digits. */
+  /** Current and future pauses; IDs are 32 hex digits. */
   pauses: { id: string; from: number; to: number }[];
   /** Parts of the user that are not imported. */
   skipped: SkippedPart[];
-  /** What is imported differently than it was given: the field, and how. */
+  /** Fields that are imported with another value than given, and how they differ. */
   changed: string[];
 }
 
-/** What a user's events of a metric added on a local day. */
+/** The change of a metric by a user's events on a local day. */
 interface ImportedDay {
   metricNo: number;
   day: number;
   change: Micros;
-  /** The total after it. */
+  /** The total at the end of the day. */
   total: Micros;
 }
 
 export interface ImportedAwardRow {
   systemNo: number;
-  /** 0: not known here. */
+  /** 0 if this tenant does not know the trigger. */
   triggerNo: number;
   awarded: number;
   total: number;
   atMs: number;
   day: number;
   boostNos: number[];
-  /** For how many multiples of its trigger's threshold it was, as far as the amount shows it; below 0: taken back. */
+  /**
+   * How many multiples of its trigger's threshold the award was for, as far as the amount shows it; negative if it was
+   * taken back.
+   */
   multiples: number;
 }
 
 /** A user who cannot be imported at all; `message` names the field. */
 export class BadImport extends Error {}
 
-/** A user who is skipped: valid as a request, but not importable here. */
+/** A user who is skipped: the request is valid, but this tenant cannot import the user. */
 export class SkippedUser extends Error {
   readonly skipped: SkippedPart;
 
@@ -62,7 +65,7 @@ export class SkippedUser extends Error {
   }
 }
 
-/** The achievement that a completion names: by ID, else by key, else by a name that only one has. */
+/** The achievement that a completion names: by ID, else by key, else by a name that is unique. */
 export function namedAchievement(
   compiled: CompiledCatalog,
   { id = '', key = '', name }: ImportedCompletion,
@@ -73,7 +76,7 @@ export function namedAchievement(
   );
 }
 
-/** By what triggers of a system differ where their IDs are others. */
+/** Fields that identify a trigger when its ID is different. */
 const COMPARED = [
   'type',
   'points',
@@ -85,7 +88,7 @@ const COMPARED = [
   'timeInterval',
 ] as const;
 
-/** The trigger that an award names: by ID, else the first of the system that says the same in all that is given. */
+/** The trigger that an award names: by ID, else the system's first trigger that matches in all given fields. */
 export function namedTrigger(
   compiled: CompiledCatalog,
   system: PointsSystem,

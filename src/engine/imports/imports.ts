@@ -1,4 +1,4 @@
-/** Imports of users: validation, then one call of the function for each. */
+/** Imports of users: validation, then one script call for each user. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -37,17 +37,17 @@ interface ImportsOptions {
   clock: Clock;
 }
 
-/** An import that some users are of. */
+/** An import, to which users belong. */
 interface Import {
   name: string;
   dryRun: boolean;
   by: Author;
 }
 
-/** Result for one user, and what was imported differently than given; or why the user is invalid. */
+/** The outcome for one user with the fields whose values were changed, or the reason why the user is invalid. */
 type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
 
-/** Brings users with their past from elsewhere. */
+/** Imports users with their history from other systems. */
 export class Imports {
   private readonly options: ImportsOptions;
   private readonly boards: BoardsOfTenants;
@@ -58,9 +58,9 @@ export class Imports {
   }
 
   /**
-   * Brings users, each in one atomic step, and says of each what became of it, in their order. Nothing is announced and nothing
-   * awarded. A user who is there is refused, unless this import (by its name) brought the user: then nothing is done.
-   * Idempotent; after an error (503) some may be there.
+   * Imports users, each in one atomic step, and returns their results in order. Nothing is announced or awarded. An
+   * existing user is refused, unless the import of the same name created the user; then nothing is done. Idempotent.
+   * After an error (503) some of the users may exist.
    */
   async bring(compiled: CompiledCatalog, users: readonly ImportedUser[], from: Import): Promise<ImportResult[]> {
     this.options.scripts.refuseOverload();
@@ -75,7 +75,10 @@ export class Imports {
     return results;
   }
 
-  /** Throws 503 while boards are filled from history, which puts scores in the groups of the attributes. */
+  /**
+   * Throws 503 while boards are filled from history, because filling puts scores into the groups of the users'
+   * attributes.
+   */
   private async refuseFills({ catalog }: CompiledCatalog): Promise<void> {
     const fills = await listFills(this.options.pool, catalog.tenantNo);
     if (fills.some(({ status }) => status !== 'done'))
@@ -108,7 +111,7 @@ export class Imports {
     }
   }
 
-  /** What a dry run can say: whether the user is there. */
+  /** The outcome that a dry run can predict: whether the user exists. */
   private async look({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<string> {
     const packed = await this.options.redis.getBuffer(userKey(catalog.tenantNo, userId));
     if (packed === null) return '';
@@ -156,7 +159,7 @@ function rowsOf({ metrics = {}, points = {}, achievements = [], streak }: Import
   return [...days, ...awards, achievements.length, streak?.history?.length ?? 0].reduce((sum, count) => sum + count, 0);
 }
 
-/** The record of an imported user, with all that Postgres is to hold. */
+/** The record of an imported user, with everything that Postgres stores. */
 const importedRecord = (draft: Draft, { id, userId }: { id: string; userId: string }): ImportedRecord => ({
   [kindField]: KIND.imported,
   [RECORD.id]: id,

@@ -8,8 +8,8 @@ import { pastMs } from './profile.ts';
 import { changesOf } from './scores.ts';
 
 /**
- * Adds points with their awards. What the days say beyond the awards that are given becomes one award of no known trigger a
- * day, before the others of that day. Throws BadImport.
+ * Adds points with their awards. Points of a day that no given award explains become one award without trigger, before
+ * the day's other awards. Throws BadImport.
  */
 export function addPoints(draft: Draft, { points = {} }: ImportedUser): void {
   const totals: Record<number, number> = {};
@@ -29,13 +29,13 @@ export function addPoints(draft: Draft, { points = {} }: ImportedUser): void {
   draft.state[USER.points] = totals;
 }
 
-/** All awards of a system, oldest first, with the total after each: backwards from the total of now. */
+/** All awards of a system, oldest first, with the total after each. Computed backwards from the current total. */
 function ledgerOf(
   draft: Draft,
   system: PointsSystem,
   { total, days, awards = [] }: ImportedPoints,
 ): ImportedAwardRow[] {
-  // The newest come first, as the contract answers them: those of one millisecond keep their order.
+  // The newest come first, as in the contract's answers. Awards of the same millisecond keep their order.
   const known = awards
     .toReversed()
     .map((award, index) =>
@@ -84,10 +84,13 @@ function awardRow(
   };
 }
 
-/** Below this, rounding a boosted award may hide or add a multiple. */
+/** With a lower rate, the rounding of a boosted award could hide or add a multiple. */
 const LEAST_RATE = 2;
 
-/** For how many multiples of a trigger an amount was awarded: at least one. The bounds of a system may have cut the last one off. */
+/**
+ * The number of a trigger's multiples in an awarded amount, at least one. The system's bounds may have reduced the last
+ * one.
+ */
 function multiplesOf(awarded: number, points: number, boosts: readonly PointsBoost[]): number {
   const rate = boosts.reduce((product, { multiplier }) => product * multiplier, points);
   const many = Math.abs(awarded / rate);
@@ -103,7 +106,7 @@ function unnamedAwards(
   for (const { day, change } of changesOf(`points.${system.key}.days`, days, today))
     left.set(day, Math.round(microsNumber(change)));
   for (const { day, awarded } of known) left.set(day, (left.get(day) ?? 0) - awarded);
-  // Reversals first: an award of the day that they are taken from would explain it as well.
+  // Reversals first: an award on the day that a reversal is taken from would explain that day as well.
   for (const award of known.toSorted((a, b) => Math.sign(a.awarded) - Math.sign(b.awarded))) moveToItsDay(award, left);
   return [...left]
     .filter(([, awarded]) => awarded !== 0)
@@ -120,9 +123,9 @@ function unnamedAwards(
 }
 
 /**
- * An award may count for another day than that of its time: what a reversal takes counts for the day of what was awarded, and
- * the zone may have been another. Where what is left of both days says so, it is moved: to the day that it explains whole,
- * if there is one.
+ * An award may count for another day than that of its time: a reversal counts for the day of the original award, and
+ * the zone may have been different. Moves an award if the unexplained points of both days support it, preferably to the
+ * day that it explains completely.
  */
 function moveToItsDay(award: ImportedAwardRow, left: Map<number, number>): void {
   const { awarded, day } = award;

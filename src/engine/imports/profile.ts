@@ -10,7 +10,10 @@ import type { PackedState } from '../../packed/state.ts';
 import { BadImport, type Draft, namedAchievement, SkippedUser } from './draft.ts';
 import { sentPreferences } from '../users/preferences.ts';
 
-/** Begins the draft of a user: who it is. Throws BadImport for an impossible time, SkippedUser for an unknown time zone. */
+/**
+ * Starts the draft of a user with the user's profile. Throws BadImport for an impossible time, SkippedUser for an
+ * unknown time zone.
+ */
 export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): Draft {
   const tz = zoneOf(user.tz ?? '');
   const createdMs = user.created === undefined ? nowMs : pastMs('created', user.created, nowMs);
@@ -19,9 +22,9 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
     [USER.createdMs]: createdMs,
     [USER.updatedMs]: Math.max(createdMs, updatedMs),
     [USER.activeDay]: -1,
-    // Filtered counts begin at 0: which attributes events had is not known.
+    // Filtered counts start at 0, because the attributes of past events are unknown.
     [USER.counts]: {},
-    // By today's rules: no midnight of earlier ones is to be settled again.
+    // Earlier midnights count as settled; today's rules apply from here.
     [USER.settledMs]: nowMs,
     [USER.importedMs]: nowMs,
   };
@@ -46,21 +49,21 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
   return draft;
 }
 
-/** Epoch ms. A leap second fits the format of times, and is none that a clock knows. Throws BadImport. */
+/** Epoch ms. Throws BadImport for a leap second: the schema's format allows it, JavaScript's clock does not. */
 export function timeMs(field: string, text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms) || ms < 0) throw new BadImport(`${field} is no time from 1970 on: '${text}'.`);
   return ms;
 }
 
-/** A time that is over, epoch ms. Throws BadImport. */
+/** A time in the past (epoch ms). Throws BadImport. */
 export function pastMs(field: string, text: string, nowMs: number): number {
   const ms = timeMs(field, text);
   if (ms > nowMs) throw new BadImport(`${field} is in the future: '${text}'.`);
   return ms;
 }
 
-/** Without a known zone, a user's days and streaks would be counted in other days than the user's. */
+/** Without a known zone, days and streaks would not follow the user's local days. */
 function zoneOf(tz: string): string | null {
   if (tz === '') return null;
   const name = zoneName(tz);
@@ -96,7 +99,7 @@ function addSignUp({ state, tz, today, nowMs }: Draft, { signUpDate }: ImportedU
   if (signUpDate === undefined || signUpDate === null) return;
   const day = signUpDay(signUpDate);
   if (day === null || day > today) throw new BadImport(`signUpDate is no past day: '${signUpDate}'.`);
-  // The years that are over were counted where the user comes from.
+  // The source has counted the years that are over.
   state[USER.signUp] = packedSignUp({
     day,
     years: yearsAt({ day, years: 0, sinceMs: nowMs }, tz, nowMs),

@@ -18,10 +18,13 @@ import type { PackedScores, PackedTotal } from '../../packed/state.ts';
 import { STREAK, TOTAL, USER } from '../../packed/user-fields.ts';
 import { BadImport, type Draft } from './draft.ts';
 
-/** Earlier days are beyond what the calendar rules can do, and later ones than tomorrow nobody has lived. */
+/** The calendar rules do not cover earlier days, and no zone has reached a day after tomorrow. */
 const FIRST_DATE = '1970-01-01';
 
-/** Adds totals and their daily history. The peak, by which triggers count, is the highest total at the end of a day. Throws BadImport. */
+/**
+ * Adds totals and their daily history. The peak, which triggers count by, is the highest total at the end of a day.
+ * Throws BadImport.
+ */
 export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
   const totals: Record<number, PackedTotal> = {};
   for (const [key, { total, days = {} }] of Object.entries(metrics)) {
@@ -50,9 +53,9 @@ export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
 }
 
 /**
- * Raises peaks where a metric trigger paid more multiples than the totals at the ends of days have reached: events of one day first
- * raised the total and then lowered it. What such a trigger paid since its first award that is known counts on from the highest
- * total of the days before. Where no trigger paid for it, the highest total within a day stays unknown.
+ * Raises the peaks of metrics whose triggers paid more multiples than the totals at the ends of days reached: events
+ * first raised the total within a day, then lowered it. Multiples since a trigger's first known award count on from the
+ * highest total of the days before. A peak within a day that no trigger paid for stays unknown.
  */
 export function raisePeaks({ compiled, state, days, awards }: Draft): void {
   for (const { no, type, metricId, metricThreshold, eventAttributes } of compiled.catalog.triggers) {
@@ -72,12 +75,12 @@ export function raisePeaks({ compiled, state, days, awards }: Draft): void {
   }
 }
 
-/** TOTAL, of sums in millionths. */
+/** A TOTAL from sums in millionths. */
 function totalOf(micros: Micros, peak = micros): PackedTotal {
   return packedTotal(decimalOfMicros(micros), decimalOfMicros(peak).whole);
 }
 
-/** Changes by day, oldest first, without those of 0. Throws BadImport. */
+/** Changes by day, oldest first, without zeros. Throws BadImport. */
 export function changesOf(
   field: string,
   days: Readonly<Record<string, number>>,
@@ -101,9 +104,9 @@ function boundedMicros(field: string, value: number): Micros {
 const MILLION = 1_000_000n;
 
 /**
- * Adds the scores in the runs that are not final, from the daily history, as boards are filled that are activated with a past
- * start. Those of boards with times of day cannot be had from days. Runs that are final stay as they are. A score is in the
- * group that the import names, else in that of the attributes.
+ * Adds scores to runs that are not final, from the daily history, as when a board with a past start is activated. Final
+ * runs stay unchanged. Boards with times of day are skipped, since days do not tell times. A score goes into the group
+ * that the import names, else into that of the user's attributes.
  */
 export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUser): void {
   const { compiled, state, skipped, nowMs } = draft;
@@ -129,7 +132,7 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
   state[USER.boards] = boards;
 }
 
-/** What the user's history comes to, by first day (epoch day) of the run. */
+/** The user's scores from history, by first day (epoch day) of the run. */
 function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leaderboard): Map<number, Micros> {
   const rule = playedRule(board);
   const scores = new Map<number, Micros>();
@@ -155,7 +158,7 @@ function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
   return endDay !== null && finalMs(endDay) <= nowMs;
 }
 
-/** The user's group on a board: '' without breakdown, and of one who lacks a value. */
+/** The user's group on a board; '' without a breakdown, and for a user who lacks a value. */
 function groupOf({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
   const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
   const values = board.breakdownAttributes.map((id) => {

@@ -16,8 +16,9 @@ import { BadImport, type Draft } from './draft.ts';
 import { timeMs } from './profile.ts';
 
 /**
- * Adds streaks: in each frequency what the daily history comes to by today's rules; in the one that counts, where the user brings
- * it, the streak as it was. Totals and preferences are there already. Throws BadImport.
+ * Adds streaks. In each frequency, the streak follows from the daily history by today's rules; in the configured
+ * frequency, a streak given in the import replaces it. Totals and preferences must have been added before. Throws
+ * BadImport.
  */
 export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   const { compiled, state, today } = draft;
@@ -36,7 +37,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   let earnedDay = earnedBefore(draft, streak?.frequency === frequency ? streak : undefined);
   if (streak !== undefined && streak.frequency === frequency) {
     const taken = asItWas(draft, streak, { live: streaks[frequency], met });
-    // Where the last day to act is over, the midnights since then pass here.
+    // If the last day to act is over, the midnights since then are settled here.
     const left = { streaks: { ...streaks, [frequency]: taken.live }, freezes: streak.freezes ?? 0, earnedDay };
     const settled = settleStreaks({ ...facts, ...left, pauses: draft.pauses }, facts.rule, today);
     streaks[frequency] = { ...taken.live, ...settled.streaks[frequency] };
@@ -68,7 +69,10 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     state[USER.pauses] = ahead.map(({ id, from, to }) => packedPause({ firstDay: from, lastDay: to, id }));
 }
 
-/** The streaks that the daily history comes to, and the periods that are met in the frequency that counts, with the day of each. */
+/**
+ * The streaks that follow from the daily history, and the met periods in the configured frequency with the day on which
+ * each was met.
+ */
 function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number>; facts: StreakFacts } {
   const { compiled, state, tz, today, nowMs, days } = draft;
   const { streakRule, daysOff } = decodeState(packState(state));
@@ -95,7 +99,9 @@ function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<numb
   return { machine, met, facts };
 }
 
-/** The day from which the next interval of earning freezes counts, when the history ends or, without one, today. */
+/**
+ * The day from which the interval for the next freeze counts: where the history leaves it, or today without a history.
+ */
 function earnedBefore({ compiled, state, tz, today }: Draft, streak: ImportedStreak | undefined): number {
   const { initial, max, autoEarnInterval: interval, autoEarnAmount: amount } = compiled.catalog.streaks.freezes;
   if (interval === null || amount === null) return today;
@@ -106,7 +112,7 @@ function earnedBefore({ compiled, state, tz, today }: Draft, streak: ImportedStr
   return earnedDayOf({ history, freezes, day, createdDay, initial, interval, amount, max });
 }
 
-/** The streak that counts, as it was; of the current period what the history says. */
+/** The imported streak in the configured frequency; the history decides about the current period. */
 function asItWas(
   draft: Draft,
   streak: ImportedStreak,
@@ -124,7 +130,7 @@ function asItWas(
       : streak.started === undefined
         ? periodStart(lastPeriod - length + 1, frequency, weekStart)
         : dayOf(streak.started);
-  // Tomorrow where the source is east of the zone that counts here.
+  // Tomorrow is possible if the source's zone is east of the user's zone here.
   const latest = lastPeriod < current - 1 ? periodEnd(lastPeriod, frequency, weekStart) : today + 1;
   if (startDay !== null && startDay > latest)
     throw new BadImport(`streak.started is in the future, or after the streak expired: '${streak.started}'.`);
@@ -148,7 +154,10 @@ function asItWas(
   };
 }
 
-/** The last period that is met or excused: by `expires`, where that is over, the one before it; else the current one or the one before. */
+/**
+ * The last period that is met or excused. If `expires` is over, it is the period before that of `expires`; otherwise
+ * the current period or the one before.
+ */
 function lastMet(draft: Draft, of: { streak: ImportedStreak; extendedMs: number | null; current: number }): number {
   const { frequency, weekStart } = draft.compiled.catalog.streaks;
   const { streak, current } = of;
@@ -157,7 +166,7 @@ function lastMet(draft: Draft, of: { streak: ImportedStreak; extendedMs: number 
   return isMet(draft, of) ? current : current - 1;
 }
 
-/** Whether the current period is met: the streak was extended in it, or expires at the end of the next. */
+/** Whether the current period is met: the streak was extended in it, or expires at the end of the next one. */
 function isMet(
   { compiled, tz }: Draft,
   { streak, extendedMs, current }: { streak: ImportedStreak; extendedMs: number | null; current: number },

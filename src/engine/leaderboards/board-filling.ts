@@ -15,30 +15,30 @@ import { pastScores, UserScores, type UserScoresOptions } from './user-scores.ts
 export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
   /** See `JobWork.settleMs`. */
   settleMs?: number;
-  /** Called when a user has to be left out. */
+  /** Called if a user has to be left out. */
   onFailed?: OnPieceFailed;
-  /** Called when a board is filled: it may have something due. */
+  /** Called when a board is filled, because work may be due on it now. */
   onFilled?: () => void;
 }
 
-/** Every process has a new catalog in under a second, and a call made with the one before is retried for 2 s. */
+/** Every process has a new catalog within a second, and a call with the previous one is retried for 2 s. */
 const SETTLE_MS = 4_000;
-/** Users a script call: 200 take about 4 ms of Redis, events wait no longer than that. */
+/** Users in a script call: 200 take about 4 ms of Redis, so events wait at most that long. */
 const USERS_A_CALL = 200;
 
 const TITLE = 'filling of leaderboards';
 const NOT_PERSISTED = 'What was written before is not stored yet.';
 
 /**
- * Fills boards from history: what users earned since the board's first day, by their local dates, before it was
- * switched on. Scores are set as they follow from history, not added, so a slice that is repeated changes nothing. Runs
- * that are past become readable as final ones at the end.
+ * Fills boards from history with what users earned, by their local dates, between the board's first day and its
+ * activation. Scores are set, not added, so a repeated slice changes nothing. Past runs become readable as final ones
+ * at the end.
  */
 export class BoardFilling implements JobWork<BoardFill> {
   readonly kinds = ['leaderboard_filling'] as const;
   readonly title = TITLE;
   readonly settleMs: number;
-  /** The last slice ranks all that the board ever had. */
+  /** The last slice ranks all members that the board ever had. */
   readonly patienceMs = 600_000;
   private readonly options: FillOptions;
   private readonly scores: UserScores;
@@ -72,7 +72,7 @@ export class BoardFilling implements JobWork<BoardFill> {
       return;
     }
     if (job.total === null) {
-      // Users from before the edit may not all be in Postgres yet.
+      // Users from before the edit may still be missing in Postgres.
       if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
       await record(async (client) => ({
         total: await countUsers(client, tenantNo),
@@ -90,7 +90,7 @@ export class BoardFilling implements JobWork<BoardFill> {
       if (end) {
         const past = pastRuns(board, history, fill.openRunDay);
         await rankPastScores(client, { ...fill, max: board.maxParticipants }, past);
-        // Of a board that was on before, and off when they ended.
+        // Left over if the board was active before, and inactive when these runs ended.
         for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
       }
       return {

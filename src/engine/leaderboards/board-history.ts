@@ -6,19 +6,19 @@ import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { Counted, CountedTimes } from '../../postgres/boards/past-scores.ts';
 
-/** What of history counts on a board. */
+/** The part of the history that counts on a board. */
 export interface BoardHistory {
-  /** Null: a streak board, which has no history. */
+  /** `null` for a streak board, which has no history. */
   counted: Counted | null;
-  /** First days of all runs that have begun anywhere, ascending. */
+  /** First days of all runs that have begun in any zone, ascending. */
   runDays: number[];
-  /** The board's last day; null: none. */
+  /** The board's last day; `null` if it has none. */
   lastDay: number | null;
-  /** Seconds of the local day; null: all day. */
+  /** Seconds of the local day; `null` for the whole day. */
   window: { from: number; to: number } | null;
 }
 
-/** What of the history up to now counts on a board. */
+/** The part of the history up to now that counts on a board. */
 export function boardHistory(compiled: CompiledCatalog, board: Leaderboard, nowMs: number): BoardHistory {
   const rule = playedRule(board);
   const newest = Math.floor(nowMs / DAY_MS) + 1;
@@ -43,7 +43,7 @@ function countedBy(compiled: CompiledCatalog, board: Leaderboard): Counted | nul
   return null;
 }
 
-/** The runs of a board before one (null: all), with when they became final. */
+/** The runs of a board before a given one (`null`: all), with the times at which they became final. */
 export function pastRuns(
   board: Leaderboard,
   { runDays }: BoardHistory,
@@ -59,8 +59,8 @@ export function pastRuns(
 }
 
 /**
- * What the zones that users are in now made of the time from a day on. Where a user was in another zone before, that
- * is not known: the local date of an event is stored, the time of day is not.
+ * The offsets of the users' current zones from a day on. Earlier zones of a user are unknown, since an event is stored
+ * with its local date but without its local time.
  */
 export function offsetsOf(
   users: readonly { userId: string; tz: string | null }[],

@@ -3,15 +3,15 @@ import { dateOf } from '../../domain/periods.ts';
 import type { BoardProgress } from '../../postgres/boards/progress.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
 
-/** A board of a tenant; `board` is missing where only its number is known. */
+/** A board of a tenant; without `board` if only its number is known. */
 type NamedBoard = { tenantNo: number; board: Leaderboard } | { tenantNo: number; boardNo: number };
 
 const numberOf = (named: NamedBoard): number => ('board' in named ? named.board.no : named.boardNo);
 
-/** The key of a board's piece. */
+/** The key of a board's piece of work. */
 export const boardKeyOf = (named: NamedBoard): string => `${named.tenantNo}:${numberOf(named)}`;
 
-/** What the clock does to a board, as a piece of work. `runDay`: first day of the run that it is about. */
+/** The scheduled work on a board. `runDay`: first day of the run that it concerns. */
 export function boardPiece(named: NamedBoard, runDay?: number): Piece {
   const { tenantNo } = named;
   const boardNo = numberOf(named);

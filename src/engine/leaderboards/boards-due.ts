@@ -10,20 +10,20 @@ import { DailySnapshots, firstSnapshotMs } from './daily-snapshots.ts';
 import { FinalRuns } from './final-runs.ts';
 
 /**
- * What the clock does to leaderboards: daily snapshots, and runs that become final. Neither moves a score, so while no
- * other kind has anything to do, all snapshots are taken first, of the same standings, and then the runs are declared
- * final: a year in which nothing happens is a few statements a board. A board that nothing of another kind can move until
- * then waits for none. A board whose work fails holds up no other.
+ * Scheduled work on leaderboards: daily snapshots, and declaring runs final. Neither moves a score, so while no other
+ * scheduled work is due, all snapshots of unchanged standings are taken first and then the runs are declared final; an
+ * idle year costs a few statements for each board. A board that no other work can move until then does not wait for it.
+ * A board whose work fails does not hold up the others.
  */
 export class BoardsDue implements ScheduledWork {
   readonly name = 'snapshots and final runs of leaderboards';
   readonly seesItself = true;
   private readonly pool: Pool;
-  /** For both: a run's snapshots come before it is final. */
+  /** Shared, because a run's snapshots must precede its end. */
   private readonly pieces: Pieces;
   private readonly snapshots: DailySnapshots;
   private readonly finals: FinalRuns;
-  /** Boards that have something due, as soon as they are filled. */
+  /** Boards with due work that waits for their filling. */
   private filling: string[] = [];
 
   /** `graceMs`: see `FinalRuns`. */
@@ -59,7 +59,7 @@ export class BoardsDue implements ScheduledWork {
       return isPaidForTime ? beforeMs - 1 : upToMs;
     };
     const lastMs = (progress: BoardProgress): number => Math.max(dueMs, beforeMs - 1, freeMs(progress));
-    // A run's snapshots come before its sorted sets go.
+    // A run's snapshots must be taken before its sorted sets are removed.
     if (!(await this.snapshots.upTo(lastMs, ending))) return;
     await this.finals.upTo(lastMs, ending);
     await this.finals.clear(Math.max(dueMs, upToMs), ending);
@@ -72,7 +72,7 @@ export class BoardsDue implements ScheduledWork {
     return earliest <= upToMs ? earliest : null;
   }
 
-  /** Of tenants with boards of streaks: the first midnight that may still move one, epoch ms. */
+  /** The first midnight (epoch ms) that may still move a streak board, by tenant with such boards. */
   private async sweptBefore(): Promise<Map<number, number>> {
     const boards = await boardsInProgress(this.pool);
     const tenants = new Set(boards.filter(({ board }) => board.rankBy === 'streak').map(({ tenantNo }) => tenantNo));

@@ -18,25 +18,25 @@ import { partsFor, SnapshotPacker } from './snapshot-parts.ts';
 export interface DailySnapshotsOptions {
   redis: Redis;
   pool: Pool;
-  /** The boards whose work failed; its own by default. */
+  /** The boards whose work failed; default: a set of its own. */
   pieces?: Pieces;
-  /** Called when a snapshot is written and not committed: for tests, which stop the world there. */
+  /** Called when a snapshot is written but not committed, so that tests can stop there. */
   onWritten?: () => void | Promise<void>;
 }
 
-/** Members read at once: Redis gives them in about 1 ms. */
+/** Members in one read: about 1 ms of Redis. */
 const CHUNK = 2_000;
-/** Days of a board in one transaction, if few are on it; and how many make it enough for one. */
+/** A transaction takes at most this many days of a board; one day is enough if the board has many members. */
 const MOST_DAYS = 400;
 const MANY_MEMBERS = 5_000;
-/** Then `perform` leaves the other boards to the next call. */
+/** After this time `perform` leaves the other boards to the next call. */
 const LONG_MS = 15_000;
 
 /**
- * Keeps the ranks and scores of those on a board at the end of every UTC day, of the run that contains the day. A
- * transaction takes the days of a board that ended while nothing moved it, so a crash leaves them due. They show the
- * board of the moment at which they are taken: days that ended while nobody took any get that of later. A board whose
- * snapshot fails is set aside, and the others go on; so is one, in silence, that is still being filled from history.
+ * Stores the ranks and scores of a board's members at the end of every UTC day, for the run that contains the day. A
+ * transaction takes all days of a board that ended without a move, so a crash leaves them due. A snapshot shows the
+ * board at the moment at which it is taken, even if the day ended earlier. A board whose snapshot fails is set aside;
+ * the others go on. A board that is still being filled from history is skipped.
  */
 export class DailySnapshots implements DueWork {
   readonly name = 'daily snapshots of leaderboards';
@@ -57,7 +57,7 @@ export class DailySnapshots implements DueWork {
     await this.upTo(() => dueMs, ending);
   }
 
-  /** Takes all snapshots that fell due up to a time, one for each board; false: it was called off. */
+  /** Takes all snapshots that are due by a time, which may differ for each board. Returns false if it was aborted. */
   async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
     const lastDay = (progress: BoardProgress): number => Math.floor(lastMs(progress) / DAY_MS) - 1;
@@ -81,7 +81,10 @@ export class DailySnapshots implements DueWork {
     return readyBoards(await boardsInProgress(this.options.pool), this.pieces);
   }
 
-  /** Takes the snapshots of a board up to a day, or the first of them; where it is then, null: another worker does it. */
+  /**
+   * Takes a board's snapshots up to a day, or the first of them. Returns the board's progress; `null` if another worker
+   * does the same.
+   */
   private async take(progress: BoardProgress, lastDay: number): Promise<BoardProgress | null> {
     const { redis, pool, onWritten } = this.options;
     const { tenantNo, board, nextSnapshotDay } = progress;
@@ -99,7 +102,7 @@ export class DailySnapshots implements DueWork {
     });
   }
 
-  /** The snapshots of a board up to a day, or the first of them, and where it is then. */
+  /** A board's snapshots up to a day, or the first of them, and the board's progress after them. */
   private async read(
     progress: BoardProgress,
     lastDay: number,
@@ -145,11 +148,11 @@ interface Next {
   run: Run;
 }
 
-/** When the first snapshot of some boards falls due that is not taken, epoch ms; Infinity: none does. */
+/** The time (epoch ms) at which the first missing snapshot of some boards is due; Infinity if there is none. */
 export const firstSnapshotMs = (boards: readonly BoardProgress[]): number =>
   (Math.min(...boards.map((progress) => nextSnapshot(progress)?.day ?? Infinity)) + 1) * DAY_MS;
 
-/** The first day of a board's runs of which there is no snapshot; null: there are no more. */
+/** The first day of a board's runs without a snapshot; `null` if there are no further ones. */
 function nextSnapshot({ board, nextSnapshotDay, nextRunDay }: BoardProgress): Next | null {
   if (nextRunDay === null) return null;
   const rule = playedRule(board);

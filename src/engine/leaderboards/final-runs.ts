@@ -26,38 +26,41 @@ import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces
 import { clearRun, groupsOfRun } from './runs.ts';
 import { LiveStandings, ranked } from './standings.ts';
 
-/** What was done last with an ended run. */
+/** The last step done for an ended run. */
 export type FinalStep = CopyStep | 'cleared';
 
 interface FinalRunsOptions {
   redis: Redis;
   pool: Pool;
-  /** The boards whose work failed; its own by default. */
+  /** The boards whose work failed; default: a set of its own. */
   pieces?: Pieces;
-  /** Called after each step: for tests, which stop the world there. */
+  /** Called after each step, so that tests can stop there. */
   onStep?: (step: FinalStep) => void | Promise<void>;
-  /** Under the test clock, which all processes show before work is done, none is needed. */
+  /** Not needed under the test clock, since all processes show its time before work is done. */
   graceMs?: number;
 }
 
 /**
- * A run is copied so long after it is final: an event of just before may still be on its way into Redis, as calls
- * are retried for 2 s, and machines' clocks differ.
+ * Delay before a final run is copied. An earlier event may still be on its way to Redis, since calls are retried for 2
+ * s and clocks differ.
  */
 const GRACE_MS = 10_000;
-/** And so long after that its sorted sets leave Redis: who began to read there has long finished. */
+/**
+ * Further delay before the run's sorted sets are removed from Redis. Readers that began there have finished long
+ * before.
+ */
 const CLEAR_MS = 60_000;
 const MOST_CLEARED = 100;
-/** Runs that nobody is in, in a transaction. */
+/** Runs without scores in a transaction. */
 const MOST_EMPTY = 400;
-/** Then `perform` leaves the rest to the next call. */
+/** After this time `perform` leaves the rest to the next call. */
 const LONG_MS = 15_000;
 
 /**
- * Takes the standings of runs that are final from Redis into Postgres (`copyRun`). Once a run is declared final it is
- * read from Postgres; a while later its sorted sets leave Redis. The users' own scores of it go with their next event
- * (`lua/lib/board_scores.lua`). A board whose run fails is set aside, and the others go on; so is one, in silence, that is
- * still being filled from history.
+ * Copies the standings of final runs from Redis to Postgres (`copyRun`). A run that is declared final is read from
+ * Postgres; some time later its sorted sets are removed from Redis. The users' own scores in it are removed with their
+ * next event (`lua/lib/board_scores.lua`). A board whose run fails is set aside; the others go on. A board that is
+ * still being filled from history is skipped.
  */
 export class FinalRuns implements DueWork {
   readonly name = 'final runs of leaderboards';
@@ -75,7 +78,7 @@ export class FinalRuns implements DueWork {
     return this.first(readyBoards(await boardsInProgress(this.options.pool), this.pieces), upToMs);
   }
 
-  /** As `due`, of boards that were looked up. */
+  /** The same as `due`, for boards that were already looked up. */
   async first(boards: readonly BoardProgress[], upToMs: number): Promise<number | null> {
     const [toClear] = await this.toClear(upToMs, 1);
     const times = boards.map((progress) => this.finalMs(progress));
@@ -84,12 +87,12 @@ export class FinalRuns implements DueWork {
     return earliest <= upToMs ? earliest : null;
   }
 
-  /** The schedule sees to it that what was accepted before is applied, batches included, and stored in Postgres. */
+  /** The schedule has applied everything accepted before, including batches, and stored it in Postgres. */
   async perform(dueMs: number, ending: AbortSignal): Promise<void> {
     if (await this.upTo(() => dueMs, ending)) await this.clear(dueMs, ending);
   }
 
-  /** Declares the runs final that are so by a time, one for each board; false: it was called off. */
+  /** Declares runs final that end by a time, which may differ for each board. Returns false if it was aborted. */
   async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
     const isDue = (progress: BoardProgress): boolean => this.finalMs(progress) <= lastMs(progress);
@@ -110,12 +113,15 @@ export class FinalRuns implements DueWork {
     return !ending.aborted;
   }
 
-  /** When the next run of a board is to be declared final, epoch ms; Infinity: none ever is. */
+  /** The time (epoch ms) at which a board's next run is to be declared final; Infinity if never. */
   finalMs(progress: BoardProgress): number {
     return (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs;
   }
 
-  /** Declares a board's next run final, or those next ones that nobody is in; where it is then. Null: it was called off. */
+  /**
+   * Declares a board's next run final, or all next runs without scores. Returns the board's progress; `null` if it was
+   * aborted.
+   */
   private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
     const { redis, pool } = this.options;
     const over = overRun(progress)!;
@@ -126,7 +132,7 @@ export class FinalRuns implements DueWork {
     return { ...progress, nextRunDay: (empty.at(-1) ?? over).nextRunDay };
   }
 
-  /** The first of a board's runs that are final by a time, as long as nobody has a score in them. */
+  /** The next runs of a board that are final by a time, as long as nobody has a score in them. */
   private async emptyRuns(progress: BoardProgress, lastMs: number): Promise<Over[]> {
     const { redis } = this.options;
     const empty: Over[] = [];
@@ -140,13 +146,13 @@ export class FinalRuns implements DueWork {
     return empty;
   }
 
-  /** Declares runs of a board final that nobody is in. */
+  /** Declares runs without scores final. */
   private async finishEmpty(runs: readonly Over[]): Promise<void> {
     const first = runs[0]!;
     const last = runs.at(-1)!;
     const { tenantNo, boardNo, runDay } = first.run;
     await transaction(this.options.pool, async (client) => {
-      // Somebody else may have finished them.
+      // Another worker may have finished them.
       if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
       await addEmptyRuns(
         client,
@@ -161,7 +167,7 @@ export class FinalRuns implements DueWork {
     });
   }
 
-  /** Takes the sorted sets of final runs out of Redis that may go by a time. */
+  /** Removes the sorted sets of final runs that may be removed by a time from Redis. */
   async clear(lastMs: number, ending: AbortSignal): Promise<void> {
     const { redis, pool, onStep } = this.options;
     for (const { id, groups, ...run } of await this.toClear(lastMs, MOST_CLEARED)) {
@@ -181,29 +187,28 @@ export class FinalRuns implements DueWork {
   }
 }
 
-/** How far the copying of a run has come. */
+/** The progress of copying a run. */
 type CopyStep = 'begun' | 'written' | 'copied' | 'finished';
 
 interface CopyRunOptions {
   redis: Redis;
   pool: Pool;
-  /** Called after each step: for tests, which stop the world there. */
+  /** Called after each step, so that tests can stop there. */
   onStep?: (step: CopyStep) => void | Promise<void>;
 }
 
-/** A group of a run that is begun in Postgres. */
+/** A group of a run that is being copied to Postgres. */
 interface Copying extends Over {
   runId: number;
   group: string;
 }
 
-/** Members a transaction: Redis gives them in about 2 ms. */
+/** Members in a transaction: about 2 ms of Redis. */
 const CHUNK = 5_000;
 
 /**
- * Copies the standings of an ended run from Redis into Postgres and declares it final: chunk by chunk, each in a
- * transaction that notes how far it came, so that whatever crashes nobody is copied twice or left out.
- * False: we are to end before that.
+ * Copies the standings of an ended run from Redis to Postgres and declares it final. Each chunk's transaction stores
+ * the progress, so that after a crash nobody is copied twice or left out. Returns false if it was aborted.
  */
 async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal): Promise<boolean> {
   const { redis, pool, onStep } = options;
@@ -221,7 +226,7 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
     }
   }
   await transaction(pool, async (client) => {
-    // Somebody else may have finished it.
+    // Another worker may have finished it.
     if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
     await finishRun(client, runId);
     await moveProgress(client, { tenantNo, boardNo, runDay: nextRunDay, snapshotDay: lastDay + 1 });
@@ -230,7 +235,7 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
   return true;
 }
 
-/** Copies the next members of a group. False: those were the last. */
+/** Copies the next members of a group. Returns false after the last ones. */
 async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copying): Promise<boolean> {
   const { board, run, runId, group } = copying;
   const live = new LiveStandings(redis, boardKey(run.tenantNo, { ...run, group }), board.maxParticipants);
@@ -253,7 +258,10 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
   });
 }
 
-/** As `copyChunk`; a group that moved all the same, so that somebody would be in it twice, is begun again. */
+/**
+ * The same as `copyChunk`. If the group changed in spite of its end, so that a user would be in it twice, copying
+ * starts again.
+ */
 async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promise<boolean> {
   try {
     return await copyChunk(options, copying);
@@ -266,15 +274,15 @@ async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promis
   }
 }
 
-/** A run with its board, ended or not yet. */
+/** A run with its board, whether ended or not. */
 interface Over {
   board: Leaderboard;
   run: OverRun;
-  /** The first day of the run after it; null: there is none. */
+  /** The first day of the following run; `null` if there is none. */
   nextRunDay: number | null;
 }
 
-/** The oldest run of a board that is not final; null: there is none, or it has no end. */
+/** A board's oldest run that is not final; `null` if there is none, or if it has no end. */
 function overRun({
   tenantNo,
   board,

@@ -5,11 +5,11 @@ import type { BoardRun, PastPlace, PastRuns, Snapshot } from './runs.ts';
 import { entryOf, userHash } from './snapshot-parts.ts';
 import type { Member, Placed, Standings } from './standings.ts';
 
-/** Final standings of a group, in Postgres. Who is on the board was settled when they became final. */
+/** The final standings of a group, in Postgres. Its members were determined when the run became final. */
 class FinalStandings implements Standings {
   private readonly pool: Pool;
   private readonly tenantNo: number;
-  /** Null: nobody was in the group. */
+  /** `null` if nobody was in the group. */
   private readonly groupId: number | null;
   private readonly count: number;
 
@@ -52,7 +52,7 @@ class FinalStandings implements Standings {
   }
 }
 
-/** What Postgres keeps of boards: standings of final runs, and daily snapshots. */
+/** The stored results of boards in Postgres: standings of final runs, and daily snapshots. */
 export class KeptRuns implements PastRuns {
   private readonly pool: Pool;
 

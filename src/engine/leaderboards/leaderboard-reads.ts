@@ -1,4 +1,4 @@
-/** Reads of leaderboards: rankings, groups, a user's rank, and the history of ranks. */
+/** Reads leaderboards: rankings, groups, a user's rank and its history. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -25,7 +25,7 @@ import { groupOfUser, type UserReads } from '../users/user-reads.ts';
 import { type BoardRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
 import { LiveStandings, memberPage, ranked, type Standings, userNames } from './standings.ts';
 
-/** Rankings that one answer may hold: a board without a maximum may have a million. */
+/** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
 
 interface PageQuery {
@@ -34,13 +34,13 @@ interface PageQuery {
   run?: string;
   userId?: string;
   userAttributes?: AttributeFilter;
-  /** The user whose group alone may be read of a board with a breakdown; null: all. */
+  /** On a board with a breakdown, only the group of this user may be read; `null` allows all groups. */
   groupOf?: string | null;
 }
 
 /**
- * Reads of leaderboards. Ranks are those of the moment. A streak board shows each length as the user's last event
- * or midnight left it: the sweep comes some seconds after the midnight.
+ * Reads leaderboards. Ranks are current. A streak board shows each length as of the user's last event or the last
+ * sweep, which follows midnight by some seconds.
  */
 export class LeaderboardReads {
   private readonly redis: Redis;
@@ -65,7 +65,7 @@ export class LeaderboardReads {
     this.past = past;
   }
 
-  /** Active and scheduled boards, and finished ones if asked for, oldest first. */
+  /** Active and scheduled boards, and finished ones if requested, oldest first. */
   list(compiled: CompiledCatalog, includeFinished: boolean): LeaderboardWithStatus[] {
     return compiled.catalog.leaderboards.flatMap((board) => {
       const status = this.status(board);
@@ -75,12 +75,10 @@ export class LeaderboardReads {
   }
 
   /**
-   * A page of a board: of the run asked for by its first day, else of that of the UTC date or the named user's local
-   * date. 404 for an unknown or inactive board; 422 for a day on which no run begins, a negative offset without a
-   * user, attributes missing on a board with a breakdown or given on one without;
-   * 403 for a group that is not that of `groupOf`.
-   * Of a board of 1,000,000, on 2 busy cores (median): a page of 10 in 0.25 ms wherever it is, around a user in 0.34 ms,
-   * of 100 in 0.6 ms; 99 of 100 pages of 10 in under 8 ms. A user's rank (`ofUser`) takes 0.2 ms.
+   * A page of a board. The run is the one that begins on the requested day, else the one that contains the UTC date or
+   * the named user's local date. Throws 404 for an unknown or inactive board; 422 for a day on which no run begins, a
+   * negative offset without a user, or attributes that do not match the board's breakdown; 403 for another group than
+   * that of `groupOf`. On a board of 1,000,000 (2 busy cores) a page of 10 takes 0.25 ms, a page of 100 takes 0.6 ms.
    */
   async rankings(
     compiled: CompiledCatalog,
@@ -111,8 +109,8 @@ export class LeaderboardReads {
   }
 
   /**
-   * A user's place on a board, and the last `numEvents` daily snapshots, oldest first; the last is of now while the
-   * run goes on. 404 for an unknown user or board, 422 as `rankings`.
+   * A user's place on a board, and the last `numEvents` daily snapshots, oldest first; while the run is on, the last
+   * one shows the current state. Throws 404 for an unknown user or board, 422 as `rankings` does.
    */
   async ofUser(
     compiled: CompiledCatalog,
@@ -137,7 +135,10 @@ export class LeaderboardReads {
     return { ...leaderboardResponse(compiled, board), status, ...place, history };
   }
 
-  /** 403 unless a user is in a group: by the user's attributes now, or by the user's score in the run. */
+  /**
+   * Throws 403 unless the user belongs to the group, by the user's current attributes or by the user's score in the
+   * run.
+   */
   private async requireGroup(
     compiled: CompiledCatalog,
     { board, run, group }: { board: Leaderboard; run: Run; group: string },
@@ -153,7 +154,7 @@ export class LeaderboardReads {
     throw new AppError('forbidden', "userAttributes: an application key may only read its own user's group.");
   }
 
-  /** The group that a user's score is in; null: none. */
+  /** The group of a user's score; `null` if there is no score. */
   private async scoredGroup(run: BoardRun, { userId, state }: { userId: string; state: UserState }) {
     const scored = state.boards[run.boardNo]?.find(({ runDay }) => runDay === run.runDay);
     return scored?.group || (await this.past.groupOf(run, userId));
@@ -191,7 +192,7 @@ export class LeaderboardReads {
     return run;
   }
 
-  /** Those kept of a run that is final, else the live ones. */
+  /** The stored standings of a final run, else the live ones. */
   private async standings(
     compiled: CompiledCatalog,
     { board, run, group }: { board: Leaderboard; run: Run; group: string },
@@ -205,8 +206,8 @@ export class LeaderboardReads {
 }
 
 /**
- * The group that a `userAttributes` filter names: a value for each breakdown attribute and for no other. '' for a
- * board without a breakdown, which takes no filter. 422 otherwise.
+ * The group that a `userAttributes` filter names. The filter must give a value for exactly the breakdown attributes; a
+ * board without a breakdown takes no filter and has the group ''. Throws 422 otherwise.
  */
 function groupOfFilter(
   compiled: CompiledCatalog,
@@ -230,10 +231,10 @@ function groupOfFilter(
 }
 
 /**
- * The last `count` entries, oldest first, each with the values of the entry before it. A day on which the user
- * neither was nor had been on the board is left out.
- * @param snapshots oldest first; one more than asked for, where there is one
- * @param now the place now, as the entry of the current day; null for an ended run
+ * The last `count` entries, oldest first, each with the values of the entry before it. Omits days on which the user was
+ * not on the board and had not been on it before.
+ * @param snapshots oldest first; one more than requested, if it exists
+ * @param now the current place, as the entry of the current day; `null` for an ended run
  */
 function leaderboardHistory(snapshots: Snapshot[], now: Snapshot | null, count: number): LeaderboardEvent[] {
   const days = now === null ? snapshots : [...snapshots.filter(({ day }) => day < now.day), now];

@@ -1,10 +1,10 @@
 /**
- * A day's snapshot of a board, packed. Users are spread over parts by a hash of their ID, so that one user's history
- * is read from one part a day. An entry: length of the ID in bytes (2), the ID in UTF-8, rank (4), score (a double).
- * 24 bytes a user or so, where a row of Postgres with its index takes about 120.
+ * A packed daily snapshot of a board. Users are distributed over parts by a hash of their ID, so that a user's history
+ * reads one part a day. An entry consists of the ID's length in bytes (2), the ID in UTF-8, the rank (4) and the score
+ * (a double): about 24 bytes, compared with 120 for a Postgres row with its index.
  */
 
-/** Entries that a part holds about. */
+/** Approximate number of entries in a part. */
 const ENTRIES = 500;
 const FIXED = 14;
 
@@ -15,7 +15,7 @@ export function userHash(userId: string): number {
   return hash & 0x7fffffff;
 }
 
-/** How many parts (a power of 2) a snapshot of so many users has. */
+/** Number of parts (a power of 2) for a number of users. */
 export const partsFor = (users: number): number => 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(users, 1) / ENTRIES)));
 
 /** Packs users into parts, one after another. */
@@ -43,20 +43,19 @@ export class SnapshotPacker {
     this.lengths[part] = buffer.writeDoubleLE(score, at);
   }
 
-  /** The parts, in their order. */
   packed(): Buffer[] {
     return this.buffers.map((buffer, part) => buffer.subarray(0, this.lengths[part]));
   }
 }
 
-/** What an entry of a user begins with. */
+/** The first bytes of a user's entry. */
 export function entryHead(userId: string): Buffer {
   const head = Buffer.allocUnsafe(2);
   head.writeUInt16LE(Buffer.byteLength(userId));
   return Buffer.concat([head, Buffer.from(userId)]);
 }
 
-/** A part without the entry of a user. */
+/** A part without a user's entry. */
 export function withoutEntry(packed: Buffer, userId: string): Buffer {
   const id = Buffer.from(userId);
   for (let at = 0; at < packed.length;) {
@@ -69,7 +68,7 @@ export function withoutEntry(packed: Buffer, userId: string): Buffer {
   return packed;
 }
 
-/** A user's entry in a part; null: the user is not in it. */
+/** A user's entry in a part; `null` if there is none. */
 export function entryOf(packed: Buffer, userId: string): { rank: number; score: number } | null {
   const id = Buffer.from(userId);
   for (let at = 0; at < packed.length;) {

@@ -4,13 +4,12 @@ import { nameInState } from '../../packed/state.ts';
 import { userKey } from '../../redis/keys.ts';
 import { Slices } from '../../slices.ts';
 
-/** Who is on a board, with which score. */
 export interface Member {
   userId: string;
   score: number;
 }
 
-/** A member's place, from 0, and rank: equal scores share a rank (1, 2, 2, 4). */
+/** A member's place (from 0) and rank. Equal scores share a rank: 1, 2, 2, 4. */
 export interface Placed {
   place: number;
   rank: number;
@@ -18,30 +17,30 @@ export interface Placed {
 }
 
 /**
- * The scores in one run and group of a board, best first, equal ones in one fixed order (descending by the bytes of
- * the user ID). On the board are those with a rank up to its maximum: so that those who share the last one are all
- * on it. They come first; behind them may be others, who only have a score.
+ * The scores in one run and group of a board, best first; equal ones in descending byte order of the user ID. Users
+ * with a rank up to the board's maximum are on the board, including all who share the last rank. Other users with a
+ * score may follow them.
  */
 export interface Standings {
-  /** At most `count` members from a place on. */
+  /** At most `count` members, starting at a place. */
   page(from: number, count: number): Promise<Member[]>;
   /** The rank of a member. */
   rankOf(member: Member): Promise<number>;
-  /** The user's place and rank; null for one who is not on the board. */
+  /** The user's place and rank; `null` if the user is not on the board. */
   find(userId: string): Promise<Placed | null>;
-  /** How many are on the board. */
+  /** Number of users on the board. */
   participants(): Promise<number>;
-  /** The same where only the first `places` matter: no more than that, and maybe more than there are members. */
+  /** The same, at most `places`. Cheaper, but may exceed the number of members. */
   participantsOf(places: number): Promise<number>;
 }
 
-/** Standings that events move, in a sorted set. Every read is O(log N) besides what it returns. */
+/** Live standings in a sorted set, which events move. Every read takes O(log N) plus its result. */
 export class LiveStandings implements Standings {
   private readonly redis: Redis;
   private readonly key: string;
   private readonly max: number | null;
 
-  /** @param max how many ranks are on the board; null: all */
+  /** @param max number of ranks on the board; `null` for all */
   constructor(redis: Redis, key: string, max: number | null) {
     this.redis = redis;
     this.key = key;
@@ -79,7 +78,7 @@ export class LiveStandings implements Standings {
   }
 
   async participantsOf(places: number): Promise<number> {
-    // Nobody's rank is greater than the place, counted from 1.
+    // A rank is never greater than the place, counted from 1.
     return this.max === null || places <= this.max ? places : Math.min(places, await this.participants());
   }
 }
@@ -88,10 +87,10 @@ export interface RankedMember extends Member {
   rank: number;
 }
 
-/** Members are read in chunks, so that no one command keeps Redis from its events. */
+/** Members are read in chunks, so that no single command blocks Redis for long. */
 const CHUNK = 1000;
 
-/** Members in their order with their ranks, the first of which is known from `before` or its place, or asked for. */
+/** Members in order with their ranks. The first rank follows from `before` or the place, or is queried. */
 export async function ranked(
   standings: Standings,
   members: readonly Member[],
@@ -110,9 +109,9 @@ export async function ranked(
 }
 
 /**
- * A page of a board, best first, and the place (from 0) where it begins. With `userId` the offset counts from that user's
- * place and may be negative; one that would begin above the first place begins with it. A user who is not on the board: no
- * members. Several reads, with those of the ranks, that an event may fall between: they may then differ by that event.
+ * A page of a board, best first, with the place (from 0) at which it begins. With `userId`, the offset is relative to
+ * that user's place and may be negative; the page begins with the first place at the earliest. Empty for a user who is
+ * not on the board. Takes several reads, so an event in between may make members and ranks differ.
  */
 export async function memberPage(
   standings: Standings,
@@ -135,7 +134,7 @@ export async function memberPage(
   return { from, members };
 }
 
-/** The names of users, in their order; null for one without a name or without a state. Large states in slices. */
+/** The users' names, in order; `null` for a user without a name or a state. Large states are read in slices. */
 export async function userNames(
   redis: Redis,
   tenantNo: number,

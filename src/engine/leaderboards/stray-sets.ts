@@ -1,4 +1,4 @@
-/** Leaderboards' sorted sets in Redis that nothing needs any longer. */
+/** Removes leaderboards' sorted sets in Redis that nothing needs any longer. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -14,27 +14,27 @@ import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces } from './board-pieces.ts';
 
-/** Keys looked at by one step: about 0.3 ms of Redis's time. */
+/** Keys in a step: about 0.3 ms of Redis. */
 const KEYS_A_STEP = 1_000;
 const PAUSE_MS = 1;
-/** A piece of work takes not much longer than this. */
+/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
-/** When Redis is scanned every day, UTC: runs that ended the day before are final and cleared by then. */
+/** Time of the daily scan (UTC). Runs that ended the day before are final and cleared by then. */
 const TIME_OF_DAY_MS = 13 * 3_600_000;
 
 /**
- * Takes out of Redis what nobody reads any more: the sets of boards that were deleted or score something else now, as
- * soon as that is so, and what events that came very late made again, of such boards and of ended runs. Looks
- * through all keys, some at a time, once a day and when a board goes. A crash starts it over.
+ * Removes sorted sets that nobody reads any longer from Redis: sets of boards that were deleted or changed what they
+ * score, at once; and sets that very late events created again, for such boards or for ended runs. Scans all keys in
+ * steps, once a day and when a board is deleted. A crash restarts the scan.
  */
 export class StraySets implements ScheduledWork {
   readonly name = 'sets of deleted boards';
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly boards: BoardsOfTenants;
-  /** Dead boards that could not be forgotten, and tenants whose boards could not be read. */
+  /** Deleted boards that could not be removed, and tenants whose boards could not be read. */
   private readonly pieces: Pieces;
-  /** How far a look through all keys has come, and the dead boards of which nothing is left at its end. */
+  /** The progress of a scan, and the deleted boards of which nothing is left at its end. */
   private at: { cursor: string; dead: DeadBoard[] } | null = null;
 
   constructor({ redis, pool, onFailed }: { redis: Redis; pool: Pool; onFailed?: OnPieceFailed }) {
@@ -65,10 +65,10 @@ export class StraySets implements ScheduledWork {
       if (ending.aborted || performance.now() > endMs) return;
       const [next, keys] = await scanServers(redis, at.cursor, { match: BOARDS_PATTERN, count: KEYS_A_STEP });
       const stray = await this.strayOf(keys, ending);
-      // All keys of a step are of one server.
+      // All keys of a step are on one server.
       if (stray.length > 0) await redis.unlink(...stray);
       at.cursor = next;
-      // Events go first.
+      // Let events go first.
       if (next !== '0') await sleep(PAUSE_MS);
     } while (at.cursor !== '0');
     for (const board of at.dead)
@@ -81,7 +81,7 @@ export class StraySets implements ScheduledWork {
     return dead.filter((board) => !this.pieces.isAside(boardKeyOf(board)));
   }
 
-  /** Those of some keys that are stray; none of a tenant whose boards cannot be read: the next day's look finds them. */
+  /** Those of the keys that are stray. None of a tenant whose boards cannot be read; the next day's scan finds them. */
   private async strayOf(keys: readonly string[], ending: AbortSignal): Promise<string[]> {
     const byTenant = new Map<number, string[]>();
     for (const key of keys) {
@@ -106,7 +106,7 @@ export class StraySets implements ScheduledWork {
     for (const key of keys) {
       if (await this.isStray(key, (tenantNo) => this.boards.of(tenantNo))) stray.push(key);
     }
-    // A board may be younger than what was read a moment ago, but not younger than its keys.
+    // A board may be newer than the cached list, but not newer than its keys.
     const fresh = new BoardsOfTenants(this.pool);
     const certain: string[] = [];
     for (const key of stray) if (await this.isStray(key, (tenantNo) => fresh.of(tenantNo))) certain.push(key);
@@ -121,25 +121,25 @@ export class StraySets implements ScheduledWork {
   }
 }
 
-/** When the look of a day falls due, not after a time, epoch ms; null: it was done. */
+/** When a day's scan is due, up to a time (epoch ms); `null` if it is done. */
 function dailyMs(sweptDay: number | null, upToMs: number): number | null {
   const day = dayBefore(upToMs);
   return sweptDay === null || sweptDay < day ? day * DAY_MS + TIME_OF_DAY_MS : null;
 }
 
-/** The last day (epoch day) whose time to look has come. */
+/** The last day (epoch day) whose scan is due. */
 const dayBefore = (ms: number): number => Math.floor((ms - TIME_OF_DAY_MS) / DAY_MS);
 
 /**
- * The sorted sets of a tenant's boards that Redis holds, of all runs that are not cleared, whatever their members; maybe
- * some that are not there. What deleted boards left is not among them: that goes as a whole (`StraySets`). The
- * cost does not depend on how many users there are: to look for them among all keys took 0.55 s with a million.
+ * The keys of a tenant's sorted sets in Redis: all runs that are not cleared, regardless of members. Some may not
+ * exist. Excludes those of deleted boards, which `StraySets` removes. The cost does not depend on the number of users;
+ * a scan of all keys took 0.55 s with a million.
  */
 export async function setsOfBoards(
   { redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock },
   tenantNo: number,
 ): Promise<string[]> {
-  // The youngest local date that there is, and a day for clocks that differ.
+  // The latest local date anywhere, and one more day for clocks that differ.
   const newest = Math.floor(clock.now() / DAY_MS) + 2;
   const [boards, uncleared] = await Promise.all([boardsInProgress(pool, tenantNo), unclearedRuns(pool, tenantNo)]);
   const runs = [...boards.flatMap((progress) => openRuns(progress, newest)), ...uncleared];
@@ -154,7 +154,7 @@ export async function setsOfBoards(
   return [...sets];
 }
 
-/** The runs of a board that are not final, up to a day. */
+/** A board's runs that are not final, up to a day. */
 function openRuns({ board, nextRunDay }: BoardProgress, newest: number): { boardNo: number; runDay: number }[] {
   const runs: { boardNo: number; runDay: number }[] = [];
   const rule = playedRule(board);

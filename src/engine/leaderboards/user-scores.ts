@@ -1,4 +1,4 @@
-/** Scores computed from history, when a leaderboard is filled or recomputed. */
+/** Computes scores from history when a leaderboard is filled or recomputed. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -20,29 +20,35 @@ export interface UserScoresOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Called when entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** Called with a user who has to be left out. */
   onLeftOut: (user: { tenantNo: number; boardNo: number; userId: string }, error: Error) => void;
 }
 
-/** A user whose events cannot be distinguished from those of the past is summed up again this often, and then left out. */
+/**
+ * How often a user is summed up again whose new events cannot be distinguished from past ones, before the user is left
+ * out.
+ */
 const TRIES = 50;
-/** So often only sums of the state that is there will do: after that, what a busy user's total has gained since is added. */
+/**
+ * For this many tries the sums must match the user's state exactly. After that, the increase of a busy user's total is
+ * added.
+ */
 const EXACT_TRIES = 10;
 
-/** A board that is being filled, with all that its users' scores follow from. */
+/** A board that is being filled, with everything that its users' scores depend on. */
 interface Filling {
   compiled: CompiledCatalog;
   board: Leaderboard;
   history: BoardHistory;
-  /** `openRunDay`: first day of the first run that Redis holds; null: all are past. */
+  /** `openRunDay`: first day of the first run that Redis holds; `null` if all runs are past. */
   fill: { tenantNo: number; boardNo: number; openRunDay: number | null };
 }
 
 /**
- * Gives users their scores on a board from history. Scores are set, not added: what is repeated changes nothing. A user
- * whose state changed since the sums were read is summed up again.
+ * Sets users' scores on a board from history. Scores are set, not added, so a repetition changes nothing. A user whose
+ * state changed since the sums were read is summed up again.
  */
 export class UserScores {
   private readonly options: UserScoresOptions;
@@ -51,7 +57,7 @@ export class UserScores {
     this.options = options;
   }
 
-  /** Gives users their scores in open runs; how many have any, and those whose scores in past runs are to be put. */
+  /** Sets users' scores in open runs. Returns how many users have any, and the users with scores in past runs. */
   async set(
     filling: Filling,
     users: readonly { id: string; state: Buffer }[],
@@ -61,7 +67,7 @@ export class UserScores {
     const scored = new Set<string>();
     let waiting = users;
     for (let tries = 0; waiting.length > 0; tries += 1) {
-      // What came meanwhile is summed up when it is stored.
+      // New events are summed up once they are stored.
       if (tries > 0) await sleep(100);
       if (tries === TRIES) {
         this.leaveOut(filling.fill, waiting);
@@ -82,7 +88,7 @@ export class UserScores {
     return { scored: scored.size, done: all };
   }
 
-  /** Nobody waits longer for users who never stop to change: they have what they earn from now on. */
+  /** Gives up on users who never stop changing: they have what they earn from now on. */
   private leaveOut({ tenantNo, boardNo }: Filling['fill'], users: readonly { id: string }[]): void {
     const error = new Error('The user changes all the time: what was earned before is left out.');
     for (const { id: userId } of users) this.options.onLeftOut({ tenantNo, boardNo, userId }, error);
@@ -115,7 +121,10 @@ export class UserScores {
     return rows.map((row) => summed(row, { boardNo: board.no, openRunDay }));
   }
 
-  /** Sets the scores of open runs. By user: 1 has one now, 0 none, -1 to be summed up again. */
+  /**
+   * Sets the scores of open runs. Returns for each user 1 for a score, 0 for none, -1 if the user must be summed up
+   * again.
+   */
   private async call(
     { compiled, board, history, fill }: Filling,
     users: readonly SummedUser[],
@@ -139,17 +148,17 @@ export class UserScores {
   }
 }
 
-/** What a user has earned on a board: in past runs, and in those that Redis holds. */
+/** A user's scores on a board: in past runs, and in those that Redis holds. */
 interface SummedUser {
   id: string;
-  /** The packed state that belongs to it. */
+  /** The packed state that the sums match. */
   state: Buffer;
   past: HistorySum[];
-  /** Null: nothing, and there is no score to be taken away. */
+  /** `null` if the user has no score and none to remove. */
   open: HistorySum[] | null;
 }
 
-/** Parts what a user earned by the first run that Redis holds (null: none). Previous scores without a source are set to 0. */
+/** Splits a user's sums at the first run that Redis holds (`null`: none). Previous scores without a source become 0. */
 function summed(
   { id, state, sums }: HistorySums,
   { boardNo, openRunDay }: { boardNo: number; openRunDay: number | null },
@@ -167,7 +176,7 @@ function summed(
   return { id, state, past, open: open.length === 0 ? null : open };
 }
 
-/** The scores of past runs, in the groups that the users are in now; one who lacks a value, or is hidden, is in none. */
+/** The scores of past runs, in the users' current groups. A user who is hidden or lacks a value is left out. */
 export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users: readonly SummedUser[]): PastScore[] {
   const nos = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
   return users

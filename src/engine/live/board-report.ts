@@ -1,4 +1,4 @@
-/** Messages about leaderboards. */
+/** Live messages about leaderboards. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
@@ -27,10 +27,9 @@ import {
 import type { BoardMove } from './live-notifications.ts';
 import type { ChangedGroup } from './pending-boards.ts';
 
-/** Rankings of a `leaderboard.changed`: it comes up to four times a second, and the rest can be read. */
+/** Rankings in a `leaderboard.changed`. It comes up to four times a second, and clients can read the rest. */
 const LIVE_RANKINGS = 10;
 
-/** What reports of boards are made from. */
 export interface BoardSources {
   redis: Redis;
   compiled: CompiledCatalog;
@@ -38,7 +37,7 @@ export interface BoardSources {
   nowMs: number;
 }
 
-/** Makes `leaderboard.changed` of a group as it is now, with its first places. Errors of Redis. */
+/** Builds `leaderboard.changed` for a group, with its current first places. Throws errors of Redis. */
 export async function boardChanged(
   { redis, compiled }: BoardSources,
   board: Leaderboard,
@@ -63,7 +62,10 @@ export async function boardChanged(
 
 const numberOf = (micros: Micros | null): number | null => (micros === null ? null : microsNumber(micros));
 
-/** Makes `leaderboard.rank_changed` of a user's moves as one; null: they end where they began. Throws what decoding throws. */
+/**
+ * Builds one `leaderboard.rank_changed` for all moves of a user; `null` if the moves end where they began. Throws the
+ * errors of decoding.
+ */
 export function moved({ compiled }: BoardSources, board: Leaderboard, move: BoardMove): Unsent | null {
   const { user, runDay, group, from, to, earned } = move;
   if (from === to || user === undefined) return null;
@@ -81,8 +83,9 @@ export function moved({ compiled }: BoardSources, board: Leaderboard, move: Boar
 }
 
 /**
- * Where the users of listeners are on boards now, beside what was last reported to each. Errors of Redis.
- * @param asked a board that each is to be looked for on
+ * Compares the current places of the listeners' users with the places last reported to each listener. Throws errors of
+ * Redis.
+ * @param asked the board on which to find each listener's user
  */
 export async function comparePlaces(
   { redis, compiled, nowMs }: BoardSources,
@@ -103,8 +106,8 @@ export async function comparePlaces(
 }
 
 /**
- * Makes `leaderboard.rank_changed` of places that were compared, where the rank is another one, or appears in a new run; a new
- * place is held with its message, one of which there is nothing to say at once. By listener. Errors of Redis.
+ * Builds `leaderboard.rank_changed`, by listener, for compared places whose rank changed or appeared in a new run. A
+ * new place takes effect with its message; a place without a message takes effect at once. Throws errors of Redis.
  */
 export async function ranksChanged(
   { redis, compiled, controlShare }: BoardSources,
@@ -112,7 +115,7 @@ export async function ranksChanged(
 ): Promise<Map<LiveListener, Unsent[]>> {
   const { tenantNo } = compiled.catalog;
   const changed = compared.filter(({ held, place }) => previousRank(held, place) !== place.rank);
-  // Several streams of a user, and several boards: each user is read and decoded once.
+  // Read and decode each user once, although a user may have several streams and boards.
   const userIds = [...new Set(changed.map(({ listener }) => listener.grant.userId!))];
   const states = userIds.length === 0 ? [] : await redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
   const users = new Map(
@@ -149,16 +152,16 @@ export async function ranksChanged(
   return made;
 }
 
-/** What a rank was in the run that is played now. */
+/** The previous rank in the current run. */
 const previousRank = (held: HeldPlace | undefined, place: HeldPlace): number | null =>
   held?.runDay === place.runDay ? held.rank : null;
 
-/** What of a user's state decides where the user is looked for. */
+/** The part of a user's state that determines where the user plays. */
 export const seatedUser = ({ tz, boards }: SeatedUser): SeatedUser => ({ tz, boards });
 
 /**
- * What a client that missed something needs to go on: the streak, points, completed achievements of the stream's user, and
- * the places that it holds. Null for streams of more than one user, and for a user never seen. Errors of Redis.
+ * What a client needs to continue after a gap: the streak, points and completed achievements of the stream's user, and
+ * the places in the listener. `null` for streams of several users, and for an unknown user. Throws errors of Redis.
  */
 export async function presentState(
   { redis, compiled, nowMs }: BoardSources,

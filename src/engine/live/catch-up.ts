@@ -1,4 +1,4 @@
-/** Sends a listener the messages since its last one. */
+/** Sends a listener the messages that it missed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shardOf } from '../../redis/keys.ts';
 import { type LivePosition, readLive } from '../../redis/live-streams.ts';
@@ -10,31 +10,34 @@ import { positionBefore } from './message-id.ts';
 import { announcedIn, isBefore, NOT_KEPT, REBUILT, tenantOf } from './shard-tail.ts';
 import type { FeedSources, ReadMove } from './tenant-feed.ts';
 
-/** A read keeps the process for a millisecond or two. */
+/** A read of this many takes the process one to two milliseconds. */
 const ENTRIES_A_READ = 100;
 /** A stream that would have to read more, or for longer, gets a `reset`. */
 export const CATCH_UP_BYTES = 4_194_304;
 const CATCH_UP_MS = 10_000;
-/** With so much to send, the rest of what was read is left for the next read: until the client has taken it. */
+/** After this many characters, the rest waits for the next read, until the client has received these. */
 const SENT_CHARACTERS = 262_144;
 
-/** From where on a reader that has come so far has to read: of the last entry something may be missing, of boards more. */
+/**
+ * The position from which a reader that has come this far has to read. Of the last entry, some messages may be missing;
+ * of boards, more.
+ */
 export function readFrom({ outbox, within, boards, announced }: ReadPosition): LivePosition {
   const entries = within === null ? outbox : positionBefore(outbox);
   return { outbox: comparePositions(boards, entries) < 0 ? boards : entries, announced };
 }
 
-/** Thrown where a stream cannot go on from where it was; the message says why. */
+/** Thrown if a stream cannot continue from its position; the message says why. */
 export class CatchUpFailed extends Error {}
 
-/** Reads by itself, for one listener, what it missed, until it has come as far as those who follow the shard. */
+/** Reads what one listener missed, until it has caught up with the others that follow the shard. */
 export class CatchUp {
   readonly listener: LiveListener;
-  /** What it has heard of. */
+  /** The position up to which the listener was informed. */
   private heard: ReadPosition;
-  /** What it has read. */
+  /** The position up to which this has read. */
   readUpTo: LivePosition;
-  /** Moves on boards that it has read and not heard of. */
+  /** Moves on boards that were read but not reported to the listener yet. */
   readonly moves: ReadMove[] = [];
   private readonly sources: FeedSources;
   private readonly mark: string;
@@ -42,7 +45,7 @@ export class CatchUp {
   private readBytes = 0;
   private readonly begunMs = performance.now();
 
-  /** `turns`: of a stream that comes back, which may have missed much; null: it begins now. */
+  /** `turns`: for a stream that comes back, which may have missed much; `null` for a new stream. */
   constructor(
     sources: FeedSources,
     listener: LiveListener,
@@ -56,12 +59,11 @@ export class CatchUp {
     this.mark = mark;
   }
 
-  /** The position up to which it heard of boards. */
+  /** The position up to which the listener was informed about boards. */
   get boards(): string {
     return this.heard.boards;
   }
 
-  /** Whether it has come as far as others. */
   hasReached(at: LivePosition): boolean {
     return (
       comparePositions(at.outbox, this.readUpTo.outbox) <= 0 &&
@@ -70,8 +72,9 @@ export class CatchUp {
   }
 
   /**
-   * Reads on, and waits for the client to take it. `goal`: a position that existed before the call; once nothing more is found,
-   * everything up to there is read or belongs to other tenants. Errors of Redis, CatchUpFailed.
+   * Reads the next entries, and waits for the client to receive them. `goal`: a position that existed before the call.
+   * If nothing more is found, everything up to it was read or belongs to other tenants. Throws errors of Redis, and
+   * CatchUpFailed.
    */
   async read(goal: LivePosition): Promise<void> {
     const { redis } = this.sources;
@@ -82,7 +85,7 @@ export class CatchUp {
     await this.listener.sink.drained();
   }
 
-  /** Resolves with the milliseconds that it took to report what was read. */
+  /** Resolves with the duration (ms) of reporting the entries. */
   private async readSome(goal: LivePosition): Promise<number> {
     const { tenantNo } = this.listener.grant;
     const asked = { shard: shardOf(tenantNo), after: this.readUpTo, count: ENTRIES_A_READ };
@@ -142,7 +145,7 @@ export const laterOf = (a: LivePosition, b: LivePosition): LivePosition => ({
   announced: comparePositions(a.announced, b.announced) < 0 ? b.announced : a.announced,
 });
 
-/** Lets one piece of work at a time go on for each name, in the order of the calls. */
+/** Runs one task at a time for each name, in the order of the calls. */
 class Turns<Name> {
   private readonly last = new Map<Name, Promise<void>>();
 
@@ -156,23 +159,28 @@ class Turns<Name> {
   }
 }
 
-/** A read of a catch-up is followed by a rest of so many times its length: a third of the process's time goes to them at most. */
+/**
+ * After a read, catch-ups rest for this multiple of its duration, so they take at most a third of the process's time.
+ */
 const REST = 2;
 
 /**
- * Decides when a stream reads what it missed. One stream of a holder (`holderOf`) reads at a time. All streams of a process take
- * turns and leave most of its time to requests, however many come back at once.
+ * Schedules catch-ups. One stream of a holder (`holderOf`) catches up at a time. All streams of a process take turns
+ * and leave most of its time to requests, however many come back at once.
  */
 export class CatchUpTurns {
   private readonly holders = new Turns<string>();
   private readonly reads = new Turns<unknown>();
 
-  /** Has a stream catch up when those of the same holder that came before have. */
+  /** Runs a catch-up after the earlier ones of the same holder. */
   ofHolder(holder: string, catchUp: () => Promise<void>): Promise<void> {
     return this.holders.run(holder, catchUp);
   }
 
-  /** One read of a catch-up. `server`: where it reads; `read` resolves with the milliseconds that it kept the process. */
+  /**
+   * Runs one read of a catch-up. `server`: where it reads. `read` resolves with the milliseconds that it occupied the
+   * process.
+   */
   read(server: unknown, read: () => Promise<number>): Promise<void> {
     return this.reads.run(server, async () => {
       const workedMs = await read();

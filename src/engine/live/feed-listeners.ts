@@ -1,4 +1,4 @@
-/** The listeners of a feed, and the leaderboards that are reported to them. */
+/** The listeners of a feed, and the leaderboards that they follow. */
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { LIVE_TYPES, type LiveType } from '../../domain/notifications/live.ts';
 import { type LiveListeners, MOST_LISTENING_USERS } from '../../redis/live-streams.ts';
@@ -6,19 +6,19 @@ import { boardChanged, type BoardSources, comparePlaces, moved, ranksChanged } f
 import type { LiveListener, Unsent } from './live-listener.ts';
 import type { ChangedGroup, PendingBoards } from './pending-boards.ts';
 
-/** The listeners of a tenant, found by what concerns them. */
+/** The listeners of a tenant, indexed by their interests. */
 export class FeedListeners {
   private readonly every = new Set<LiveListener>();
-  /** Those of admin keys. */
+  /** Listeners with admin keys. */
   private readonly admins = new Set<LiveListener>();
   private readonly users = new Map<string, Set<LiveListener>>();
   private readonly boards = new Map<string, Set<LiveListener>>();
-  /** How many want each type. */
+  /** Number of listeners that want each type. */
   private readonly types = new Map<LiveType, number>();
   readonly ofEvents = new Set<LiveListener>();
-  /** Those whose places are all to be compared with what was reported. */
+  /** Listeners all of whose places must be compared with the reported ones. */
   readonly comparing = new Set<LiveListener>();
-  /** Those who have joined with changes of boards from before. */
+  /** Listeners that joined with earlier, unreported changes of boards. */
   readonly late = new Set<LiveListener>();
 
   get all(): ReadonlySet<LiveListener> {
@@ -29,7 +29,7 @@ export class FeedListeners {
     return this.every.size === 0;
   }
 
-  /** Whether somebody wants what happens to any user. */
+  /** Whether a listener follows all users. */
   get wantsAll(): boolean {
     return this.admins.size > 0;
   }
@@ -42,7 +42,7 @@ export class FeedListeners {
     return this.followPlaces || this.wantsAll;
   }
 
-  /** For whom they listen. */
+  /** The users that they listen to. */
   get whom(): Pick<LiveListeners, 'users' | 'ranks'> {
     const users = new Set(this.users.keys());
     for (const { grant } of this.admins) {
@@ -52,12 +52,11 @@ export class FeedListeners {
     return { users: users.size > MOST_LISTENING_USERS ? null : [...users], ranks: this.followBoards };
   }
 
-  /** Whether somebody wants notifications of a type. */
   wantType(type: LiveType): boolean {
     return this.types.has(type);
   }
 
-  /** Those besides admin keys to whom a board may be reported. */
+  /** Listeners other than admin keys to whom a board may be reported. */
   ofBoard(boardId: string): ReadonlySet<LiveListener> | undefined {
     return this.boards.get(boardId);
   }
@@ -70,7 +69,7 @@ export class FeedListeners {
     return this.users.get(userId);
   }
 
-  /** Whom a notification about a user may concern; null: one about nobody, which may concern everybody. */
+  /** The listeners that a notification about a user may concern; all of them if `userId` is `null`. */
   *of(userId: string | null): Generator<LiveListener> {
     if (userId === null) yield* this.every;
     else {
@@ -125,12 +124,13 @@ function removeFrom(sets: Map<string, Set<LiveListener>>, name: string, listener
   if (set?.size === 0) sets.delete(name);
 }
 
-/** Messages for listeners, in their order. */
+/** Messages for listeners, in order. */
 type Made = Map<LiveListener, Unsent[]>;
 
 /**
- * Makes what changes of boards are to listeners: that boards they follow changed, and to admin keys whose ranks did, to the
- * others whether their own user's did: also where others passed it. Each payload is made once for all. Errors of Redis.
+ * Builds the messages about changed boards: for every listener, that a board it follows changed; for admin keys, all
+ * changed ranks; for the others, the rank of their own user, even if others passed it. Each payload is built once for
+ * all. Throws errors of Redis.
  */
 export async function reportBoards(
   sources: BoardSources,
@@ -149,7 +149,7 @@ export async function reportBoards(
       if (concerns(one, board, at)) changed.push({ board, at, to: [one] });
       if (one.wantsBoard(board.id) && mayMove(one, at)) note(compare, one, board);
     }
-    // Who hears of nothing has heard of all, too.
+    // An empty list still moves the listener's position forward.
     made.set(one, []);
   }
   for (const at of pending.groups.values()) {
@@ -188,7 +188,9 @@ export async function reportBoards(
   return made;
 }
 
-/** Whether a stream is to hear that a group changed: of one user, the group that the user plays in. */
+/**
+ * Whether a stream is informed about a changed group: a user's stream, only about the group in which the user plays.
+ */
 function concerns(listener: LiveListener, board: Leaderboard, at: ChangedGroup): boolean {
   if (!listener.wantsBoard(board.id)) return false;
   const { kind, userId } = listener.grant;

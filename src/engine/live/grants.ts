@@ -4,58 +4,61 @@ import type { LiveType } from '../../domain/notifications/live.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { dropGrants, keepGrants, readGrant, storeGrant, takeGrant } from '../../redis/live-streams.ts';
 
-/** What a stream may see, and for whom: fixed when its ticket is made. */
+/** What a stream may see, and for whom. Fixed when its ticket is made. */
 export interface LiveGrant {
   tenantNo: number;
-  /** The readable part of the key that asked for it, with which it ends. */
+  /** The readable part of the key that requested it. The stream ends with the key. */
   prefix: string;
-  /** Of the console's session that it was asked for in, with which it ends as well: SHA-256 of its token, base64url. Left out: the key itself was sent. */
+  /**
+   * The console session in which it was requested: SHA-256 of the session's token, base64url. The stream ends with the
+   * session, too. Omitted if the key itself was sent.
+   */
   signIn?: string;
   kind: 'admin' | 'application';
-  /** The key's own limit of requests a second; null: the organisation's. */
+  /** The key's own limit of requests per second; `null`: the organisation's. */
   rateLimit: number | null;
-  /** Of an application key its user; of an admin key the one that it asked for; null: all users. */
+  /** An application key's user, or the one that an admin key requested; `null` for all users. */
   userId: string | null;
-  /** IDs of the boards that were named. */
+  /** IDs of the requested boards. */
   boardIds: string[];
-  /** Null: all. */
+  /** `null` for all. */
   types: LiveType[] | null;
   metricIds: string[] | null;
   leaderboardIds: string[] | null;
   pointsSystemIds: string[] | null;
 }
 
-/** Who holds a stream where streams are counted: an admin key, or a user with all application keys that the user has. */
+/** The holder of a stream, for limits: an admin key, or a user with all application keys of that user. */
 export const holderOf = ({ kind, prefix, tenantNo, userId }: LiveGrant): string =>
   kind === 'admin' ? prefix : `${tenantNo}:${userId}`;
 
-/** What the client of a stream may come back with: the same stream. */
+/** The session with which a client can resume a stream. */
 export interface LiveSession {
   grant: LiveGrant;
-  /** What the key was when the stream was opened, see `LiveKeys`. */
+  /** The key's digest when the stream was opened, see `LiveKeys`. */
   keyDigest: string;
-  /** When it was opened by a ticket, epoch ms of the machine. */
+  /** When a ticket opened it, in epoch ms of the machine. */
   openedMs: number;
 }
 
-/** How long a ticket can be used. */
+/** How long a ticket is valid. */
 export const TICKET_MS = 60_000;
-/** How long after its stream has broken a client can come back without a ticket. */
+/** How long after its stream broke a client can resume it without a ticket. */
 export const SESSION_MS = 300_000;
-/** How long it can come back at all, from the ticket on. */
+/** How long a stream can be resumed after its ticket. */
 const LONGEST_SESSION_MS = 86_400_000;
 /**
- * How many tickets, and how many sessions, one key holds of Redis: its newest. An application key sits in every browser, and
- * what it may see takes up to 12 KB each time.
+ * Maximum number of tickets, and of sessions, of a key in Redis; the newest are kept. An application key is in every
+ * browser, and each grant takes up to 12 KB.
  */
 export const GRANTS_OF_A_KEY = { application: 200, admin: 10_000 } as const;
-/** 256 bits for a ticket, which stands in URLs; 128 for a session, which stands in every ID of a message. */
+/** 256 bits for a ticket, which appears in URLs; 128 for a session, which is part of every message ID. */
 const TICKET_BYTES = 32;
 const SESSION_BYTES = 16;
 
 /**
- * Tickets and sessions of live streams, in Redis, so that any frontend takes them. All times are the machine's, not the test
- * clock's. Errors of Redis.
+ * Tickets and sessions of live streams, in Redis, so that any frontend can accept them. All times are the machine's,
+ * not the test clock's. Throws errors of Redis.
  */
 export class LiveGrants {
   private readonly redis: Redis;
@@ -64,7 +67,7 @@ export class LiveGrants {
     this.redis = redis;
   }
 
-  /** A new ticket: good once, for `TICKET_MS`, while its key has not taken too many others since. */
+  /** Makes a ticket. It works once, for `TICKET_MS`, unless its key makes too many others meanwhile. */
   async makeTicket(grant: LiveGrant): Promise<string> {
     const ticket = randomBytes(TICKET_BYTES).toString('base64url');
     const { prefix, kind } = grant;
@@ -78,12 +81,12 @@ export class LiveGrants {
     return ticket;
   }
 
-  /** What a ticket is for, which it is no more; null: for nothing. */
+  /** Consumes a ticket and returns its grant; `null` if it is invalid. */
   async takeTicket(ticket: string): Promise<LiveGrant | null> {
     return (await takeGrant(this.redis, 'ticket', ticket)) as LiveGrant | null;
   }
 
-  /** The secret of a new session. Of too many of one key the oldest end. */
+  /** Opens a session and returns its secret. If the key has too many, the oldest end. */
   async openSession(session: LiveSession): Promise<string> {
     const secret = randomBytes(SESSION_BYTES).toString('base64url');
     const { prefix, kind } = session.grant;
@@ -97,13 +100,13 @@ export class LiveGrants {
     return secret;
   }
 
-  /** The session of a secret; null: it has ended. */
+  /** The session with this secret; `null` if it has ended. */
   async session(secret: string): Promise<LiveSession | null> {
     const session = (await readGrant(this.redis, 'session', secret)) as LiveSession | null;
     return session === null || Date.now() - session.openedMs > LONGEST_SESSION_MS ? null : session;
   }
 
-  /** Has sessions last for `SESSION_MS` from now on. */
+  /** Prolongs sessions to `SESSION_MS` from now. */
   keepSessions(secrets: readonly string[]): Promise<void> {
     return keepGrants(this.redis, 'session', secrets, SESSION_MS);
   }
@@ -116,7 +119,10 @@ export class LiveGrants {
 const among = <T>(wanted: readonly T[] | null, one: T | undefined): boolean =>
   wanted === null || one === undefined || wanted.includes(one);
 
-/** Whether a stream is to have a notification that no board's conflation holds back: what is its user's, or nobody's and named. */
+/**
+ * Whether a stream gets a notification that is not held back by a board's conflation: one about its user, or one about
+ * no user that names something it follows.
+ */
 export function isFor(grant: LiveGrant, { type, userId, about }: Notification): boolean {
   if (!among(grant.types, type)) return false;
   if (!among(grant.metricIds, about.metricId) || !among(grant.pointsSystemIds, about.pointsSystemId)) return false;

@@ -3,33 +3,30 @@ import type { Clock } from '../../clock.ts';
 import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { LiveGrant } from './grants.ts';
 
-/** A key as streams hold on to it. */
+/** What a stream remembers of its key. */
 export interface HeldKey {
-  /** Tells it from the same prefix with another secret, user or scope. */
+  /** Distinguishes it from a key with the same prefix and another secret, user or scope. */
   digest: string;
-  /** From when it is refused, epoch ms by Laurel's clock; null: never. */
+  /** When it expires, in epoch ms of Laurel's clock; `null` for never. */
   expiresMs: number | null;
-  /** When the session that stands for it is over, epoch ms by the machine's clock; null: the key itself was sent. */
+  /** When the console session expires, in epoch ms of the machine's clock; `null` if the key itself was sent. */
   sessionEndsMs: number | null;
 }
 
-/** Why a stream may not go on; null: it may. `session_ended`: signed out, or over. */
+/** Why a stream must end; `null` if it may go on. `session_ended`: signed out or expired. */
 export type KeyProblem = 'key_revoked' | 'tenant_gone' | Expiry;
 type Expiry = 'key_expired' | 'session_ended' | null;
 
-/** The tenants as they are now, in memory. */
+/** The current tenants, in memory. */
 export interface LiveTenants {
   refresh(): Promise<void>;
-  /** Resolves when what was committed before the call is known, as far as can be. 503. */
+  /** Resolves when everything committed before the call is known, as far as possible. Rejects with 503. */
   confirm(): Promise<void>;
   multiTenancy(): boolean;
   byNo(no: number): unknown;
 }
 
-/**
- * Looks after the keys that streams were asked for with, and the sessions that stood for them: a stream may see something as
- * long as these are good.
- */
+/** Checks the keys and console sessions behind streams. A stream goes on only as long as they are valid. */
 export class LiveKeys {
   private readonly options: {
     findKeys(prefixes: readonly string[]): Promise<KeyRecord[]>;
@@ -42,25 +39,28 @@ export class LiveKeys {
     this.options = options;
   }
 
-  /** The key of a grant as it is now; null: it, or the session that stood for it, is good no more, or the tenant is gone. Errors of Postgres. */
+  /**
+   * The current key of a grant; `null` if the key, the session or the tenant is no longer valid. Throws errors of
+   * Postgres.
+   */
   async hold(grant: LiveGrant): Promise<HeldKey | null> {
     const { records, sessionEnds } = await this.find([grant]);
     const record = records.get(grant.prefix);
     if (record === undefined || !this.isOf(record, grant)) return null;
-    // Another frontend gave the ticket: it may know the tenant already.
+    // Another frontend, which made the ticket, may know the tenant earlier.
     if (!this.hasTenant(grant)) await this.options.tenants.confirm();
     if (!this.hasTenant(grant)) return null;
     const held = heldKey(record, sessionEndMs(grant, sessionEnds));
     return this.expiryOf(held) === null ? held : null;
   }
 
-  /** What has ended by time alone; null: nothing. */
+  /** What has expired by time alone; `null` if nothing has. */
   expiryOf({ expiresMs, sessionEndsMs }: HeldKey): Expiry {
     if (expiresMs !== null && expiresMs <= this.options.clock.now()) return 'key_expired';
     return sessionEndsMs !== null && sessionEndsMs <= Date.now() ? 'session_ended' : null;
   }
 
-  /** What has become of the keys and sessions of streams, by the streams' place in the list. Errors of Postgres. */
+  /** The problem of each stream's key or session, in the order of the streams. Throws errors of Postgres. */
   async check(streams: readonly { grant: LiveGrant; key: HeldKey }[]): Promise<KeyProblem[]> {
     const grants = streams.map(({ grant }) => grant);
     const [{ records, sessionEnds }] = await Promise.all([this.find(grants), this.options.tenants.refresh()]);
@@ -91,14 +91,14 @@ export class LiveKeys {
     return record.tenantNo === null || record.tenantNo === tenantNo;
   }
 
-  /** As of every request: the organisation's own tenant exactly while it is the only one. */
+  /** The same rule as for requests: the organisation's own tenant exists exactly while it is the only one. */
   private hasTenant({ tenantNo }: LiveGrant): boolean {
     const { tenants } = this.options;
     return tenants.multiTenancy() ? tenantNo !== 0 && tenants.byNo(tenantNo) !== undefined : tenantNo === 0;
   }
 }
 
-/** When the session of a grant is over: one that is not found has been over for ever. Null: it has none. */
+/** When a grant's session expires; 0 if the session does not exist. `null` if the grant has no session. */
 const sessionEndMs = ({ signIn }: LiveGrant, ends: ReadonlyMap<string, number>): number | null =>
   signIn === undefined ? null : (ends.get(signIn) ?? 0);
 

@@ -16,36 +16,39 @@ import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
 import type { ListenerPosition, MessageIds, ReportedPlace } from './message-id.ts';
 import type { PendingBoards } from './pending-boards.ts';
 
-/** How far the reader is that a listener hears through; its places are its own. */
+/** The position of the reader through which a listener is informed. Places are the listener's own. */
 export type ReadPosition = Omit<ListenerPosition, 'places'>;
 
-/** A place on a board as it was last reported, and the group that it is in. */
+/** A place on a board as last reported, and its group. */
 export interface HeldPlace extends ReportedPlace {
   group: string | null;
 }
 
-/** A message before it has an ID: JSON text of an object that begins with its type. */
+/** A message without ID: the JSON text of an object that begins with its type. */
 export interface Unsent {
   type: string;
   payload: string;
-  /** The place that it reports, by the number of the board: with it, and not before, the listener has heard of it. */
+  /** The place that the message reports, by board number. Sending the message updates the listener's place. */
   reports?: readonly [boardNo: number, place: HeldPlace];
 }
 
-/** One stream: what it may see, how far it has come, and where its messages go. */
+/** A stream: what it may see, how far it has come, and where its messages go. */
 export class LiveListener {
   readonly grant: LiveGrant;
   readonly key: HeldKey;
   /** Secret of its session. */
   readonly session: string;
   readonly sink: LiveSink;
-  /** By board number, of the boards that it names. */
+  /** By board number, for the boards that it follows. */
   readonly places = new Map<number, HeldPlace>();
-  /** What decides where its user is looked for; null: a user never seen. */
+  /** Determines where its user plays; `null` for an unknown user. */
   user: SeatedUser | null = null;
-  /** Changes of boards from before it joined the others, and the position up to which it had heard of them; null: none. */
+  /**
+   * Unreported changes of boards from before it joined the others, and the position up to which it was informed about
+   * boards; `null` if there are none.
+   */
   earlier: { pending: PendingBoards; boards: string } | null = null;
-  /** It has read up to here by itself; null: as far as the others. */
+  /** The position up to which it read on its own; `null` if it is level with the others. */
   ahead: { outbox: string; announced: string } | null = null;
   heartbeatMs = 0;
   closed = false;
@@ -55,7 +58,7 @@ export class LiveListener {
   private readonly onSent: (messages: number) => void;
   private queue: LiveMessage[] = [];
   private queued = 0;
-  /** The last ID that was made, as it is for the first message of its position, and how many it was made for. */
+  /** The last ID without its counter, and how many messages have it. */
   private lastId = '';
   private ofLastId = 0;
 
@@ -76,12 +79,12 @@ export class LiveListener {
     this.onSent = options.onSent;
   }
 
-  /** Whether it follows the ranks of one user on boards that it names. */
+  /** Whether it follows a user's ranks on boards. */
   get followsPlaces(): boolean {
     return this.grant.kind === 'application' && this.grant.boardIds.length > 0;
   }
 
-  /** For whom it listens. */
+  /** The users that it listens to. */
   get whom(): LiveListeners {
     const { tenantNo, userId, kind } = this.grant;
     return { tenantNo, users: userId === null ? null : [userId], ranks: kind === 'admin' || this.followsPlaces };
@@ -98,12 +101,12 @@ export class LiveListener {
     return kind === 'admin' || boardIds.includes(boardId);
   }
 
-  /** Whether it has read an entry of the outbox, or an announced notification, already. */
+  /** Whether it has already read an outbox entry or an announced notification. */
   hasRead(stream: 'outbox' | 'announced', position: string): boolean {
     return this.ahead !== null && comparePositions(position, this.ahead[stream]) <= 0;
   }
 
-  /** Whether the others have come as far as it had: then it reads nothing twice any more. */
+  /** Whether the others have caught up with it, so that nothing is read twice any longer. */
   isLevel(at: { outbox: string; announced: string }): boolean {
     if (this.ahead === null) return true;
     const { outbox, announced } = this.ahead;
@@ -112,21 +115,23 @@ export class LiveListener {
     return true;
   }
 
-  /** Takes a notification if it is for this stream. True: there is something to send. */
+  /** Takes a notification if it is for this stream. Returns true if there is something to send. */
   take(notification: Notification, at: ReadPosition): boolean {
     if (this.closed || !isFor(this.grant, notification) || !this.isOfOwnGroup(notification)) return false;
     this.put({ type: notification.type, payload: notification.payload }, at);
     return true;
   }
 
-  /** Whether it may hear of a group: a stream of an application key only of the one that its user's score is in. */
+  /**
+   * Whether it may be informed about a group: a stream of an application key only about the group of its user's score.
+   */
   private isOfOwnGroup({ place, userId }: Notification): boolean {
     if (place === undefined || place.group === '' || userId !== null || this.grant.kind === 'admin') return true;
     const scores = this.user?.boards[place.boardNo] ?? [];
     return scores.some(({ runDay, group }) => runDay === place.runDay && group === place.group);
   }
 
-  /** Puts a message behind those that wait to be sent. */
+  /** Queues a message. */
   put({ type, payload, reports }: Unsent, at: ReadPosition): void {
     if (reports !== undefined) this.places.set(...reports);
     const id = this.nextId(at);
@@ -135,12 +140,12 @@ export class LiveListener {
     this.queued += json.length;
   }
 
-  /** How many characters of JSON were put and are not sent yet. */
+  /** Characters of JSON in the queue. */
   get queuedCharacters(): number {
     return this.queued;
   }
 
-  /** Sends what was put, in one go. */
+  /** Sends all queued messages at once. */
   flush(): void {
     if (this.queue.length === 0) return;
     const messages = this.queue;
@@ -162,7 +167,7 @@ export class LiveListener {
     this.sink.end(reason);
   }
 
-  /** An ID that no other message has. */
+  /** A unique ID. */
   private nextId(at: ReadPosition): string {
     const id = this.idOf(at, 0);
     if (id !== this.lastId) {
@@ -180,7 +185,7 @@ export class LiveListener {
     return this.ids.format({ session, digest, position: { ...this.own(at), places }, nth });
   }
 
-  /** How far this stream has come where the others are at a position. */
+  /** This stream's position when the others are at a position. */
   private own(at: ReadPosition): ReadPosition {
     const boards = this.earlier === null ? at.boards : this.earlier.boards;
     if (this.ahead === null) return { ...at, boards };
@@ -194,17 +199,17 @@ export class LiveListener {
   }
 }
 
-/** Where a user is looked for. */
+/** The run and group in which a user plays. */
 interface Seat {
   runDay: number;
-  /** Null: in no group, as one who lacks a value of the breakdown, or has no score yet. */
+  /** `null` if the user is in no group: without a value for the breakdown, or without a score. */
   group: string | null;
 }
 
-/** What decides a user's seats. */
+/** The part of a state that determines a user's seats. */
 export type SeatedUser = Pick<UserState, 'tz' | 'boards'>;
 
-/** The run and group that a user plays in on a board now; null: the board is not active. */
+/** The run and group in which a user currently plays on a board; `null` if the board is not active. */
 export function seatOf(board: Leaderboard, user: SeatedUser | null, nowMs: number): Seat | null {
   if (boardStatus(board, Math.floor(nowMs / DAY_MS)) !== 'active') return null;
   const { startDay: runDay } = runShownOn(playedRule(board), dayIn(user?.tz ?? null, nowMs));
@@ -213,7 +218,7 @@ export function seatOf(board: Leaderboard, user: SeatedUser | null, nowMs: numbe
   return { runDay, group: group === undefined || group === '' ? null : group };
 }
 
-/** A place that is asked for. */
+/** A place to be read. */
 export interface AskedPlace {
   tenantNo: number;
   board: Leaderboard;
@@ -221,12 +226,12 @@ export interface AskedPlace {
   userId: string;
 }
 
-/** Rank and score; null: not on the board. */
+/** Rank and score; `null` if the user is not on the board. */
 type Place = { rank: number; value: number } | null;
 
 /**
- * Places on the boards as they are now, in the order of what is asked; one that several streams of a user ask for is read
- * once. Two round trips for all; errors of Redis.
+ * Reads current places, in the order of the request. A place that several streams ask for is read once. Takes two round
+ * trips in total. Throws errors of Redis.
  */
 export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const names = asked.map(({ tenantNo, board, seat, userId }) =>
@@ -256,7 +261,7 @@ async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise
   });
 }
 
-/** A command for each key that is not null: the replies at the keys' places. */
+/** Sends a command for each key that is not `null`. Replies are at the keys' indexes. */
 async function each(
   redis: Redis,
   keys: readonly (string | null)[],

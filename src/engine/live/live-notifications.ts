@@ -1,4 +1,4 @@
-/** Turns an outbox entry into notifications. */
+/** Turns an outbox entry into live notifications. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalText, type Micros, toMicros } from '../../domain/decimal.ts';
@@ -27,49 +27,48 @@ import type { OutboxEntry } from '../../redis/outbox.ts';
 import { fromRecord } from '../notifications/entry-notifications.ts';
 import { RecordedUser } from '../notifications/rules.ts';
 
-/** A user's move on a board. */
 export interface BoardMove {
   boardNo: number;
   runDay: number;
   group: string;
   userId: string;
-  /** Ranks; Infinity: not on the board. */
+  /** Ranks; Infinity if the user is not on the board. */
   from: number;
   to: number;
-  /** The scores in the group, where the record holds them. */
+  /** The scores in the group, if the record holds them. */
   previousValue: number | null;
   value: number | null;
-  /** What the move added to the score; null: not known. */
+  /** The change of the score; `null` if unknown. */
   earned: Micros | null;
   atMs: number;
   user: RecordedUser | undefined;
 }
 
-/** What an entry of the outbox says that live streams report. */
+/** The content of an outbox entry that live streams report. */
 export interface Happened {
-  /** The entry's, in the outbox. */
+  /** The entry's position in the outbox. */
   position: string;
-  /** But those of ranks; `no` numbers them in the entry, the same for whoever reads it. */
+  /** All but rank changes. `no` numbers them in the entry, the same for every reader. */
   notifications: { no: number; notification: Notification }[];
   moves: BoardMove[];
-  /** Whether somebody may have left any board without a move. */
+  /** Whether a user may have left any board without a move. */
   hasDeletion: boolean;
   events: HappenedRecord[];
   users: ReadonlyMap<string, RecordedUser>;
 }
 
-/** For whom an entry is read. */
+/** Those for whom an entry is read. */
 interface Readers {
   compiled: CompiledCatalog;
   /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
-  /** Whether anybody wants what happens to a user. */
+  /** Whether a listener wants notifications about a user. */
   wantsUser: (userId: string) => boolean;
-  /** Whether anybody wants notifications of a type. */
+  /** Whether a listener wants notifications of a type. */
   wantsType: (type: NotificationType) => boolean;
 }
 
-/** Types that records make, in the order in which they are reported; what ranks have become is reported by board. */
+/** Types made from records, in the order in which they are reported. Rank changes are reported by board instead. */
 const ORDER: ReadonlyMap<NotificationType, number> = new Map(
   (
     [
@@ -84,13 +83,13 @@ const ORDER: ReadonlyMap<NotificationType, number> = new Map(
     ] as const
   ).map((type, order) => [type, order]),
 );
-/** Of one record fewer are of a type. */
+/** More than the notifications of a type that one record can make. */
 const NUMBERS_A_TYPE = 1_000;
 const NOT_ON_THE_BOARD = -1;
 
 /**
- * Reads an entry as far as somebody wants it. Pure. A record that is of no known form is left out, as is one whose notifications
- * cannot be made; `onProblem` is called.
+ * Reads the parts of an entry that a listener wants. Pure. Calls `onProblem` and continues if a record has an unknown
+ * form or its notifications cannot be made.
  */
 export function happenedIn(
   { id: position, records, states }: OutboxEntry,
@@ -126,8 +125,8 @@ export function happenedIn(
 }
 
 /**
- * Numbers the notifications of a record by their types and, in each, their order: the same whichever types are made, since
- * others may want others.
+ * Numbers a record's notifications by type and by order within it. The numbers do not depend on which types are made,
+ * since readers want different ones.
  */
 function numberedIn(index: number, made: readonly Notification[]): Happened['notifications'] {
   const counts = new Map<NotificationType, number>();
@@ -178,11 +177,11 @@ function moveOf(
 }
 
 /**
- * What a record that moved a user on a board added to the score there: with it the previous score is known from the score
- * after it, which records need not hold. Null: the record does not say.
+ * The amount that a record added to a user's score on a board. Together with the new score it gives the previous one,
+ * which records may omit. `null` if the record does not say.
  */
 export function earnedOn(compiled: CompiledCatalog, board: Leaderboard, record: HappenedRecord): Micros | null {
-  // Who is hidden, or shown again, keeps the score.
+  // Hiding or showing a user does not change the score.
   if (record[kindField] === KIND.user && record[RECORD.points] === undefined) return 0n;
   if (board.rankBy === 'metric') return earnedOfMetric(record);
   if (board.rankBy === 'streak') return whole(earnedOfStreak(compiled, record));
@@ -197,7 +196,7 @@ function earnedOfMetric(record: HappenedRecord): Micros | null {
   return toMicros(decimalText({ whole: value[TOTAL.whole], micros: value[TOTAL.micros] }));
 }
 
-/** Of a late event it is not known how much longer the streak is by it. */
+/** A late event does not tell how much longer it makes the streak. */
 function earnedOfStreak({ catalog: { streaks } }: CompiledCatalog, record: HappenedRecord): number | null {
   const streak = record[RECORD.streak];
   const lost = record[RECORD.settlements]?.findLast(

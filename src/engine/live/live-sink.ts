@@ -1,6 +1,5 @@
-/** The connection of a listener, as the engine sees it: slow readers and heartbeats. */
+/** A listener's connection, as the engine sees it: slow readers and heartbeats. */
 
-/** One message of a live stream. */
 export interface LiveMessage {
   id: string;
   type: string;
@@ -8,7 +7,7 @@ export interface LiveMessage {
   json: string;
 }
 
-/** Why a stream ends from here; the client reads it in its last message. */
+/** Why the server ends a stream. The client gets it in the last message. */
 export type ClosingReason =
   | 'shutting_down'
   | 'slow_reader'
@@ -19,22 +18,22 @@ export type ClosingReason =
   | 'tenant_gone'
   | 'internal_error';
 
-/** Where the messages of a stream go: a connection. Nothing here throws; one that is closed takes nothing. */
+/** The connection that a stream's messages go to. Its methods do not throw; a closed one ignores messages. */
 export interface LiveSink {
-  /** Sends messages in one go. */
+  /** Sends messages at once. */
   send(messages: readonly LiveMessage[]): void;
-  /** Says that the stream is still there, and how far it has come. */
+  /** Shows that the stream is alive, and how far it has come. */
   heartbeat(id: string): void;
   /** Sends a last message and closes. */
   end(reason: ClosingReason): void;
-  /** Resolves when the client has taken all that was sent, or the connection is gone. */
+  /** Resolves when the client has received everything sent, or the connection is gone. */
   drained(): Promise<void>;
 }
 
-/** Reasons after which a client gets no further with the same rights. */
+/** Reasons after which a client cannot continue with the same rights. */
 const FINAL: ReadonlySet<ClosingReason> = new Set(['key_revoked', 'key_expired', 'session_ended', 'tenant_gone']);
 
-/** When a client should come back, ms; spread, so that not all come at once. Null: it cannot. */
+/** When a client should come back (ms), with a random spread so that not all come at once. `null` if it cannot. */
 export const reconnectMs = (reason: ClosingReason): number | null =>
   FINAL.has(reason) ? null : 500 + Math.floor(Math.random() * 2_000);
 
@@ -43,36 +42,35 @@ export function closingJson(reason: ClosingReason, retryMs: number | null): stri
   return JSON.stringify({ type: 'closing', reason, reconnect: retryMs !== null, retryMs });
 }
 
-/** Without taking anything for so long, the client of a stream is closed. */
+/** A client that accepts no data for this long is disconnected. */
 const STALLED_MS = 5_000;
-/** Most bytes that wait for the clients of a process. */
+/** Maximum number of bytes that wait for all clients of a process. */
 const MOST_WAITING_BYTES = 67_108_864;
 
-/** A connection with bytes that its client has not taken. */
+/** A connection with bytes that its client has not accepted. */
 interface SlowConnection {
-  /** Who opened it, see `holderOf`. */
+  /** See `holderOf`. */
   readonly holder: string;
   /** Closes it at once. */
   cut(): void;
 }
 
-/** Bounds what waits in this process for clients that do not read: nobody may fill its memory. */
+/** Limits the memory for data that waits for slow clients. */
 export class SlowReaders {
-  /** Connections for which something waits; the one that took nothing for the longest time is first. */
+  /** Connections with waiting data, ordered by when their clients last accepted data, oldest first. */
   private readonly waiting = new Map<SlowConnection, { bytes: number; sinceMs: number }>();
-  /** Bytes that wait, by holder. */
+  /** Waiting bytes, by holder. */
   private readonly ofHolders = new Map<string, number>();
   private waitingBytes = 0;
 
-  /** How many bytes wait. */
   get bytes(): number {
     return this.waitingBytes;
   }
 
   /**
-   * Notes how many bytes wait for a client. `took`: it has taken some since the last call. If too many wait in all, connections
-   * of the holder with the most bytes are cut, first those that took nothing for the longest time. So a holder of many streams that
-   * are read slowly costs nobody else a stream.
+   * Notes how many bytes wait for a client. `took`: the client has accepted some since the last call. If too many bytes
+   * wait in total, disconnects clients of the holder with the most bytes, starting with the longest stalled. So a
+   * holder of many slow streams costs no other holder a stream.
    */
   note(connection: SlowConnection, bytes: number, took = false): void {
     const known = this.waiting.get(connection);
@@ -85,7 +83,7 @@ export class SlowReaders {
     while (this.waitingBytes > MOST_WAITING_BYTES) this.cutOne();
   }
 
-  /** Cuts those that took nothing for too long. To be called every second or so. */
+  /** Disconnects stalled clients. Call it about once a second. */
   look(nowMs: number): void {
     for (const [connection, { sinceMs }] of this.waiting) {
       if (nowMs - sinceMs < STALLED_MS) return;
@@ -100,7 +98,7 @@ export class SlowReaders {
     else this.ofHolders.delete(holder);
   }
 
-  /** Something waits. */
+  /** Requires that data is waiting. */
   private cutOne(): void {
     let most = '';
     for (const [holder, bytes] of this.ofHolders) if (bytes > (this.ofHolders.get(most) ?? 0)) most = holder;
@@ -113,5 +111,5 @@ export class SlowReaders {
   }
 }
 
-/** Seconds between signs of life on a stream on which nothing happens. */
+/** Seconds between heartbeats on an idle stream. */
 export const HEARTBEAT_S = 25;

@@ -18,14 +18,17 @@ import { type ClosingReason, HEARTBEAT_S, type LiveSink, SlowReaders } from './l
 import type { LastId, MessageIds, ParsedId } from './message-id.ts';
 import { Tails } from './tails.ts';
 
-/** The most live streams of a process. */
+/** Limits on the live streams of a process. */
 export interface LiveLimits {
   connections: number;
-  /** Of one user, with all of the user's application keys. An admin key may open streams for all users: only `connections` limits it. */
+  /**
+   * Limit for a user, over all application keys of that user. Admin keys may open streams for all users, so only
+   * `connections` limits them.
+   */
   perUser: number;
 }
 
-/** Counts the streams of a process, in all and by holder (`holderOf`). Each process has these limits for itself. */
+/** Counts the streams of a process, in total and by holder (`holderOf`). */
 class ConnectionLimits {
   private readonly limits: LiveLimits;
   private all = 0;
@@ -40,8 +43,8 @@ class ConnectionLimits {
   }
 
   /**
-   * Counts one more stream. The returned function ends that; to call it again does nothing. Throws 503 if the process has no room, 429 if the
-   * user has too many.
+   * Counts another stream. The returned function uncounts it and is idempotent. Throws 503 if the process has no room,
+   * 429 if the user has too many.
    */
   admit(grant: LiveGrant): () => void {
     const { connections, perUser } = this.limits;
@@ -86,30 +89,30 @@ interface LiveOptions {
     get(tenantNo: number): CompiledCatalog | undefined;
   };
   findKeys: (prefixes: readonly string[]) => Promise<KeyRecord[]>;
-  /** When those of the console's sessions end that there are, by the hashes of their tokens; epoch ms of the machine. */
+  /** Returns when the existing console sessions among these expire, by token hash; epoch ms of the machine. */
   findSessionEnds: (hashes: readonly string[]) => Promise<Map<string, number>>;
   tenants: LiveTenants;
   controlShare: () => number;
   clock: Clock;
   limits: LiveLimits;
-  /** Makes and checks the IDs of messages. */
+  /** Makes and checks message IDs. */
   ids: MessageIds;
   log: Log;
 }
 
-/** A stream that may be opened: counted until it is closed. */
+/** A stream that may be opened. It counts until it is closed. */
 export interface LiveAdmission {
-  /** What waits for clients that do not read is to be noted here. */
+  /** The connection reports its waiting data here. */
   readonly slowReaders: SlowReaders;
   /** See `holderOf`. */
   readonly holder: string;
-  /** Begins to send; nothing is sent before. The returned function is to be called when the connection is gone. */
+  /** Starts sending. Call the returned function when the connection is gone. */
   start(sink: LiveSink): () => void;
-  /** Instead of `start`: the connection is gone already. */
+  /** Call it instead of `start` if the connection is already gone. */
   cancel(): void;
 }
 
-/** The live streams of this process, and the tickets for those of all. */
+/** The live streams of this process, and tickets for the streams of all processes. */
 export class Live {
   private readonly options: LiveOptions;
   private readonly grants: LiveGrants;
@@ -135,30 +138,30 @@ export class Live {
     this.tails = new Tails({ redis, signals, catalogs, clock, controlShare, onProblem: this.onProblem });
   }
 
-  /** How many messages were sent over the streams of this process. */
+  /** Number of messages sent by this process. */
   get sent(): number {
     return this.sentMessages;
   }
 
-  /** How many bytes wait in this process for clients that do not read. */
+  /** Bytes that wait in this process for slow clients. */
   get waitingBytes(): number {
     return this.slowReaders.bytes;
   }
 
-  /** How many streams are open. */
   get count(): number {
     return this.limits.count;
   }
 
-  /** Makes a ticket. Throws what `grantFor` does; errors of Redis. */
+  /** Makes a ticket. Throws the errors of `grantFor` and of Redis. */
   async makeTicket(compiled: CompiledCatalog, caller: TicketCaller, request: LiveTicketRequest): Promise<LiveTicket> {
     const grant = grantFor(compiled, caller, { request, nowMs: this.options.clock.now() });
     return { ticket: await this.grants.makeTicket(grant), expiresIn: TICKET_MS / 1000 };
   }
 
   /**
-   * Takes a ticket, or the ID of a stream's last message from a client that comes back. 401 where neither is good, or the key
-   * is so no more; 429 and 503 beyond the limits, 503 while this process ends; errors of Redis and Postgres.
+   * Accepts a ticket, or the ID of a stream's last message from a client that comes back. Throws 401 if neither is
+   * valid, or the key no longer is; 429 and 503 beyond the limits; 503 while this process stops; errors of Redis and
+   * Postgres.
    */
   async open({
     ticket,
@@ -167,7 +170,7 @@ export class Live {
   }: {
     ticket: string | undefined;
     lastEventId: string | null;
-    /** Counts the opening under the limit of the key that asked for the stream. Throws 429. */
+    /** Counts the opening towards the rate limit of the key that requested the stream. Throws 429. */
     count: (grant: LiveGrant) => void;
   }): Promise<LiveAdmission> {
     if (this.ended) throw new AppError('unavailable', 'This server is shutting down; try again.');
@@ -193,14 +196,17 @@ export class Live {
     }
   }
 
-  /** Keys, sessions, tenants or the organisation changed, or may have: streams whose keys or sessions are good no more end. */
+  /**
+   * Call it when keys, sessions, tenants or the organisation may have changed. Closes streams whose key or session is
+   * no longer valid.
+   */
   readonly organisationChanged = (): void => {
     if (this.listeners.size === 0) return;
     if (this.checking) this.checkAgain = true;
     else void this.checkKeys();
   };
 
-  /** Ends all streams and takes no more: their clients come back to another process. */
+  /** Closes all streams and accepts no more. The clients connect to another process. */
   endAll(): void {
     this.ended = true;
     for (const listener of this.listeners) listener.end('shutting_down');
@@ -276,7 +282,7 @@ export class Live {
     this.tick ??= setInterval(() => this.look(), TICK_MS).unref();
   }
 
-  /** Signs of life, keys and sign-ins that expire, sessions of streams that must not. */
+  /** Sends heartbeats, closes streams with expired keys and sessions, and prolongs the sessions of the others. */
   private look(): void {
     const nowMs = performance.now();
     this.slowReaders.look(nowMs);
@@ -307,7 +313,7 @@ export class Live {
           );
       } while (this.checkAgain);
     } catch (error) {
-      // Postgres is away: what was good stays so until it can be asked.
+      // Postgres is away: valid streams go on until it can be asked.
       this.onProblem(error);
       setTimeout(this.organisationChanged, CHECK_AGAIN_MS).unref();
     } finally {
@@ -328,19 +334,19 @@ export class Live {
   };
 }
 
-/** Whoever asks for a ticket: what of a key decides what a stream may see. */
+/** The part of a caller's key that determines what a stream may see. */
 interface TicketCaller {
   kind: 'admin' | 'application';
   prefix: string;
   userId: string | null;
   rateLimit: number | null;
-  /** Where a session stands for the key: SHA-256 of its token. */
+  /** If a console session stands for the key: SHA-256 of its token. */
   session?: { readonly hash: Buffer };
 }
 
 /**
- * What a stream that is asked for may see. 422 for a board that there is not, or that is inactive; for events asked for with
- * an application key. That an application key names no other user is seen to before.
+ * What a requested stream may see. Throws 422 for an unknown or inactive board, and for events with an application key.
+ * The caller has checked that an application key names no other user.
  */
 function grantFor(
   compiled: CompiledCatalog,
@@ -376,7 +382,7 @@ function grantFor(
     boardIds: kind === 'application' ? boardIds : [],
     types,
     metricIds,
-    // To an admin key, which sees all boards, naming some is a filter.
+    // An admin key sees all boards, so naming some is a filter.
     leaderboardIds: kind === 'admin' && boardIds.length > 0 ? [...boardIds, ...(leaderboardIds ?? [])] : leaderboardIds,
     pointsSystemIds,
   };
@@ -384,5 +390,5 @@ function grantFor(
 
 type Ids = string[] | null;
 
-/** IDs may be sent in capitals; null: none were sent. */
+/** Lower-cases IDs as they are stored; `null` if none were sent. */
 const asStored = (ids: readonly string[] | undefined): Ids => ids?.map((id) => id.toLowerCase()) ?? null;

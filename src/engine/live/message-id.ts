@@ -3,48 +3,48 @@ import type { KeyedIds } from '../ids.ts';
 import type { LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions, OUTBOX_START } from '../../redis/outbox.ts';
 
-/** A place on a board as it was last reported to a listener. */
+/** A place on a board as last reported to a listener. */
 export interface ReportedPlace {
   runDay: number;
-  /** Null: not on the board. */
+  /** `null` if the user is not on the board. */
   rank: number | null;
   value: number | null;
 }
 
-/** How far a listener has come. All of it stands in the IDs of its messages, so that any frontend can go on from there. */
+/** A listener's position. Its message IDs contain all of it, so that any frontend can resume the stream. */
 export interface ListenerPosition extends LivePosition {
-  /** The last notification of the last entry that was sent, by its number in the entry; null: all of them. */
+  /** Number of the last notification sent from the last entry; `null` if all were sent. */
   within: number | null;
-  /** The position in the outbox up to which changes of boards have been reported. */
+  /** The outbox position up to which changes of boards were reported. */
   boards: string;
-  /** When all before was read, by Redis's clock, epoch ms. */
+  /** When everything before was read, in epoch ms of Redis's clock. */
   asOfMs: number;
-  /** Places by the numbers of boards. */
+  /** Places by board number. */
   places: ReadonlyMap<number, ReportedPlace>;
 }
 
-/** The ID of a message, taken apart. */
+/** A parsed message ID. */
 export interface ParsedId {
   /** Secret of the stream's session. */
   session: string;
-  /** Of whose data, see `digestOf`. */
+  /** Identifies the data, see `digestOf`. */
   digest: string;
   position: ListenerPosition;
-  /** Which message of that position it is, from 0: what is reported together differs in nothing else. */
+  /** The message's index among those with the same position. */
   nth: number;
 }
 
-/** Stands in IDs for the tenant's data: another one after Redis was rebuilt. `mark`: of the shard. */
+/** Identifies a tenant's data in IDs; a rebuild of Redis changes it. `mark`: the shard's. */
 export const digestOf = (mark: string, tenantNo: number): string =>
   createHash('sha256').update(`${mark}:${tenantNo}`).digest('base64url').slice(0, 8);
 
 const SEPARATOR = '~';
 
-/** What a client that comes back sent as its last ID. */
+/** The last ID that a client sent when it came back. */
 export interface LastId {
   /** Secret of the stream's session. */
   session: string;
-  /** The ID, if this installation made it; null: only its secret can be believed. */
+  /** The ID, if this installation signed it; `null` if only the session's secret can be trusted. */
   authentic: ParsedId | null;
 }
 
@@ -53,8 +53,8 @@ const SIGNATURE_CHARACTERS = 16;
 const SIGNED = /^([\w-]{22})~[\w~:;.+-]{0,8192}$/;
 
 /**
- * Makes and checks the IDs of messages. An ID says where a reader of Redis goes on and which ranks were reported, so it is
- * signed: a client can send back only what it was sent.
+ * Makes and checks message IDs. An ID contains positions in Redis and reported ranks. It is signed, so a client can
+ * send back only IDs that it received.
  */
 export class MessageIds {
   private readonly key: KeyObject;
@@ -63,18 +63,18 @@ export class MessageIds {
     this.key = key;
   }
 
-  /** Those of the installation whose events have such IDs. */
+  /** Message IDs of the installation with these event IDs. */
   static of(ids: KeyedIds): MessageIds {
     return new MessageIds(ids.keyFor('IDs of live messages'));
   }
 
-  /** The ID of a message: text without spaces, less than 120 characters and 30 for each board. */
+  /** The ID of a message: text without spaces, shorter than 120 characters plus 30 for each board. */
   format(id: ParsedId): string {
     const text = formatted(id);
     return `${text}${SEPARATOR}${this.signature(text)}`;
   }
 
-  /** Takes an ID apart; null: the text is not an ID at all. */
+  /** Parses an ID; `null` if the text is not an ID. */
   parse(id: string): LastId | null {
     const session = SIGNED.exec(id)?.[1];
     if (session === undefined) return null;
@@ -156,7 +156,7 @@ const lengthened = (short: string): string => {
 
 const LAST_SEQUENCE = '18446744073709551615';
 
-/** The position just before one. */
+/** The position just before another. */
 export function positionBefore(position: string): string {
   const [ms = '', sequence = ''] = position.split('-');
   if (sequence !== '0') return `${ms}-${BigInt(sequence) - 1n}`;

@@ -1,18 +1,18 @@
 import type { BoardMove } from './live-notifications.ts';
 
-/** A group of a run of a board that changed, and who moved on it. */
+/** A changed group of a board's run, and the users who moved in it. */
 export interface ChangedGroup {
   boardNo: number;
   runDay: number;
   group: string;
-  /** Ranks between the best and the last that anybody came from or went to may be others now. */
+  /** The range of ranks that may have changed: from the best to the last rank that anybody left or reached. */
   best: number;
   last: number;
-  /** Each user's moves as one: from where the first began to where the last ended. */
+  /** Each user's moves, merged from the start of the first to the end of the last. */
   moved: Map<string, BoardMove>;
 }
 
-/** Two moves of a user as one. */
+/** Merges two moves of a user. */
 const behind = ({ from, previousValue, earned }: BoardMove, later: BoardMove): BoardMove => ({
   ...later,
   from,
@@ -20,11 +20,11 @@ const behind = ({ from, previousValue, earned }: BoardMove, later: BoardMove): B
   earned: earned === null || later.earned === null ? null : earned + later.earned,
 });
 
-/** Changes of boards that are still to be reported: of each only the latest is. */
+/** Unreported changes of boards. Only the latest state of each is reported. */
 export class PendingBoards {
   /** By board, run and group. */
   readonly groups = new Map<string, ChangedGroup>();
-  /** Whether every place is to be looked at again. */
+  /** Whether all places must be compared again. */
   everyPlace = false;
 
   get isEmpty(): boolean {
@@ -47,7 +47,7 @@ export class PendingBoards {
     known.moved.set(userId, earlier === undefined ? move : behind(earlier, move));
   }
 
-  /** Takes in what came later than this. */
+  /** Merges later changes into these. */
   addAll(later: PendingBoards): void {
     for (const { moved, best, last, ...group } of later.groups.values()) {
       for (const move of moved.values()) this.add(move);

@@ -14,14 +14,14 @@ import { positionBefore } from './message-id.ts';
 import { type FeedSources, TenantFeed } from './tenant-feed.ts';
 import type { LiveListener } from './live-listener.ts';
 
-/** Shortest time between two reads of a shard. The first signal after a pause is followed by a read at once. */
+/** Shortest interval between two reads of a shard. The first signal after a pause starts a read at once. */
 const READ_MS = 40;
 const RETRY_MS = 250;
-/** How often it is said that somebody listens. */
+/** How often a process renews its registration as a listener. */
 const LISTEN_MS = 30_000;
 const ENTRIES_A_READ = 500;
 
-/** What is announced of what records say too; live streams report it from the records. */
+/** Announced types that live streams build from records instead. */
 const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
   'achievement.completed',
   'streak.started',
@@ -35,10 +35,10 @@ const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
   'leaderboard.rank_changed',
 ]);
 
-/** How far a reader has come, and when (by Redis's clock, epoch ms) that was all. */
+/** A reader's position, and the time (epoch ms of Redis's clock) at which nothing followed it. */
 export type TailPosition = Readonly<LivePosition & { asOfMs: number }>;
 
-/** Reads a shard, when woken, for the tenants on it that have listeners in this process. */
+/** Reads a shard, when woken, for its tenants with listeners in this process. */
 export class ShardTail {
   readonly shard: number;
   readonly feeds = new Map<number, TenantFeed>();
@@ -46,9 +46,9 @@ export class ShardTail {
   private readonly onGap: (listener: LiveListener, why: string) => void;
   private readonly connect: () => Promise<Redis>;
   private at: TailPosition;
-  /** Whose data it reads. */
+  /** The mark of the data that it reads. */
   readonly mark: string;
-  /** Redis's clock less this process's. */
+  /** Redis's clock minus this process's. */
   private offsetMs: number;
   private listenedMs = performance.now();
   private readMs = -Infinity;
@@ -56,8 +56,9 @@ export class ShardTail {
   private readonly reading: Rounds;
 
   /**
-   * Begins where `begin` says. `offsetMs`: Redis's clock less `performance.now()`. `onGap`: what follows cannot be read; the listener
-   * has been let go of. `connect`: a connection to the server that holds the shard now.
+   * Starts at the position of `begin`. `offsetMs`: Redis's clock minus `performance.now()`. `onGap`: called with a
+   * listener that was removed because the entries after its position cannot be read. `connect`: returns a connection to
+   * the shard's current server.
    */
   constructor(
     shard: number,
@@ -84,21 +85,21 @@ export class ShardTail {
     return this.at;
   }
 
-  /** The tenant's feed, which there is from now on. */
+  /** The tenant's feed, created if necessary. */
   feed(tenantNo: number): TenantFeed {
     let feed = this.feeds.get(tenantNo);
     if (feed === undefined) this.feeds.set(tenantNo, (feed = new TenantFeed(tenantNo, this.sources, this.at)));
     return feed;
   }
 
-  /** Lets go of a listener; a tenant without any is read no more. */
+  /** Removes a listener. A tenant without listeners is no longer read. */
   leave(listener: LiveListener): void {
     const feed = this.feeds.get(listener.grant.tenantNo);
     feed?.leave(listener);
     if (feed?.listeners.isEmpty === true) this.feeds.delete(listener.grant.tenantNo);
   }
 
-  /** There may be something to read. */
+  /** Call it when there may be something to read. */
   wake(): void {
     this.reading.wake(Math.max(0, this.readMs + READ_MS - performance.now()));
   }
@@ -120,7 +121,7 @@ export class ShardTail {
     return [...this.feeds.values()].some((feed) => feed.isWaiting) ? READ_MS : Infinity;
   }
 
-  /** Reads and reports what there is. True: there is more. */
+  /** Reads and reports new entries. Returns true if there are more. */
   private async read(): Promise<boolean> {
     const redis = await this.connect();
     if (redis !== this.sources.redis) await this.moveTo(redis);
@@ -128,7 +129,7 @@ export class ShardTail {
     if (askedMs - this.listenedMs >= LISTEN_MS) await this.listenAgain();
     const found = await readLive(this.sources.redis, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
     if (this.stopped) return false;
-    // Nothing is known of a shard that is being rebuilt.
+    // The state of a shard that is being rebuilt is unknown.
     if (found.mark === null) return false;
     if (found.mark !== this.mark || isBefore(this.at, found.floor)) {
       this.letGo([...this.feeds.values()], found.mark === this.mark ? NOT_KEPT : REBUILT);
@@ -161,12 +162,12 @@ export class ShardTail {
       const happened = feed.isInteresting(entry) ? feed.read(entry) : null;
       if (happened !== null) feed.report(happened, feed.position(this.at));
     } catch (error) {
-      // The persister sets such an entry aside: it is reported by nobody.
+      // The persister quarantines such an entry; nobody reports it.
       this.sources.onProblem(error);
     }
   }
 
-  /** Goes on where the cluster serves the shard now, which has its streams and marks. */
+  /** Continues on the shard's current server in the cluster, which has its streams and marks. */
   private async moveTo(redis: Redis): Promise<void> {
     this.sources.redis = redis;
     await this.listenAgain();
@@ -193,19 +194,19 @@ export class ShardTail {
   }
 }
 
-/** Why streams get a `reset`. */
+/** Reasons for a `reset`. */
 export const REBUILT = 'Redis was rebuilt';
 export const NOT_KEPT = 'what followed the position is not kept';
 
-/** Whether something may have been let go of that followed a position. `floor`: from where on all is kept. */
+/** Whether entries after a position may have been dropped. `floor`: the position from which all are kept. */
 export const isBefore = (at: LivePosition, floor: LivePosition): boolean =>
   comparePositions(at.outbox, positionBefore(floor.outbox)) < 0 ||
   comparePositions(at.announced, positionBefore(floor.announced)) < 0;
 
-/** Who an entry is of; NaN: it does not say. */
+/** The tenant of an entry; NaN if the entry does not say. */
 export const tenantOf = ([, fields]: RawEntry): number => Number(fields[1]?.toString('latin1'));
 
-/** What an announced entry holds that live streams report; null: nothing. */
+/** The notification of an announced entry that live streams report; `null` if there is none. */
 export function announcedIn(raw: RawEntry): NonNullable<ReturnType<typeof parseAnnounced>>['notification'] | null {
   const parsed = parseAnnounced(raw);
   return parsed === null || FROM_RECORDS.has(parsed.notification.type) ? null : parsed.notification;

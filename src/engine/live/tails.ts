@@ -18,20 +18,20 @@ import { digestOf, type ParsedId } from './message-id.ts';
 import { REBUILT, ShardTail } from './shard-tail.ts';
 import type { FeedSources } from './tenant-feed.ts';
 
-/** Where a listener begins: now; behind the message with an ID; or now, with word that it missed something. */
+/** Where a listener starts: now; after the message with an ID; or now, with a message that it missed something. */
 export type BeginFrom = ParsedId | 'start' | 'unknown' | { gap: string };
 
 type TailSources = Omit<FeedSources, 'redis' | 'catalogs'> & {
-  /** Only copied: shards are read on a connection of their own, which there is once somebody listens. */
+  /** Only duplicated: shards are read on separate connections, opened with the first listener. */
   redis: Redis;
   catalogs: FeedSources['catalogs'] & { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
   signals: Pick<Signals, 'listen'>;
 };
 
-/** The backstop for lost signals: each shard is read this often. */
+/** Interval between unconditional reads of each shard, in case a signal is lost. */
 const BACKSTOP_MS = 1_000;
 
-/** The shards that this process reads, and how listeners get to follow them. */
+/** The shards that this process reads, and the start of new listeners. */
 export class Tails {
   private readonly options: TailSources;
   private readonly tails = new Map<number, ShardTail>();
@@ -45,7 +45,7 @@ export class Tails {
     this.options = options;
   }
 
-  /** As `begin`. A stream that comes back waits until those of the same holder that came back before have caught up. */
+  /** The same as `begin`, but a stream that comes back waits until earlier ones of the same holder have caught up. */
   async beginInTurn(listener: LiveListener, from: BeginFrom): Promise<void> {
     if (typeof from === 'string' || 'gap' in from) return this.begin(listener, from);
     await this.turns.ofHolder(holderOf(listener.grant), async () => {
@@ -54,8 +54,9 @@ export class Tails {
   }
 
   /**
-   * Begins a listener: its first message says where it is, or that it missed something and what holds now; then it gets
-   * what it missed, and follows its shard. Rejects with errors of Redis and Postgres, and where the shard is not whole.
+   * Starts a listener. Its first message says where it is, or that it missed something and what holds now. Then it gets
+   * the messages that it missed, and follows its shard. Throws errors of Redis and Postgres, and an error if the shard
+   * is incomplete.
    */
   async begin(listener: LiveListener, from: BeginFrom): Promise<void> {
     const { tenantNo } = listener.grant;
@@ -129,7 +130,7 @@ export class Tails {
     this.stopListening = null;
   }
 
-  /** A connection to the server that holds a shard now. */
+  /** A connection to a shard's current server. */
   private connect(shard: number): Promise<Redis> {
     const server = connectionOf(this.options.redis, shard);
     let connecting = this.connecting.get(server);
@@ -152,7 +153,7 @@ export class Tails {
       this.connections.delete(redis);
       redis.disconnect();
     });
-    // What is wrong with Redis shows with the next read.
+    // The next read reports problems with Redis.
     redis.on('error', () => undefined);
     try {
       await redisReady(redis);
@@ -171,7 +172,7 @@ export class Tails {
     if (from.digest !== listener.digest)
       return 'the last ID is of other data, or of data from before Redis was rebuilt';
     const { outbox, announced, asOfMs } = from.position;
-    // Announced notifications expire with their stream, whose positions are times by Redis's clock.
+    // Announced notifications expire with their stream. Their positions are times of Redis's clock.
     if (comparePositions(outbox, last.outbox) > 0 || Number(announced.split('-')[0]) > nowMs)
       return 'the last ID is ahead of what happened';
     return gapAfter({ position: readFrom(from.position), asOfMs }, { nowMs, since: since[0]! });
@@ -182,7 +183,7 @@ export class Tails {
     return { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
   }
 
-  /** Finds out where the listener's user plays, and holds the places as they were last reported, or are. */
+  /** Finds where the listener's user plays, and sets the listener's places as last reported, or as they are now. */
   private async seat(sources: BoardSources, listener: LiveListener, from: ParsedId | null): Promise<void> {
     if (!listener.followsPlaces) return;
     const { tenantNo, userId } = listener.grant;
@@ -220,8 +221,8 @@ export class Tails {
       while (!listener.closed) {
         let tail = this.tails.get(shard);
         if (tail !== undefined && tail.mark !== mark) throw new CatchUpFailed(REBUILT);
-        // Not only to where the others are: they may be behind, and are not to repeat what it has heard of. What they have not
-        // read may have left the outbox without being kept, if it is of other tenants; so they may stay behind for long.
+        // The others may be behind, and must not repeat what this listener knows. If they lack only entries of other
+        // tenants, which may have been dropped from the outbox, they may stay behind for long.
         const goal = tail === undefined ? last : laterOf(tail.position, last);
         if (!catchUp.hasReached(goal)) {
           await catchUp.read(goal);
@@ -229,7 +230,8 @@ export class Tails {
         }
         const { readUpTo, boards, moves } = catchUp;
         if (tail === undefined) {
-          // The newest position that Redis named, never one that a client did: all streams of the shard go on from there.
+          // Use the newest position that Redis named, never one from a client: all streams of the shard continue from
+          // there.
           const at = { ...last, asOfMs: nowMs };
           const connect = (): Promise<Redis> => this.connect(shard);
           tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, connect });

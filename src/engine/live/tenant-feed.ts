@@ -16,10 +16,10 @@ import type { LiveListener, ReadPosition, Unsent } from './live-listener.ts';
 import { type BoardMove, type Happened, happenedIn } from './live-notifications.ts';
 import { PendingBoards } from './pending-boards.ts';
 
-/** Events a second that a stream shows: enough to see what goes on, and no copy of the history. */
+/** Events per second that a stream shows: enough to see what is going on, without copying the history. */
 export const SAMPLED_A_SECOND = 20;
 
-/** Picks events for one stream: as many a second as may be, the first of each moment; the others are counted. */
+/** Samples events for one stream: up to a number per second, the first ones of each moment. Counts the others. */
 export class EventSample {
   private readonly grant: LiveGrant;
   private readonly nowMs: () => number;
@@ -27,14 +27,14 @@ export class EventSample {
   private countedMs: number;
   private skipped = 0;
 
-  /** @param nowMs the machine's time, from whenever */
+  /** @param nowMs the machine's time, from any origin */
   constructor(grant: LiveGrant, nowMs: () => number = () => performance.now()) {
     this.grant = grant;
     this.nowMs = nowMs;
     this.countedMs = nowMs();
   }
 
-  /** The message about an event; null: it is of another user or metric, or only counted. */
+  /** The message about an event; `null` if the event belongs to another user or metric, or is only counted. */
   take(compiled: CompiledCatalog, record: HappenedRecord): Unsent | null {
     const { userId, metricIds } = this.grant;
     if (userId !== null && userId !== record[RECORD.userId]) return null;
@@ -69,7 +69,6 @@ function numberOf(recorded: HappenedRecord[typeof RECORD.value]): number {
     : Number(decimalText({ whole: recorded[TOTAL.whole], micros: recorded[TOTAL.micros] }));
 }
 
-/** What all feeds of a process need. */
 export interface FeedSources {
   /** A connection that events do not use. */
   redis: Redis;
@@ -77,7 +76,7 @@ export interface FeedSources {
   clock: Clock;
   /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: () => number;
-  /** Called with what could not be reported. */
+  /** Called with errors that prevented a report. */
   onProblem: (error: unknown) => void;
 }
 
@@ -87,21 +86,21 @@ export interface ReadMove {
   move: BoardMove;
 }
 
-/** As far as the reader of a feed has come. */
+/** The position of a feed's reader. */
 type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
 
-/** Boards are reported this often at most. */
+/** Shortest interval between two reports of boards. */
 const BOARDS_MS = 250;
 /**
- * A report is followed by the next one after so many times as long as it took, `MOST_BOARDS_MS` at most. One user whose score goes up and down
- * can have every stream that follows a board hear of it, so reports take at most a third of the time, however many streams there are.
+ * The next report follows after this multiple of the last one's duration, at most `MOST_BOARDS_MS`. So reports take at
+ * most a third of the time, even if one user's changing score affects all streams of a board.
  */
 const BOARDS_REST = 3;
 const MOST_BOARDS_MS = 5_000;
-/** Places are compared this often in any case: what moves them besides events (midnights, deletions) is in no move. */
+/** Longest interval between comparisons of places: midnights and deletions change places without a move. */
 const COMPARE_MS = 5_000;
 
-/** The listeners of a tenant in this process, and what is to be reported to them. */
+/** The listeners of a tenant in this process, and their pending reports. */
 export class TenantFeed {
   readonly tenantNo: number;
   readonly listeners = new FeedListeners();
@@ -110,19 +109,19 @@ export class TenantFeed {
   private readonly touched = new Set<LiveListener>();
   private readonly joined = new Set<LiveListener>();
   private pending = new PendingBoards();
-  /** The position after which what is pending happened. */
+  /** The pending changes happened after this position. */
   private pendingSince: string;
-  /** The position up to which changes of boards have been reported. */
+  /** The position up to which changes of boards were reported. */
   private boards: string;
-  /** As far as everything was handed out and sent. */
+  /** The position up to which everything was handed out and sent. */
   private sent: FeedPosition;
   private reportedMs = -Infinity;
-  /** When the next report may begin, after the beginning of the last one, ms. */
+  /** When the next report may start, in ms after the start of the last one. */
   private boardsMs = BOARDS_MS;
   private comparedMs = performance.now();
   private reporting = false;
 
-  /** @param at the position from which on it is handed what happens */
+  /** @param at the position from which on it receives entries */
   constructor(tenantNo: number, sources: FeedSources, at: FeedPosition) {
     this.tenantNo = tenantNo;
     this.sources = sources;
@@ -131,7 +130,7 @@ export class TenantFeed {
     this.pendingSince = at.outbox;
   }
 
-  /** Whether boards are to be reported, or are being reported: `finish` is to be called again soon. */
+  /** Whether a report of boards is pending or in progress: call `finish` again soon. */
   get isWaiting(): boolean {
     return this.reporting || !this.hasNoBoards;
   }
@@ -140,20 +139,20 @@ export class TenantFeed {
     return this.pending.isEmpty && this.listeners.comparing.size === 0 && this.listeners.late.size === 0;
   }
 
-  /** As far as what is sent between two reports of boards has come. */
+  /** The position of messages that are sent between two reports of boards. */
   position(at: FeedPosition): ReadPosition {
     return { ...at, within: null, boards: this.boards };
   }
 
-  /** Whether anybody wants to know more of an entry than that it is there. */
+  /** Whether a listener needs the content of an entry. */
   isInteresting({ states }: OutboxEntry): boolean {
     if (this.listeners.wantsAll || this.listeners.followPlaces) return true;
     for (let at = 0; at < states.length; at += 2) if (this.listeners.ofUser(states[at]!.toString('utf8'))) return true;
-    // A user who was deleted leaves no state.
+    // A deleted user leaves no state.
     return states.length === 0;
   }
 
-  /** Reads an entry as far as the listeners want it; null: the tenant is gone. */
+  /** Reads the parts of an entry that listeners want; `null` if the tenant is gone. */
   read(entry: OutboxEntry): Happened | null {
     const { catalogs, controlShare, onProblem } = this.sources;
     const compiled = catalogs.get(this.tenantNo);
@@ -164,7 +163,7 @@ export class TenantFeed {
     return happenedIn(entry, { compiled, controlShare: controlShare(), wantsUser, wantsType }, onProblem);
   }
 
-  /** Hands what an entry says to whom it concerns. `at`: as far as the reader had come before it. */
+  /** Hands an entry's content to the listeners concerned. `at`: the reader's position before the entry. */
   report(happened: Happened, at: ReadPosition): void {
     const { position, notifications, moves, events, users } = happened;
     for (const { no, notification } of notifications)
@@ -183,13 +182,13 @@ export class TenantFeed {
         if (listener.followsPlaces) listener.user = seatedUser(user.state());
   }
 
-  /** Hands out a notification that no record made. */
+  /** Hands out a notification that did not come from a record. */
   announce(notification: Notification, at: ReadPosition): void {
     for (const listener of this.listeners.of(notification.userId))
       if (!listener.hasRead('announced', at.announced)) this.hand(listener, notification, at);
   }
 
-  /** Sends what was handed out, and has the boards reported if it is time. To be called when all that was read is handed out. */
+  /** Sends what was handed out, and reports boards if it is time. Call it when everything read has been handed out. */
   finish(at: FeedPosition): void {
     for (const listener of this.touched) listener.flush();
     this.touched.clear();
@@ -210,7 +209,7 @@ export class TenantFeed {
     void this.reportBoards(at);
   }
 
-  /** Reports what is pending: the changes of boards up to a position. Others are read, and sent, while it is made. */
+  /** Reports pending changes of boards up to a position. Reading and sending go on meanwhile. */
   private async reportBoards(at: FeedPosition): Promise<void> {
     const { redis, clock, catalogs, controlShare, onProblem } = this.sources;
     const compiled = catalogs.get(this.tenantNo);
@@ -226,7 +225,7 @@ export class TenantFeed {
       const before = this.position(this.sent);
       this.boards = at.outbox;
       for (const [listener, unsent] of made) {
-        // Only with the last of them has it heard of all: they are sent in one go.
+        // The position moves with the last message only, so all are sent at once.
         for (const [index, one] of unsent.entries()) {
           const isLast = index === unsent.length - 1;
           if (isLast) listener.earlier = null;
@@ -250,8 +249,8 @@ export class TenantFeed {
   }
 
   /**
-   * A listener that read by itself has come as far as the others: from now on it hears through this feed. `moves`: those on
-   * boards that it read and has not heard of.
+   * Adds a listener that read on its own and has caught up. From now on this feed informs it. `moves`: moves on boards
+   * that it read but did not report.
    */
   join(
     listener: LiveListener,
@@ -259,7 +258,7 @@ export class TenantFeed {
   ): void {
     listener.ahead = readUpTo;
     this.joined.add(listener);
-    // What is pending here it will hear of with the others.
+    // It gets the pending changes of this feed together with the others.
     const own = moves.filter(({ position }) => comparePositions(position, this.pendingSince) <= 0);
     if (own.length > 0) {
       const pending = new PendingBoards();

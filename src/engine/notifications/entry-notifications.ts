@@ -1,4 +1,4 @@
-/** Turns outbox entries and records into notifications, and notes those that fall due later. */
+/** Turns outbox entries and records into notifications, and notes e-mails that fall due later. */
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { achievementDueMs } from '../../domain/notifications/email-times.ts';
@@ -16,41 +16,41 @@ import {
   type Wants,
 } from './rules.ts';
 
-/** An entry of the outbox that is to be reported. */
+/** An outbox entry to be reported. */
 export interface HappenedEntry {
   tenantNo: number;
-  /** What happened, but for what a deletion in the same batch made void. */
+  /** Its records, without those that a deletion in the same batch voids. */
   records: HappenedRecord[];
-  /** The users touched and their packed state afterwards: id, state, id, state… */
+  /** The users touched and their packed states afterwards: id, state, id, state… */
   states: readonly Buffer[];
 }
 
-/** What is made of entries. */
+/** The result of reporting entries. */
 export interface EntryReport {
   notifications: Notification[];
-  /** Completions of which an e-mail is wanted when it falls due. */
+  /** Completions with a wanted e-mail that falls due later. */
   completions: NotedCompletion[];
 }
 
-/** What entries are reported with, and for whom. */
+/** The context in which entries are reported. */
 interface EntryContext {
   compiled: CompiledCatalog;
   /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
   wants: Wants;
-  /** Whether the completions of a user are noted, whatever is wanted. */
+  /** Whether a user's completions are noted, regardless of `wants`. */
   isListened: (userId: string) => boolean;
 }
 
-/** The most of a payload, in UTF-16 units: a state has at most a quarter of it. */
+/** Maximum length of a payload in UTF-16 units. A state takes at most a quarter of it. */
 const PAYLOAD_LENGTH = 1_048_576;
 
 const OFF_THE_BOARD = -1;
 
 /**
- * What an entry reports, in the order of its records; a `leaderboard.changed` for each run and group of a board whose
- * rankings moved stands behind that of its record, with the place instead of the rankings (see `throttle`). What cannot be
- * made is left out, and `onLeftOut` called with why: everything else is made.
+ * The notifications of an entry, in the order of its records. After those of a record follows one `leaderboard.changed`
+ * for each run and group of a board whose rankings moved, with the place instead of the rankings (see `throttle`).
+ * Calls `onLeftOut` with the error for each part that cannot be built, and continues.
  */
 export function fromEntry(
   context: EntryContext,
@@ -79,7 +79,7 @@ export function fromEntry(
   return report;
 }
 
-/** Cannot be decoded: of a user whose state the entry does not hold. */
+/** For users whose state the entry lacks; decoding it fails. */
 const NO_STATE = Buffer.alloc(0);
 
 function movedBoards(
@@ -94,7 +94,7 @@ function movedBoards(
       recorded[RECORDED_BOARD.rank] !== OFF_THE_BOARD || recorded[RECORDED_BOARD.previousRank] !== OFF_THE_BOARD;
     if (board === undefined || !isOn) return [];
     const about = { leaderboardId: board.id };
-    // By it the places of those who were overtaken are compared, too.
+    // It also triggers the comparison of places of overtaken users.
     if (!wants('leaderboard.changed', about) && !wants('leaderboard.rank_changed', about)) return [];
     const place = { boardNo, runDay: recorded[RECORDED_BOARD.runDay], group: recorded[RECORDED_BOARD.group] };
     return {
@@ -132,11 +132,10 @@ function completionsOf(
 }
 
 /**
- * What a record reports, to whoever wants it, in this order: what the clock did to the streak, the streak, achievements,
- * points, ranks. Pure. The user in each payload is as the entry left them; all else is as the record says. What was deleted
- * from the catalog meanwhile is not reported, of what was backdated only what the clock did, and of what was recomputed no
- * achievement. Throws where the user's
- * state, or the record, is of no known form.
+ * The wanted notifications of a record, in this order: changes of the streak by the clock, the streak, achievements,
+ * points, ranks. Pure. The user in each payload is in the state after the entry; everything else comes from the record.
+ * Omits resources that were deleted meanwhile; of backdating, everything but changes by the clock; of recomputations,
+ * achievements. Throws if the user's state or the record has an unknown form.
  */
 export function fromRecord(
   { compiled, wants }: { compiled: CompiledCatalog; wants: Wants },
@@ -161,21 +160,20 @@ export function fromRecord(
   }));
 }
 
-/** An achievement that a user completed, not by backdating. */
+/** A user's completion of an achievement, other than by backdating. */
 export interface NotedCompletion {
   tenantNo: number;
   userId: string;
   achievementNo: number;
-  /** Epoch ms. */
   completedMs: number;
-  /** The user's zone; null: UTC. */
+  /** The user's zone; `null` means UTC. */
   zone: string | null;
 }
 
 /**
- * Notes completions whose `emails.achievement_due` somebody wants, in the client's transaction: the clock makes the
- * notification when it falls due, for users who may be written to then. Each is noted once; a zone that changes later does
- * not move it.
+ * Notes completions with a wanted `emails.achievement_due`, in the client's transaction. The clock makes the
+ * notification when it falls due, if the user may then be written to. Each completion is noted once; a later change of
+ * zone does not move it.
  */
 export const noteDue = (client: PoolClient, completions: readonly NotedCompletion[]): Promise<void> =>
   noteCompletions(

@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { countFailedWork } from '../../redis/work-counts.ts';
 
-/** The same fault may befall every notification of a batch: it is logged once in this time. */
+/** An error that affects every notification of a batch is logged once in this interval. */
 const LOG_EVERY_MS = 60_000;
 
-/** Counts notifications that could not be made, for the metrics, and says so in the log. */
+/** Counts notifications that could not be made, for the metrics, and logs the errors. */
 export function leftOut({ redis, log }: { redis: Redis; log: Pick<Log, 'error'> }): (error: unknown) => void {
   const throttle = new LogThrottle(LOG_EVERY_MS);
   return (error) => {

@@ -1,4 +1,4 @@
-/** Who receives a notification: webhooks and live streams. */
+/** The receivers of a notification: webhooks and live streams. */
 import { hash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { isWanted } from '../../catalog/rules/webhook.ts';
@@ -15,11 +15,11 @@ import type { HappenedRecord } from '../../packed/record.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import type { Wants } from './rules.ts';
 
-/** Who is to hear of a tenant's notifications, by one version of its catalog. */
+/** The receivers of a tenant's notifications, for one version of its catalog. */
 export interface Listeners {
-  /** No enabled webhook is there. */
+  /** Whether there is no enabled webhook. */
   readonly none: boolean;
-  /** Whether an enabled webhook wants notifications of a type; with a subject: those about it. */
+  /** Whether an enabled webhook wants notifications of a type; with a subject, those about it. */
   readonly wants: Wants;
   /** A message for each enabled webhook that wants the notification, oldest webhook first. */
   readonly messagesFor: (notification: Notification) => NewMessage[];
@@ -27,7 +27,7 @@ export interface Listeners {
 
 const known = new WeakMap<CompiledCatalog, Listeners>();
 
-/** The listeners of a tenant: made once for each version of its catalog. */
+/** The receivers of a tenant, computed once for each version of its catalog. */
 export function listenersOf(compiled: CompiledCatalog): Listeners {
   let listeners = known.get(compiled);
   if (listeners === undefined) known.set(compiled, (listeners = listenersAmong(compiled.catalog.webhooks)));
@@ -58,9 +58,9 @@ const VERSION_8 = 0x80;
 const VARIANT = 0x80;
 
 /**
- * ID of the message that a notification becomes for a webhook: a UUID of version 8 (RFC 9562) from a SHA-256 of the
- * three, so that a message that is made again, after a crash or in another process, has the same. `source`: of the
- * notification.
+ * ID of the message that a webhook gets for a notification: a UUID of version 8 (RFC 9562) from a SHA-256 of the three
+ * fields. A message that is made again, after a crash or in another process, has the same ID. `source`: the
+ * notification's.
  */
 export function messageId({
   webhookId,
@@ -77,24 +77,21 @@ export function messageId({
   return uuidText(digest.toString('hex', 0, 16));
 }
 
-/** Who listens is asked again after so long. */
+/** Interval between queries for listeners. */
 const LOOK_MS = 500;
 
-/** The tenants whose live streams somebody listens to, for work that goes on many times a second. */
+/** Caches which tenants' live streams have listeners, for work that happens many times a second. */
 export class LiveAudience {
   private readonly ask: () => Promise<ReadonlyMap<number, ListenedUsers>>;
   private known: ReadonlyMap<number, ListenedUsers> = new Map();
   private askedAtMs = -Infinity;
 
-  /** `ask`: the users of the tenants, by the tenants' numbers. */
+  /** `ask`: returns the users with listeners, by tenant number. */
   constructor(ask: () => Promise<ReadonlyMap<number, ListenedUsers>>) {
     this.ask = ask;
   }
 
-  /**
-   * The users whose streams are listened to, by their tenants' numbers, as they were half a second ago at most; longer ago
-   * while they cannot be asked for. Never rejects.
-   */
+  /** The users with listeners, by tenant number, at most half a second old unless the query fails. Never rejects. */
   async tenants(): Promise<ReadonlyMap<number, ListenedUsers>> {
     const nowMs = performance.now();
     if (nowMs - this.askedAtMs < LOOK_MS) return this.known;
@@ -102,7 +99,7 @@ export class LiveAudience {
     try {
       this.known = await this.ask();
     } catch {
-      // What they would hear of is also stored without them.
+      // Their notifications are also stored without listeners.
     }
     return this.known;
   }
@@ -110,7 +107,10 @@ export class LiveAudience {
 
 const MOST = 2 ** 31 - 1;
 
-/** The numbers of the achievements, points systems, triggers and boosts that a record names; of one that is damaged, none. */
+/**
+ * The numbers of the achievements, points systems, triggers and boosts that a record names; none if the record is
+ * damaged.
+ */
 export function numbersIn(record: HappenedRecord): number[] {
   try {
     return named(record).filter((no) => Number.isInteger(no) && no > 0 && no <= MOST);

@@ -19,27 +19,27 @@ import {
   userResponse,
 } from '../responses.ts';
 
-/** JSON text of a user, as every payload about one holds it: made once for all notifications about that state. */
+/** JSON text of a user, as in payloads. Built once for all notifications with that state. */
 export type UserJson = string & { readonly isUser: true };
 
-/** The JSON text of a user in a state. `controlShare`: share of the users, 0 to 1, who are in the control group. */
+/** JSON text of a user in a state. `controlShare`: share of the users, 0 to 1, who are in the control group. */
 export const userJson = (
   compiled: CompiledCatalog,
   shown: { userId: string; state: UserState; controlShare: number },
 ): UserJson => JSON.stringify(userResponse(compiled, shown)) as UserJson;
 
-/** The JSON text of a payload that is about no single user: `type` and the fields. */
+/** JSON text of a payload about no single user: `type` and the fields. */
 const payloadJson = <T extends NotificationType>(type: T, fields: Omit<PayloadOf<T>, 'type'>): string =>
   JSON.stringify({ type, ...fields });
 
-/** The JSON text of a payload about a user: `type`, `user` and the other fields. */
+/** JSON text of a payload about a user: `type`, `user` and the other fields. */
 const userPayloadJson = <T extends NotificationType>(
   type: T,
   user: UserJson,
   fields: Omit<PayloadOf<T>, 'type' | 'user'>,
 ): string => `{"type":"${type}","user":${user},${JSON.stringify(fields).slice(1)}`;
 
-/** A time (epoch ms) as payloads hold it. */
+/** A time (epoch ms) in the form of payloads. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
 /** A user's completion of an achievement, at a time (epoch ms). */
@@ -52,11 +52,10 @@ interface Completion {
 const completed = ({ compiled, achievement, completedMs }: Completion) =>
   userAchievementResponse(compiled, achievement, { completions: { [achievement.no]: completedMs } });
 
-/** Payload of `achievement.completed`. */
 export const achievementCompleted = (user: UserJson, completion: Completion): string =>
   userPayloadJson('achievement.completed', user, { achievement: completed(completion) });
 
-/** Payload of `emails.achievement_due`: the e-mail about a completion is due at `dueMs` (epoch ms). */
+/** Payload of `emails.achievement_due`; the e-mail is due at `dueMs` (epoch ms). */
 export const achievementDue = (user: UserJson, completion: Completion & { dueMs: number }): string =>
   userPayloadJson('emails.achievement_due', user, {
     timestamp: isoTime(completion.dueMs),
@@ -70,15 +69,15 @@ export const streakExtended = (
   { streak }: { streak: BaseStreak },
 ): string => userPayloadJson(type, user, { streak });
 
-/** Payload of `streak.lost`. `length`: what it was, in periods. */
+/** Payload of `streak.lost`. `length`: the former length in periods. */
 export const streakLost = (user: UserJson, lost: { length: number }): string =>
   userPayloadJson('streak.lost', user, lost);
 
-/** Payload of `streak.freeze_consumed`: how many were used, and how many are left. */
+/** Payload of `streak.freeze_consumed`: the number consumed, and the number left. */
 export const freezeConsumed = (user: UserJson, { consumed, freezes }: { consumed: number; freezes: number }): string =>
   userPayloadJson('streak.freeze_consumed', user, { consumed, freezes });
 
-/** Payload of `streak.freeze_earned`: how many were earned, and how many there are now. */
+/** Payload of `streak.freeze_earned`: the number earned, and the new number. */
 export const freezeEarned = (user: UserJson, { earned, freezes }: { earned: number; freezes: number }): string =>
   userPayloadJson('streak.freeze_earned', user, { earned, freezes });
 
@@ -88,7 +87,7 @@ export const streakReminderDue = (
   { streak, dueMs }: { streak: StreakResponse; dueMs: number },
 ): string => userPayloadJson('emails.streak_reminder_due', user, { timestamp: isoTime(dueMs), streak });
 
-/** A change of a user's points in a system: the totals, and what was awarded between them. */
+/** A change of a user's points in a system: the totals, and the awards between them. */
 interface PointsChange {
   system: PointsSystem;
   before: number;
@@ -98,7 +97,7 @@ interface PointsChange {
 
 const levelOrNull = (level: PointsLevel | null) => (level === null ? null : levelResponse(level));
 
-/** Payload of `points.changed`, as an event's answer shows the system: `level` is there only if it changed. */
+/** Payload of `points.changed`, with the system as in an event's answer: `level` is present only if it changed. */
 export function pointsChanged(
   compiled: CompiledCatalog,
   user: UserJson,
@@ -117,7 +116,7 @@ export function pointsChanged(
   });
 }
 
-/** Payload of `points.level_changed`; null: below the first level. */
+/** Payload of `points.level_changed`; `null` below the first level. */
 export const levelChanged = (
   user: UserJson,
   {
@@ -157,7 +156,7 @@ export const boostPayload = (
     },
   });
 
-/** A group of a run of a board. `runDay`: the run's first day, epoch day; `group`: '' without breakdown. */
+/** A group of a board's run. `runDay`: the run's first day (epoch day). `group`: '' without a breakdown. */
 interface BoardGroup {
   compiled: CompiledCatalog;
   board: Leaderboard;
@@ -165,7 +164,7 @@ interface BoardGroup {
   group: string;
 }
 
-/** A user's place in it, and the one that was reported last; null: not on the board, or not known. */
+/** A user's place in it, and the place reported before; `null` if not on the board, or unknown. */
 interface PlaceChange {
   rank: number | null;
   value: number | null;
@@ -173,14 +172,15 @@ interface PlaceChange {
   previousValue: number | null;
 }
 
-/** JSON of an object without its closing brace, to go on with more fields. */
+/** An object's JSON text without the closing brace, so that fields can be appended. */
 const opened = (fields: object): string => JSON.stringify(fields).slice(0, -1);
 
 const runs = onceACatalog<string, string>();
 
 /**
- * JSON, without its closing brace, of the board with the dates of the run, as an event's answer shows it, and with the values
- * of the group where there is a breakdown. As text, because events change several boards each: 8 µs less a board.
+ * JSON text, without the closing brace, of the board with the dates of the run, as in an event's answer, and with the
+ * group's values if there is a breakdown. Built as text because each event changes several boards: saves 8 µs for each
+ * board.
  */
 function openedBoard({ compiled, board, runDay, group }: BoardGroup, status: BoardStatus): string {
   const ofRun = runs(compiled, `${board.no} ${runDay} ${status}`, () => {
@@ -191,7 +191,6 @@ function openedBoard({ compiled, board, runDay, group }: BoardGroup, status: Boa
   return group === '' ? ofRun : `${ofRun},${opened(groupFields(compiled, board, group)).slice(1)}`;
 }
 
-/** Payload of `leaderboard.rank_changed`. */
 export function rankChanged(user: UserJson, at: BoardGroup, change: PlaceChange): string {
   const { rank, value, previousRank, previousValue } = change;
   const place = JSON.stringify({ rank, value, previousRank, previousValue }).slice(1);
@@ -205,7 +204,9 @@ export const boardPayload = (
   { status, rankings }: { status: BoardStatus; rankings: LeaderboardRanking[] },
 ): string => `{"type":"${type}","leaderboard":${openedBoard(at, status)},"rankings":${JSON.stringify(rankings)}}}`;
 
-/** Payload of `emails.recap_due`, due at `dueMs` (epoch ms), of a period from its first to its last day (epoch days). */
+/**
+ * Payload of `emails.recap_due`, due at `dueMs` (epoch ms), for a period from its first to its last day (epoch days).
+ */
 export const recapDue = (
   user: UserJson,
   { dueMs, fromDay, toDay }: { dueMs: number; fromDay: number; toDay: number },
@@ -215,7 +216,7 @@ export const recapDue = (
     recap: { periodStart: dateOf(fromDay), periodEnd: dateOf(toDay) },
   });
 
-/** Payload of `emails.reactivation_due`, due at `dueMs` (epoch ms); `messageNumber`: from 1. */
+/** Payload of `emails.reactivation_due`, due at `dueMs` (epoch ms); `messageNumber` starts at 1. */
 export const reactivationDue = (
   user: UserJson,
   { dueMs, messageNumber, daysSinceLastActive }: { dueMs: number; messageNumber: number; daysSinceLastActive: number },
@@ -226,8 +227,8 @@ export const reactivationDue = (
   });
 
 /**
- * Makes a thing once for each version of a catalog and key: parts of payloads that depend on nothing else, with which the
- * notifications of an event that moves two boards take 26 µs instead of 44. The keys must be few, for what was made is kept as long as the version is.
+ * Caches parts of payloads that depend only on a catalog version and a key. With it, the notifications of an event that
+ * moves two boards take 26 µs instead of 44. Keys must be few, since parts are kept as long as the version.
  */
 export function onceACatalog<K, T>(): (compiled: CompiledCatalog, key: K, make: () => T) => T {
   const made = new WeakMap<CompiledCatalog, Map<K, T>>();

@@ -14,51 +14,53 @@ export interface ReporterOptions {
   pool: Pool;
   catalogs: Catalogs;
   clock?: Clock;
-  /** Whose completions are noted for the e-mails that live streams report, beside those of tenants with a webhook that wants them. */
+  /** Notes completions for the e-mails that live streams report, in addition to those of tenants with webhooks. */
   live?: LiveAudience;
-  /** Called for each thing that could not be reported, with why. */
+  /** Called with the error for each part that could not be reported. */
   onLeftOut: (error: unknown) => void;
 }
 
-/** What some entries report. */
+/** The report of some entries. */
 export interface Report extends EntryReport {
-  /** The messages of a notification, to those who listen. */
+  /** Builds a notification's messages to the webhooks. */
   messagesFor: (notification: Notification) => NewMessage[];
-  /** As of which revisions they listen. */
+  /** The revisions at which the webhooks were read. */
   revisions: Revisions;
 }
 
-/** Everything that the reports of some entries take: no more is asked of Postgres. */
+/** Everything needed to report some entries, without further queries. */
 export interface Reporting {
-  /** What some of the entries report, in their order. */
+  /** The report of some of the entries, in order. */
   reportOf(entries: readonly HappenedEntry[]): Report;
 }
 
 interface Heard {
   compiled: CompiledCatalog;
   listeners: Listeners;
-  /** Whether somebody listens to the live streams of a user: these make everything from records themselves, but completions are noted. */
+  /**
+   * Whether a user's live streams have listeners. Live streams build notifications from records on their own, but
+   * completions must be noted.
+   */
   isListened: (userId: string) => boolean;
-  /** Whether somebody wants to know of an entry. */
+  /** Whether a receiver is interested in an entry. */
   concerns: (entry: HappenedEntry) => boolean;
 }
 
 const NOBODY: ReadonlyMap<number, ListenedUsers> = new Map();
 
-/** Whether an entry touched a user. */
 const hasUser = ({ states }: HappenedEntry, isOne: (userId: string) => boolean): boolean =>
   states.some((each, at) => at % 2 === 0 && isOne(each.toString('utf8')));
 
-/** Whether a report is by the webhooks as of some revisions. */
+/** Whether a report was made for the webhooks at some revisions. */
 export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revisions): boolean =>
   revisions.organisation === organisation && revisions.catalogs === catalogs;
 
 /**
- * Makes what the outbox holds into what webhooks are to hear of. Tenants without an enabled webhook, and without anybody who
- * listens to their live streams, cost a look at a map: no catalog is loaded for them. Where only some users' streams are listened
- * to, the entries of others are passed over. Who listens is as of some revisions, which are compared with those of the transaction that
- * stores the report: so a webhook hears of everything that is stored after it was created. Whatever cannot be reported
- * is left out, and never keeps anything from being stored.
+ * Turns outbox entries into messages for webhooks. A tenant without an enabled webhook and without live listeners costs
+ * a map look-up; its catalog is not loaded. If only some users' streams have listeners, entries about other users are
+ * skipped. The webhooks are read at some revisions, which the transaction that stores the report compares with its own.
+ * So a webhook receives everything that is stored after its creation. Errors in reports never prevent entries from
+ * being stored.
  */
 export class Reporter {
   private readonly options: ReporterOptions;
@@ -68,22 +70,21 @@ export class Reporter {
     this.options = options;
   }
 
-  /** Laurel's time. */
   now(): number {
     return (this.options.clock ?? systemClock).now();
   }
 
-  /** Something could not be stored with what it reports. */
+  /** Notes a report that could not be stored with its entries. */
   leaveOut(error: unknown): void {
     this.options.onLeftOut(error);
   }
 
-  /** Reads who listens. Errors of Postgres. */
+  /** Reads the receivers. Throws errors of Postgres. */
   async refresh(): Promise<void> {
     this.listening = await readListening(this.options.pool);
   }
 
-  /** Makes ready for the reports of some entries. Errors of Postgres only. */
+  /** Prepares the reports of some entries. Throws errors of Postgres only. */
   async prepare(entries: readonly HappenedEntry[]): Promise<Reporting> {
     if (this.listening === null) await this.refresh();
     const listening = this.listening!;
@@ -124,7 +125,7 @@ export class Reporter {
     return { notifications, completions, messagesFor, revisions };
   }
 
-  /** A tenant's catalog, at least of a version, with what was deleted from it that the entries name. */
+  /** A tenant's catalog, at least of a version, including deleted resources that the entries name. */
   private async hear({
     tenantNo,
     version,
@@ -152,6 +153,6 @@ export class Reporter {
   }
 }
 
-/** Whether an error is none of Postgres: a tenant that is gone, or a catalog that cannot be compiled. */
+/** Whether an error does not come from Postgres: the tenant is gone, or its catalog cannot be compiled. */
 const isOfCatalog = (error: unknown): boolean =>
   error instanceof AppError || error instanceof TypeError || error instanceof RangeError;

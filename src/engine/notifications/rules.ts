@@ -1,4 +1,4 @@
-/** Rules: which changes in a record are notifications. */
+/** Rules that decide which changes in a record become notifications. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
@@ -36,19 +36,19 @@ import {
   userJson,
 } from './payloads.ts';
 
-/** Whether anybody wants to hear of a type: about a subject, or, without one, of any. */
+/** Whether a receiver wants a type; with a subject, notifications about that subject. */
 export type Wants = (type: NotificationType, about?: NotificationSubject) => boolean;
 
-/** A record whose notifications are made. */
+/** A record that is turned into notifications. */
 interface Change {
   compiled: CompiledCatalog;
   wants: Wants;
   record: HappenedRecord;
-  /** The record's user, as the entry left them: costly, so not asked for unless something is wanted. */
+  /** The record's user in the state after the entry. Decoding is costly, so use it only for wanted notifications. */
   user: RecordedUser;
 }
 
-/** What a rule makes of a record. `no` is unlike that of any other of its type in the record. */
+/** The result of a rule. `no` is unique among the record's notifications of the type. */
 interface Reported {
   type: NotificationType;
   no: number;
@@ -57,11 +57,11 @@ interface Reported {
   payload: string;
 }
 
-/** What filters go by where a notification is about an achievement: the metric of one that is completed by a metric. */
+/** The subject of a notification about an achievement, for filters: the metric, if a metric completes it. */
 export const aboutAchievement = ({ trigger, metricId }: Achievement): NotificationSubject =>
   trigger === 'metric' && metricId !== null ? { metricId } : {};
 
-/** `achievement.completed` for each completion, in their order. */
+/** `achievement.completed` for each completion, in order. */
 export function* achievementNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
   for (const no of record[RECORD.completed] ?? []) {
     const achievement = compiled.achievementsByNo.get(no);
@@ -79,10 +79,10 @@ interface Candidate {
 }
 
 /**
- * What became of the user's streak: first by the clock (freezes earned and consumed, the streak lost), then by the event
- * (started, extended). An administrator's reset loses it too, and a reversal that leaves nothing of it; a restored streak is
- * not reported, nor the one that gave way to it.
- * Nothing where streaks are switched off, for all or by the user.
+ * Changes of the user's streak: first those by the clock (freezes earned and consumed, streak lost), then those by the
+ * event (started, extended). An administrator's reset and a reversal that leaves no streak also count as lost. A
+ * restored streak is not reported, nor the one that it replaces. Nothing if streaks are switched off for all or by the
+ * user.
  */
 export function* streakNotifications(change: Change): Generator<Reported> {
   const { compiled, wants, user } = change;
@@ -111,7 +111,7 @@ function* settled({ compiled, record }: Change): Generator<Candidate> {
   if (length > 0) yield { type: 'streak.lost', payload: (user) => streakLost(user, { length }) };
 }
 
-/** How many freezes were used for the days of a settlement: one a period. */
+/** Number of freezes that a settlement used: one for each period. */
 function freezesIn({ catalog: { streaks } }: CompiledCatalog, settlement: RecordedSettlement): number {
   const frequency = FREQUENCIES[settlement[SETTLEMENT.frequency] - 1];
   if (settlement[SETTLEMENT.kind] !== SETTLED.freeze || frequency === undefined) return 0;
@@ -127,9 +127,9 @@ function* extended({ compiled, record }: Change): Generator<Candidate> {
   yield { type, payload: (user) => streakExtended(type, user, { streak: shown }) };
 }
 
-/** `points.changed` for each system that something was awarded in, and `points.level_changed` where the level is another. */
+/** `points.changed` for each system with awards, and `points.level_changed` if the level changed. */
 export function* pointsNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
-  // Awards are numbered through all systems of a record.
+  // Awards are numbered across all systems of a record.
   let ordinal = 0;
   for (const points of record[RECORD.points] ?? []) {
     const no = points[RECORDED_POINTS.system];
@@ -139,7 +139,7 @@ export function* pointsNotifications({ compiled, record, wants, user }: Change):
     const first = ordinal + 1;
     ordinal += awards.length;
     const system = compiled.pointsSystemsByNo.get(no);
-    // Of a reversal that could take nothing there are none.
+    // A reversal that could take nothing has no awards.
     if (system === undefined || awards.length === 0) continue;
     const about = { pointsSystemId: system.id };
     if (wants('points.changed', about)) {
@@ -158,7 +158,7 @@ export function* pointsNotifications({ compiled, record, wants, user }: Change):
 
 const triggers = onceACatalog<number, PointsTriggerResponse>();
 
-/** An award as an event's answer shows it; without a trigger or boost that was deleted since. */
+/** An award as in an event's answer, without a trigger or boost that was deleted since. */
 function awardResponse(
   compiled: CompiledCatalog,
   record: HappenedRecord,
@@ -179,7 +179,7 @@ function awardResponse(
 
 const NOT_ON_THE_BOARD = -1;
 
-/** `leaderboard.rank_changed` for each board on which the user has another rank than before: appears, moves, leaves. */
+/** `leaderboard.rank_changed` for each board on which the user's rank changed: appears, moves, leaves. */
 export function* boardNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
   for (const recorded of record[RECORD.boards] ?? []) {
     const rank = recorded[RECORDED_BOARD.rank];
@@ -204,14 +204,14 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
   }
 }
 
-/** The score as the entry left it: of a record that does not hold it. */
+/** The user's score after the entry, for a record that lacks it. */
 function scoreIn({ boards }: UserState, recorded: RecordedBoard): number | null {
   const runs = boards[recorded[RECORDED_BOARD.board]] ?? [];
   const score = runs.find(({ runDay }) => runDay === recorded[RECORDED_BOARD.runDay])?.score;
   return score === undefined ? null : Number(score);
 }
 
-/** A user as an entry of the outbox left them: decoded, and made what payloads hold, when first asked for. */
+/** A user in the state after an entry. Decoded, and converted for payloads, on first use. */
 export class RecordedUser {
   readonly userId: string;
   private readonly packed: Buffer;
@@ -226,7 +226,7 @@ export class RecordedUser {
     this.packed = packed;
   }
 
-  /** Throws what decoding throws. */
+  /** Throws the errors of decoding. */
   state(): UserState {
     return (this.decoded ??= decodeState(this.packed));
   }

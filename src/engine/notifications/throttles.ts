@@ -1,4 +1,4 @@
-/** Throttles: similar notifications within a window are merged. */
+/** Throttles: merges similar notifications within a window. */
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { BoardPlace, Notification } from '../../domain/notifications/notification.ts';
@@ -14,17 +14,19 @@ interface Group {
 }
 
 /**
- * Holds back what must not go out each time: `points.changed` and `leaderboard.rank_changed` go out at once and then at
- * most once in 15 minutes for a user and points system or run and group of a board, `leaderboard.changed` likewise for a run and
- * group of a board; what changes meanwhile is kept, and reported together at the end (`flush.ts`). Other types pass as they are.
+ * Limits the rate of frequent notifications. `points.changed` (for each user and points system),
+ * `leaderboard.rank_changed` (for each user, run and group of a board) and `leaderboard.changed` (for each run and
+ * group of a board) are sent at once and then at most once in 15 minutes. Changes in the meantime are stored, and
+ * reported together at the end (`due/windows.ts`). Other types pass unchanged.
  *
- * In the client's transaction, which must hold the outbox cursor of the tenants' shard. A `leaderboard.changed` is wanted for
- * each run and group in which a score moved, while anybody wants it or `leaderboard.rank_changed`, for by it the others'
- * places are compared; its payload is JSON of its `place`, and it is never among the answers: the flush, within a second,
- * reads the rankings.
+ * Runs in the client's transaction, which must hold the outbox cursor of the tenants' shard. A `leaderboard.changed` is
+ * expected for each run and group in which a score moved if a receiver wants it or `leaderboard.rank_changed`, since it
+ * triggers the comparison of the other places. Its payload is JSON of its `place`, and it is never returned: the flush,
+ * within a second, reads the rankings.
  *
  * @param nowMs Laurel's clock
- * @returns those that go out now, in their order; several of one window as one, the latest state with what all of them come to
+ * @returns the notifications to be sent now, in order; several of one window are merged into the latest state with
+ * their total changes
  */
 export async function throttle(
   client: PoolClient,
@@ -60,7 +62,7 @@ function groupsOf(notifications: readonly Notification[]): Map<string, Group> {
   return groups;
 }
 
-/** What goes out of a group. */
+/** The notification of a group. */
 function reported({ first, last, change }: Group): Notification {
   if (first === last) return last;
   const before = change.type === 'leaderboard.rank_changed' ? (JSON.parse(first.payload) as RankPayload) : null;
@@ -79,18 +81,18 @@ function movedBoards(notifications: readonly Notification[]): (BoardPlace & { te
   return [...moved.values()];
 }
 
-/** The types that go out at once, and then at most once in a window. */
+/** The types that are sent at once, and then at most once in a window. */
 export const THROTTLED = ['points.changed', 'leaderboard.rank_changed', 'leaderboard.changed'] as const;
 type Throttled = (typeof THROTTLED)[number];
 
 const isThrottled = ({ type }: Notification): boolean => (THROTTLED as readonly string[]).includes(type);
 
-/** What is merged of a points system. */
+/** The fields of a points payload that are merged. */
 interface PointsPayload {
   points: { added: number; awards: unknown[]; level?: unknown };
 }
 
-/** What is merged of a place on a board. */
+/** The fields of a rank payload that are merged. */
 export interface RankPayload {
   leaderboard: {
     rank: number | null;
@@ -100,21 +102,21 @@ export interface RankPayload {
   };
 }
 
-/** Awards that a message shows: the newest. */
+/** Maximum number of awards in a message; the newest are kept. */
 const MOST_AWARDS = 100;
 
-/** The payload of a `leaderboard.changed` until its rankings are read: which run and group moved. */
+/** The payload of a `leaderboard.changed` before its rankings are read: the run and group that moved. */
 export const movedBoard = ({ payload }: Pick<Notification, 'payload'>): BoardPlace => {
   const { boardNo, runDay, group } = JSON.parse(payload) as BoardPlace;
   return { boardNo, runDay, group };
 };
 
-/** The window of a run and group of a board: of its rankings, and, for each user, of the rank there. */
+/** The window's key for a run and group of a board: of its rankings and, for each user, of the rank. */
 export function boardSubject({ boardNo, runDay, group }: BoardPlace): string {
   return uuidText(createHash('sha256').update(`${boardNo}:${runDay}:${group}`).digest('hex').slice(0, 32));
 }
 
-/** A notification as what waits in a window. */
+/** A notification in the form that waits in a window. */
 export function throttledChange(notification: Notification): WindowChange {
   const { tenantNo, userId, source, atMs, about, place, payload } = notification;
   const type = notification.type as Throttled;
@@ -152,13 +154,13 @@ export function throttledChange(notification: Notification): WindowChange {
   };
 }
 
-/** What is known of all changes since the last message, with the latest of them. */
+/** All changes since the last message, merged with the latest state. */
 type MergedChange = Pick<WindowChange, 'type' | 'payload' | 'added' | 'awards' | 'level'> & {
   /** Rank and value before the first of them. */
   previous: { rank: number | null; value: number | null } | null;
 };
 
-/** The payload of a message that reports all changes since the last one: the latest state, and what they come to. */
+/** The payload of a message that reports all changes since the last one: the latest state with the total changes. */
 export function mergedPayload({ type, payload, added, awards, level, previous }: MergedChange): string {
   if (type === 'leaderboard.rank_changed') {
     if (previous === null) return payload;
@@ -176,7 +178,7 @@ export function mergedPayload({ type, payload, added, awards, level, previous }:
   return JSON.stringify(parsed);
 }
 
-/** Lays a later change of the same window over an earlier one. */
+/** Merges a later change of a window into an earlier one. */
 function laidOver(earlier: WindowChange, later: WindowChange): WindowChange {
   return {
     ...later,

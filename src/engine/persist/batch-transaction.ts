@@ -58,7 +58,7 @@ import { throttle } from '../notifications/throttles.ts';
 import { isAboutData, reasonFor } from './about-data.ts';
 import { type Batch, type Deletion, usedKey } from './batch.ts';
 
-/** What a batch reports. `isFinal`: whoever listens by now, it stays so. */
+/** The report of a batch. `isFinal`: the report is stored even if the receivers changed meanwhile. */
 export interface Reported {
   reporter: Reporter;
   report: Report;
@@ -68,23 +68,22 @@ export interface Reported {
 interface Write {
   redis: Redis;
   shard: number;
-  /** The position that the batch was read after. */
+  /** The position after which the batch was read. */
   after: string;
-  /** What it was read under; undefined: no matter. */
+  /** The storage epoch under which it was read; `undefined` skips the check. */
   storageEpoch: string | undefined;
   batch: Batch;
-  /** What it reports; undefined: nobody hears of it. */
+  /** `undefined` if nobody receives a report. */
   reported?: Reported | undefined;
-  /** Called when everything is written and nothing is committed. */
+  /** Called when everything is written but not committed. */
   beforeCommit?: (() => void | Promise<void>) | undefined;
 }
 
 /**
- * Writes the rows, with the messages that report them, and moves the cursor in one transaction: all or none. After an error
- * nothing is written, or, if the connection broke during COMMIT, everything may be: read the cursor again. Else nothing is
- * written
- * - `passed`: if another persister holds the cursor or has moved it since, or Redis is another one since;
- * - `outdated`: if who listens may have changed since the report was made.
+ * Writes the rows with their messages and moves the cursor, all in one transaction. After an error nothing is written,
+ * unless the connection broke during COMMIT: read the cursor again. Also writes nothing
+ * - `passed`: if another persister holds the cursor or has moved it, or Redis has another storage epoch;
+ * - `outdated`: if the receivers may have changed since the report was made.
  */
 export function writeBatch(
   pool: Pool,
@@ -132,7 +131,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
     { events: imported.gone.days, awards: imported.gone.awards },
   );
   if (batch.importedZones.length > 0) await noteZones(client, batch.importedZones);
-  // Nothing is announced of an import: neither the places of those imported nor that others were overtaken by them.
+  // Imports are not announced, neither the imported users' places nor the users that they overtake.
   await resetPlaces(client, batch.importedZones);
   const { users, streakUsers, paidUsers, unchangedUsers } = batch.touched;
   await upsertUsers(client, users);
@@ -144,8 +143,8 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
 }
 
 /**
- * Deletes a user's rows, and the idempotency keys in Redis that only the rows hold: before the commit, so that a crash
- * leaves none behind. Nothing reads those any more, whether the commit follows or not.
+ * Deletes a user's rows, and the idempotency keys in Redis that only the rows name. The keys go before the commit, so
+ * that a crash leaves none behind; nothing reads them any longer, even if the commit fails.
  */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
@@ -164,15 +163,16 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   );
 }
 
-/** By which the parts of an entry are reported. */
+/** The context in which the parts of an entry are reported. */
 export interface Reports {
   reporter: Reporter;
   reporting: Reporting;
 }
 
 /**
- * Makes messages of what is reported at once, and keeps the rest until it is due: in the client's transaction, which holds the
- * shard's cursor. What Postgres does not take is left out; the rows that it is about are stored all the same.
+ * Makes messages of the notifications to be sent now, and stores the others until they are due. Runs in the client's
+ * transaction, which holds the shard's cursor. Skips notifications that Postgres refuses; the rows are stored
+ * nevertheless.
  */
 export async function storeReport(
   client: PoolClient,
@@ -189,7 +189,7 @@ export async function storeReport(
   await byHalves(client, completions, { store: (some) => noteDue(client, some), onFailed });
 }
 
-/** Does something with all items but those with which it cannot be done, in their order, in the client's transaction. */
+/** Processes the items in order, in the client's transaction, and skips those that fail. */
 export async function byHalves<T>(
   client: PoolClient,
   items: readonly T[],
@@ -204,7 +204,10 @@ export async function byHalves<T>(
   await byHalves(client, items.slice(half), on);
 }
 
-/** Does some of a transaction's work; null, or why it could not be done and nothing of it was. Throws what is not about data. */
+/**
+ * Does a part of a transaction's work. Returns `null`, or the reason why it failed and was rolled back. Throws errors
+ * that are not about data.
+ */
 export async function attempt(client: PoolClient, work: () => Promise<unknown>): Promise<string | null> {
   await client.query('SAVEPOINT part');
   try {
@@ -218,13 +221,13 @@ export async function attempt(client: PoolClient, work: () => Promise<unknown>):
   return null;
 }
 
-/** Takes a record's place, so that the others keep theirs: msgpack's nil. */
+/** Replaces a record so that the others keep their indexes: MessagePack's nil. */
 const NOTHING = Buffer.from([0xc0]);
 
 /**
- * Leaves a deleted user out of the dead letters, in the transaction of the deletion: a letter that waits for nobody else
- * goes; in the others the user's records and state become nothing, and so does what could not be read, for it
- * may be the user's. A letter that names nobody readable cannot be found by a user.
+ * Removes a deleted user from the dead letters, in the transaction of the deletion. A letter about nobody else is
+ * deleted. In the others, the user's records and state become nil, and so does everything unreadable, since it may be
+ * the user's. A letter that names no readable user cannot be found.
  */
 async function forgetInLetters(client: PoolClient, redis: Redis, user: NamedUser): Promise<void> {
   for (const letter of await lettersAbout(client, user)) await forgetIn(client, redis, { letter, user });
@@ -265,13 +268,13 @@ function without({ tenantNo, records, states }: ReadEntry, userId: string): Buff
   return packFields(fields);
 }
 
-/** The user of a record; undefined where it names none. */
+/** The user of a record; `undefined` if it names none. */
 export function userOf(record: unknown): string | undefined {
   const user = (record as UncheckedRecord | null)?.[RECORD.userId];
   return typeof user === 'string' ? user : undefined;
 }
 
-/** The users that an entry names, each once. */
+/** The distinct users that an entry names. */
 export const usersOf = ({ records, states }: ReadEntry): string[] => [
   ...new Set([
     ...states.map(({ userId }) => userId),

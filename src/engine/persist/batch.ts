@@ -1,4 +1,4 @@
-/** A batch: outbox entries as rows, which one transaction stores. */
+/** A batch: outbox entries converted to rows, which one transaction stores. */
 import { DAY_MS } from '../../domain/periods.ts';
 import {
   AWARD,
@@ -39,8 +39,8 @@ import { addImported, type ImportedRows } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 /**
- * Counts records by tenant and UTC day, as they are persisted. What a user did who is deleted later stays counted. About 40 ns a
- * record: those that follow one another are nearly always of one tenant and day.
+ * Counts records by tenant and UTC day, including those of users who are deleted later. Takes about 40 ns for each
+ * record, since consecutive records nearly always share tenant and day.
  */
 class DayTally {
   private readonly byDay = new Map<string, DayCountsRow>();
@@ -76,9 +76,9 @@ class DayTally {
   }
 }
 
-/** The rows of some outbox entries that follow one another. */
+/** The rows of consecutive outbox entries. */
 export interface Batch extends GuardedRows, ImportedRows {
-  /** Users to be deleted before anything is written: what the entries held of them before their deletion is left out. */
+  /** Users to delete before anything is written. The entries' data about them from before the deletion is omitted. */
   deletions: Deletion[];
   events: EventRow[];
   reversals: ReversalRow[];
@@ -90,12 +90,12 @@ export interface Batch extends GuardedRows, ImportedRows {
   pauses: StreakPauseRow[];
   /** IDs of administrators' calls that changed a streak. */
   streakCalls: string[];
-  /** What is to be reported. */
+  /** Entries to report. */
   entries: HappenedEntry[];
   touched: UsersByNews;
-  /** What is counted by tenant and day; of users who are deleted in it as well. */
+  /** Counts by tenant and day, including users deleted in the batch. */
   tally: DayTally;
-  /** How far the shard's batches of events are processed; null: these entries do not say. */
+  /** How far the shard's batches of events are processed; `null` if these entries do not say. */
   batchProgress: string | null;
   /** Position of the last entry. */
   position: string;
@@ -103,21 +103,21 @@ export interface Batch extends GuardedRows, ImportedRows {
 
 type Rows = Omit<Batch, 'touched'>;
 
-/** A user who was deleted. */
+/** A deleted user. */
 export interface Deletion extends NamedUser {
-  /** Generation of the user of whom Postgres holds rows, see `src/redis/idempotency.ts`. */
+  /** Generation of the user whose rows Postgres holds, see `src/redis/idempotency.ts`. */
   generation: number | undefined;
-  /** Where Redis keeps the idempotency keys of the events that were left out. */
+  /** Where Redis stores the idempotency keys of the omitted events. */
   usedKeys: UsedKey[];
 }
 
-/** Where Redis keeps that a user of a generation used an idempotency key. */
+/** Where Redis stores that a user of a generation used an idempotency key. */
 export function usedKey({ userId, generation }: Pick<Deletion, 'userId' | 'generation'>, used: EventKey): UsedKey {
   const { bucket, field } = idempotencyDigest(userId, used.metricNo, used.key);
   return { bucket, field: fieldOfGeneration(field, generation) };
 }
 
-/** Turns raw outbox entries (at least one) into rows. Throws UnreadableEntry when one of them makes no sense. */
+/** Converts raw outbox entries (at least one) to rows. Throws UnreadableEntry if one of them is malformed. */
 export function toBatch(raw: readonly RawEntry[]): Batch {
   try {
     return rowsOf(raw);
@@ -145,8 +145,8 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
 }
 
 /**
- * The rows of some records of one entry, without its states; `after`: those, for what is reported. Throws UnreadableEntry when
- * one of the records makes no sense.
+ * Converts some records of one entry to rows, without its states. `after`: the states, for reports. Throws
+ * UnreadableEntry if a record is malformed.
  */
 export function recordsBatch(tenantNo: number, records: readonly unknown[], after: ReadEntry['states']): Batch {
   const touched = new TouchedUsers();
@@ -218,7 +218,7 @@ function add(
   touched.note(record);
 }
 
-/** Leaves out what the batch holds of the user so far: the deletion comes before all that is written. */
+/** Removes the user's rows from the batch: the deletion precedes everything that is written. */
 function addDeletion(
   batch: Rows,
   tenantNo: number,
@@ -264,7 +264,7 @@ function reversalOf({ [RECORD.reversal]: reversal }: HappenedRecord, event: Reve
   };
 }
 
-/** An empty Lua table is packed as a map. */
+/** Lua's MessagePack encodes an empty table as a map. */
 const listOf = <T>(packed: T[]): T[] => (Array.isArray(packed) ? packed : []);
 
 function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void {
@@ -369,12 +369,12 @@ function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord)
   if (nos !== undefined) batch.supersededChanges.push({ tenantNo, userId, nos, correction });
 }
 
-/** To which length an event extended the streak; null: it did not. */
+/** The length to which an event extended the streak; `null` if it did not. */
 function extendedTo({ [RECORD.streak]: streak }: HappenedRecord): number | null {
   return streak?.[RECORDED_STREAK.extended] === 1 ? streak[RECORDED_STREAK.length] : null;
 }
 
-/** The row of what a recomputation did of a user. */
+/** The row about a user's recomputation. */
 const recomputedRow = (
   tenantNo: number,
   record: HappenedRecord,

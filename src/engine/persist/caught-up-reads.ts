@@ -1,4 +1,4 @@
-/** Reads that wait for Postgres first. */
+/** Reads that wait for Postgres to catch up first. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { storedState } from '../../postgres/users/stored-states.ts';
@@ -7,18 +7,18 @@ import { lastPosition } from '../../redis/outbox.ts';
 import { UserReads } from '../users/user-reads.ts';
 import { cursorReaches, sayAwaited } from './cursor-wait.ts';
 
-/** How long a read waits while nothing moves, and while it does. */
+/** How long a read waits while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 2_000, movingMs: 5_000 };
 
 /**
- * Lets reads of Postgres follow what was answered before: they wait for it as long as it comes nearer, 5 s at most,
- * and then read what there is. One that stands still is waited for 2 s, and once, not by everyone.
+ * Makes reads of Postgres include everything answered before. They wait up to 5 s while Postgres is catching up, and
+ * then read what is there. Only one caller waits for a cursor that stands still, for 2 s.
  */
 export class CaughtUp {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly patience: typeof PATIENCE;
-  /** By shard: the cursor that did not move for as long as a caller waited. */
+  /** By shard: a cursor that did not move while a caller waited. */
   private readonly stuckAt = new Map<number, string>();
 
   constructor({ redis, pool, patience = PATIENCE }: { redis: Redis; pool: Pool; patience?: typeof PATIENCE }) {
@@ -27,7 +27,7 @@ export class CaughtUp {
     this.patience = patience;
   }
 
-  /** Waits for all of a tenant. */
+  /** Waits for everything about a tenant. */
   async tenant(tenantNo: number): Promise<void> {
     const shard = shardOf(tenantNo);
     const position = await lastPosition(this.redis, shard);
@@ -43,7 +43,10 @@ export class CaughtUp {
     if (end === 'still') this.stuckAt.set(shard, cursor);
   }
 
-  /** Waits for one user, not at all where Postgres holds the user's state: one look-up in each. */
+  /**
+   * Waits for one user. Returns at once if Postgres holds the user's current state, after one look-up in Redis and one
+   * in Postgres.
+   */
   async user(tenantNo: number, userId: string): Promise<void> {
     const [live, stored] = await Promise.all([
       this.redis.getBuffer(userKey(tenantNo, userId)),
@@ -54,7 +57,7 @@ export class CaughtUp {
   }
 }
 
-/** Reads of users for whom Postgres is read besides: what it holds then is no older than the state. */
+/** Reads users whose rows in Postgres are then at least as new as their states. */
 export class CaughtUpUsers extends UserReads {
   private readonly caughtUp: CaughtUp;
 

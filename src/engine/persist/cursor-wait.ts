@@ -10,10 +10,13 @@ import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { shardOf } from '../../redis/keys.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
 
-/** How long is waited while nothing moves, and while it does. */
+/** How long to wait while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 5_000, movingMs: 30_000 };
 
-/** Waits, for as long as `patience` says, until Postgres holds what a shard's outbox holds now. False: it does not. */
+/**
+ * Waits, within `patience`, until Postgres holds everything that a shard's outbox holds now. Returns false if it does
+ * not.
+ */
 export async function isPersisted(
   { redis, pool }: { redis: Redis; pool: Pool },
   shard: number,
@@ -24,7 +27,7 @@ export async function isPersisted(
   return end === 'reached';
 }
 
-/** Says once that a caller waits. A hint: one that is lost costs time and nothing else. */
+/** Signals once that a caller waits. A lost signal costs time only. */
 export function sayAwaited(redis: Redis, shard: number): () => void {
   let said = false;
   return () => {
@@ -34,20 +37,20 @@ export function sayAwaited(redis: Redis, shard: number): () => void {
   };
 }
 
-/** How often a cursor is read while anybody waits for it. */
+/** Interval between reads of the cursor while a caller waits. */
 const LOOK_MS = 10;
 
 interface CursorWait {
-  /** The position of the outbox that is waited for. */
+  /** The outbox position to wait for. */
   position: string;
-  /** How long is waited while the cursor does not move, and while it does. */
+  /** How long to wait while the cursor does not move, and while it does. */
   stillMs: number;
   movingMs: number;
-  /** Asked when the cursor is not there yet: true ends the wait. */
+  /** Called while the cursor is behind; `true` ends the wait. */
   onBehind?: (cursor: string) => boolean | void;
 }
 
-/** How a wait ended, and where the cursor stood then. */
+/** How a wait ended, and the cursor at that time. */
 interface CursorSeen {
   end: 'reached' | 'still' | 'late' | 'given up';
   cursor: string;
@@ -61,13 +64,13 @@ interface Waiter extends CursorWait {
   reject: (error: unknown) => void;
 }
 
-/** Reads the cursor of one shard for everybody in the process who waits for it. */
+/** Reads the cursor of one shard for all waiting callers in the process. */
 class ShardWatch {
   private readonly pool: Pool;
   private readonly shard: number;
   private waiters: Waiter[] = [];
   private running = false;
-  /** Somebody came since the last read began, whom it may not serve: the next one begins at once. */
+  /** A caller came after the last read began, which may not serve it; the next read starts at once. */
   private newcomers = false;
   private wake = new AbortController();
 
@@ -88,7 +91,7 @@ class ShardWatch {
 
   private async run(): Promise<void> {
     this.running = true;
-    // Those who come in the same turn are served by the same read.
+    // Callers of the same turn of the event loop share a read.
     await Promise.resolve();
     while (this.waiters.length > 0) {
       this.newcomers = false;
@@ -116,7 +119,7 @@ class ShardWatch {
   }
 }
 
-/** How a wait ends by what the cursor is now; null: it goes on. */
+/** How a wait ends, given the cursor; `null` if it goes on. */
 function endOf(waiter: Waiter, cursor: string, nowMs: number): CursorSeen['end'] | null {
   if (comparePositions(cursor, waiter.position) >= 0) return 'reached';
   if (waiter.cursor !== null && waiter.cursor !== cursor) waiter.movedMs = nowMs;
@@ -126,13 +129,13 @@ function endOf(waiter: Waiter, cursor: string, nowMs: number): CursorSeen['end']
   return nowMs - waiter.beganMs > waiter.movingMs ? 'late' : null;
 }
 
-// By pool: what is waited for is what its database holds, and a process has one pool for that.
+// By pool: a process has one pool for each database.
 const watches = new WeakMap<Pool, Map<number, ShardWatch>>();
 
 /**
- * Waits until the cursor of a shard has reached a position, for as long as the caller's patience says. However many wait
- * in a process, the cursor is read by one loop a shard: 200 who wait for a tenth of a second cost some ten reads, where
- * each reading by itself cost 811. Rejects when Postgres does.
+ * Waits, within the caller's patience, until the cursor of a shard reaches a position. A single loop for each shard
+ * reads the cursor for all callers in the process: 200 callers waiting 0.1 s cost about ten reads instead of 811.
+ * Rejects if Postgres does.
  */
 export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Promise<CursorSeen> {
   let byShard = watches.get(pool);
@@ -145,8 +148,8 @@ export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Pr
 const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
 
 /**
- * Resolves when Postgres holds what was written for a tenant before the call. 503 if nothing moves for 10 s, or it takes
- * more than 30 s.
+ * Resolves when Postgres holds everything written for a tenant before the call. Throws 503 if nothing moves for 10 s,
+ * or it takes more than 30 s.
  */
 export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool }, tenantNo: number): Promise<void> {
   if (await isPersisted({ redis, pool }, shardOf(tenantNo), REQUEST_PATIENCE)) return;
@@ -154,9 +157,9 @@ export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool
 }
 
 /**
- * Reads something of a shard that Postgres will keep. A shard that is being rebuilt, was moved away or came back empty looks as if
- * nobody ever had a score; functions are refused there, but reads are not. Throws RedisNotReady if the shard was not complete all
- * the while.
+ * Reads something of a shard that will be stored in Postgres. A shard that is being rebuilt, was moved away or came
+ * back empty looks as if nobody ever had a score; functions are refused there, but plain reads are not. Throws
+ * RedisNotReady if the shard was not complete throughout.
  */
 export async function whileWhole<T>(
   client: Pool | PoolClient,
@@ -165,12 +168,12 @@ export async function whileWhole<T>(
 ): Promise<T> {
   const before = await epochOfComplete(client, redis, shard);
   const answer = await read();
-  // A rebuild sets another storage epoch before it removes anything, as does an inspection that accepts another Redis process.
+  // A rebuild sets another storage epoch before it removes anything; so does accepting another Redis process.
   if ((await epochOfComplete(client, redis, shard)) !== before) throw new RedisNotReady();
   return answer;
 }
 
-/** The storage epoch of a complete shard, as Postgres has it; a guarded connection must have the same. */
+/** The storage epoch of a complete shard in Postgres; a guarded connection must have the same. */
 async function epochOfComplete(client: Pool | PoolClient, redis: Redis, shard: number): Promise<string> {
   const storageEpoch = await readStorageEpoch(client, shard);
   const gate = gateOf(connectionOf(redis, shard));

@@ -44,13 +44,15 @@ interface DeadLettersOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Reports what is stored after all. */
+  /** Reports entries that are stored by a retry. */
   reporter?: Reporter;
-  /** Says that a shard's persister may have given way to a retry. */
+  /** Called when a shard's persister may have given way to a retry. */
   onRetried: (shard: number) => void;
 }
 
-/** Entries of the outbox that were set aside (`persist/set-aside.ts`): what an administrator does about them. */
+/**
+ * Dead letters: outbox entries that were set aside (`refused-entries.ts`). Administrators list, retry and drop them.
+ */
 export class DeadLetters {
   private readonly options: DeadLettersOptions;
 
@@ -63,7 +65,7 @@ export class DeadLetters {
     return listLetters(this.options.pool, query);
   }
 
-  /** One, with the fields of its entry as they were in the outbox; null fields: they are there no more. 404. */
+  /** One of them, with the fields of its outbox entry; `fields` is `null` if they are lost. Throws 404. */
   async show(id: string): Promise<{ letter: DeadLetter; fields: Buffer[] | null }> {
     const letter = await readLetter(this.options.pool, id);
     if (letter === null) throw noLetter();
@@ -71,9 +73,9 @@ export class DeadLetters {
   }
 
   /**
-   * Stores what was not stored of an entry, as far as it can be now: see `store-again.ts`. One transaction, under the lock
-   * of the shard's cursor, so that no entry is stored meanwhile. What is stored already is not stored again, and one that
-   * is stored wholly stays as it is. 404; 422 where the entry's bytes are lost. `by`: who asked.
+   * Stores the missing parts of an entry as far as possible (`storeAgain`). Runs in one transaction under the lock of
+   * the shard's cursor, so that no entry is stored meanwhile. Idempotent: stored parts are not stored again, and a
+   * fully stored letter stays unchanged. Throws 404, or 422 if the entry's bytes are lost. `by`: who asked.
    */
   async retry(id: string, by: Author): Promise<DeadLetter> {
     const { pool, redis, onRetried } = this.options;
@@ -99,7 +101,7 @@ export class DeadLetters {
     return after!;
   }
 
-  /** Removes some for good, whatever they hold; the IDs of those that there were. */
+  /** Deletes some for good, regardless of their contents. Returns the IDs of those that existed. */
   async drop(ids: string[], by: Author): Promise<string[]> {
     const { pool, redis } = this.options;
     const dropped = await transaction(pool, async (client) => {
@@ -145,9 +147,8 @@ export class DeadLetters {
 const noLetter = (): AppError => new AppError('not_found', 'There is no dead letter with this ID');
 
 /**
- * Stores the parts of a dead letter that were not stored yet, in the client's transaction; those that cannot be now
- * either. A state of a user who has a younger one is left out: there is nothing to be done for it. So is nobody deleted
- * who came back after the deletion that the letter holds.
+ * Stores the missing parts of a dead letter in the client's transaction, except those that still fail. Skips a user's
+ * state if a newer one is stored, and the deletion of a user who came back after it.
  */
 async function storeAgain(
   client: PoolClient,
@@ -185,7 +186,10 @@ async function storeAgain(
   return failed;
 }
 
-/** Of users whose state was stored now a younger one may wait in another letter: it is to be stored when that is tried. */
+/**
+ * Another letter may hold a newer state of users whose state was stored now; that state is to be stored when that
+ * letter is retried.
+ */
 async function noteYounger(
   client: PoolClient,
   {
@@ -209,7 +213,7 @@ async function noteYounger(
   }
 }
 
-/** Whether a record is of a deletion, and Postgres holds a user of that ID who came after it. */
+/** Whether a record is a deletion and Postgres holds a later user with the same ID. */
 async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecord): Promise<boolean> {
   const record = (value ?? {}) as UncheckedRecord;
   const userId = record[RECORD.userId];
@@ -218,7 +222,7 @@ async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecor
   return stored !== null && unpackState(stored)[USER.createdMs] >= Number(record[RECORD.atMs]);
 }
 
-/** What the fields of an entry hold, as far as it can be read. */
+/** The readable contents of an entry's fields. */
 export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadLetter['entry']> {
   const { records, states } = readEntry([...fields]);
   return {
@@ -228,7 +232,7 @@ export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadL
   };
 }
 
-/** Decoded; null where it cannot be. */
+/** The decoded value; `null` if it cannot be decoded. */
 function readable(packed: Buffer): unknown {
   try {
     return namedState(packed);

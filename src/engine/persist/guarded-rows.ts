@@ -10,7 +10,7 @@ import { RECORD } from '../../packed/record-fields.ts';
 import { decimalOf } from '../../packed/state.ts';
 import { UnreadableEntry } from './about-data.ts';
 
-/** What is stored of events that guards stopped, or that left the quarantine. */
+/** Rows about events that guards stopped, or that left the quarantine. */
 export interface GuardedRows {
   quarantined: QuarantinedRow[];
   settled: SettledRow[];
@@ -24,7 +24,7 @@ const OUTCOMES: ReadonlyMap<number, GuardedRow['outcome']> = new Map([
   [GUARD_ACTION.quarantined, 'quarantined'],
 ]);
 
-/** Adds the rows of an event that was not applied, or was dropped. Throws UnreadableEntry for one that lacks a field. */
+/** Adds the rows of an event that was not applied, or was dropped. Throws UnreadableEntry if a field is missing. */
 export function addGuarded(rows: GuardedRows, tenantNo: number, record: GuardedRecord): void {
   const { [RECORD.id]: id, [RECORD.userId]: userId, [RECORD.atMs]: atMs, [RECORD.guard]: by } = record;
   if (by[GUARDED.action] === GUARD_ACTION.dropped) {
@@ -51,7 +51,7 @@ export function addGuarded(rows: GuardedRows, tenantNo: number, record: GuardedR
   });
 }
 
-/** Adds what guards have to do with an event that was applied: mostly nothing. */
+/** Adds the guard rows of an applied event; usually none. */
 export function addGuardsOf(rows: GuardedRows, tenantNo: number, record: HappenedRecord): void {
   const { [RECORD.id]: id, [RECORD.userId]: userId, [RECORD.atMs]: atMs, [RECORD.guard]: by } = record;
   if (record[RECORD.released] !== undefined) rows.settled.push({ id, status: QUARANTINE_STATUS.released, atMs });

@@ -10,12 +10,12 @@ import { eventId } from '../ids.ts';
 import { decimalOfMicros } from '../../domain/decimal.ts';
 import type { UserZone } from '../../postgres/persist/users.ts';
 
-/** What is stored of imported users. */
+/** Rows about imported users. */
 export interface ImportedRows {
   importedDays: ImportedDayRow[];
   importedCompletions: ImportedCompletionRow[];
   importedAwards: AwardRow[];
-  /** The zones that they are in from the import on. */
+  /** The users' zones, from the import on. */
   importedZones: UserZone[];
   streakChanges: StreakChangeRow[];
   pauses: StreakPauseRow[];
@@ -24,8 +24,8 @@ export interface ImportedRows {
 const NOON_MS = DAY_MS / 2;
 
 /**
- * Adds the rows of an imported user. Their IDs are of the times of what they are about, so that they are read in that order; they
- * are made here, for a batch that is stored once or not at all.
+ * Adds the rows of an imported user. Each row's ID carries the time of its subject, so that rows are read in that
+ * order. The IDs are made here, since a batch is stored once or not at all.
  */
 export function addImported(rows: ImportedRows, tenantNo: number, record: ImportedRecord): void {
   const { [RECORD.userId]: userId, [RECORD.atMs]: atMs } = record;

@@ -21,7 +21,7 @@ import { type Reported, writeBatch } from './batch-transaction.ts';
 import { type Batch, toBatch } from './batch.ts';
 import { type SetAside, storeDamaged } from './refused-entries.ts';
 
-/** A shard's outbox cannot be stored, from no fault of a single entry, until Redis or a person has mended it. */
+/** A shard's outbox cannot be stored, and no single entry is the cause. Redis or an operator must repair it. */
 export class StuckShard extends Error {
   readonly shard: number;
   readonly streamId: string;
@@ -39,90 +39,94 @@ export class StuckShard extends Error {
   }
 }
 
-/** The steps of a batch, in their order; `kept`: Redis keeps an entry that Postgres does not take even as bytes. */
+/** The steps of a batch, in order. `kept`: Redis stores an entry that Postgres does not accept even as bytes. */
 export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';
 
 /** A transaction that stored entries. */
 export interface Stored {
   entries: number;
-  /** How many of what the entries hold are events. */
+  /** Number of events in the entries. */
   events: number;
   /** Events that guards stopped. */
   guarded: readonly GuardedRow[];
-  /** How long the transaction took, ms. */
+  /** Duration of the transaction (ms). */
   ms: number;
 }
 
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
-  /** The storage epoch of an open shard; null if the shard is closed and nothing may be stored. Without a gate all is stored. */
+  /**
+   * The storage epoch of an open shard; `null` if the shard is closed, so that nothing may be stored. Without a gate
+   * everything is stored.
+   */
   gate?: {
     storageEpochOf(shard: number): string | null;
     /** Called when Redis and Postgres contradict each other about a shard. */
     contradicted?(shard: number): void;
-    /** Only what a replica has is stored: Postgres may not hold what a Redis that takes over does not. */
+    /** Only acknowledged entries are stored: Postgres must not hold what a Redis that takes over lacks. */
     acknowledgementOf?(shard: number): { wait(): Promise<void> } | null;
   };
-  /** How long entries are kept that Postgres holds (`handed-over.ts`); not at all without it. */
+  /** How long stored entries are kept (`handed-over.ts`); default: not at all. */
   keepMs?: number;
-  /** Makes messages to webhooks of what is stored; without it nobody hears of it. */
+  /** Makes webhook messages of stored entries; without it there are none. */
   reporter?: Reporter;
-  /** Called when Postgres holds what was reported of a batch: messages may wait to be sent. */
+  /** Called when the messages of a batch are stored and may be sent. */
   onReported?: () => void;
-  /** Called when an entry was set aside, once for each. */
+  /** Called once for each entry that was set aside. */
   onSetAside?: (entry: SetAside) => void;
   /** Called after each transaction that stored entries. */
   onTransaction?: (stored: Stored) => void;
-  /** Makes a span of each transaction that is sampled; null or left out: none. */
+  /** Makes a span of each sampled transaction; `null` or omitted turns spans off. */
   traces?: Traces | null;
-  /** Called when Postgres holds more than before, or may: after each batch, and when a `drain` ends. */
+  /** Called when Postgres may hold more than before: after each batch, and when a `drain` ends. */
   onStored?: () => void;
-  /** Called after each step of each batch: for tests, which stop the world there. */
+  /** Called after each step of each batch, so that tests can stop there. */
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
 
 /**
- * The most entries of one transaction, and their bytes (about): the number asked for follows the size of the last
- * ones. The first read is small because nothing is known yet: an entry has 1 to some hundred events.
+ * Maximum number of entries, and their approximate size, in a transaction. The number read follows the size of the last
+ * entries. The first read is small because an entry may have 1 to some hundred events.
  */
 const MAX_ENTRIES = 2000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const FIRST_ENTRIES = 64;
 
 /**
- * Pause between batches while less than a full one waits, so that events of a quarter of a second share one
- * transaction: at 4,000 events/s 44 µs of CPU an event (worker 20, Postgres 24), with 100 ms 50. The first event
- * after a quiet time does not wait.
+ * Pause between batches that are not full, so that the events of a quarter of a second share a transaction. At 4,000
+ * events/s this takes 44 µs of CPU for each event (worker 20, Postgres 24); with 100 ms it takes 50. The first event
+ * after an idle time does not wait.
  */
 const PAUSE_MS = 250;
 /**
- * While more shards than this are stored by one process the pauses grow with them, at most to a second: a transaction costs
- * the same for one event as for ten, and many small tenants are on as many shards.
+ * If a process stores more shards than this, pauses grow in proportion, up to a second. A transaction costs the same
+ * for one event as for ten, and many small tenants are spread over as many shards.
  */
 const SHARDS_A_PAUSE = 8;
 const MAX_PAUSE_MS = 1_000;
 
-/** How often what a batch reports is made again because the configuration changed meanwhile: edits must not hold up what is stored. */
+/**
+ * How often a batch's report is made again because the configuration changed meanwhile. Edits must not hold up storage.
+ */
 const MOST_REPORTS = 4;
 
-/** How soon a shard whose sweep has ended is stored, and how long that may take: about two million users. */
+/** How soon a shard is stored after its sweep, and how long that may take: about two million users. */
 const LOOK_MS = 50;
 const CATCH_UP_MS = 120_000;
 
-/** A shard that stands still is woken all the time, and tried again this often only. */
+/** Interval between retries of a stuck shard, which is woken all the time. */
 const RETRY_STUCK_MS = 2000;
 
 /**
- * Moves what the outbox holds into Postgres. Each entry goes in exactly once: rows and cursor are one
- * transaction, and an entry leaves the stream only when Postgres holds it. Any number of persisters may work on a
- * shard; they exclude each other by the cursor's row.
+ * Moves outbox entries to Postgres, each exactly once: rows and cursor are one transaction, and an entry leaves the
+ * stream only when Postgres holds it. Several persisters may work on a shard; the cursor's row lock excludes all but
+ * one.
  *
- * CPU an event of the demo catalog (1,750 events a transaction, 100,000 users, 0.8 awards and 0.3 completions an event):
- * worker 15 µs, Postgres 35 to 37. In Postgres: events 8, more than half of it for the index on their users; awards 5;
- * completions 2.5; users 10.5 each where only state or points changed, 48 where an attribute did (that is no HOT
- * update, so it touches every index); committing 2. Measured on the built-in Postgres, which is compiled for size (-Os).
- * Users as JSON cost 88 in all.
+ * CPU for an event of the demo catalog (1,750 events a transaction, 100,000 users, 0.8 awards and 0.3 completions an
+ * event; built-in Postgres, compiled with -Os): worker 15 µs, Postgres 35 to 37 µs. Of these, events take 8, awards 5,
+ * completions 2.5, each user 10.5 (48 if an attribute changed, because that is no HOT update and touches every index),
+ * and the commit 2.
  */
 export class Persister {
   private readonly options: PersisterOptions;
@@ -137,21 +141,21 @@ export class Persister {
     this.keep = { ms: options.keepMs ?? 0, bytes: HANDED_BYTES };
   }
 
-  /** Whether a `drain` of the shard is under way in this process. */
+  /** Whether a `drain` of the shard is in progress in this process. */
   isAtWork(shard: number): boolean {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
 
-  /** Whether the shard's entries wait for a sweep, see `storing-order.ts`, or did so not long ago and are not all stored. */
+  /** Whether the shard's entries wait for a sweep (`storing-order.ts`), or waited recently and are not all stored. */
   gaveWay(shard: number): boolean {
     return performance.now() - (this.gaveWayAt.get(shard) ?? -Infinity) < CATCH_UP_MS;
   }
 
   /**
-   * Works until the shard's outbox is empty, another persister is found at it, or the gate is shut. `hurry`, once aborted,
-   * leaves out the pauses, and does not wait for the end of a sweep. Returns the number of entries stored. An
-   * entry that cannot be stored is set aside (`set-aside.ts`). Throws StuckShard where Redis lost what the outbox held (a
-   * call some seconds later tries again), or the error of a server that is away.
+   * Works until the shard's outbox is empty, another persister works on it, or the gate is closed. Aborting `hurry`
+   * skips the pauses and the wait for a sweep. Returns the number of entries stored. Entries that cannot be stored are
+   * set aside (`refused-entries.ts`). Throws StuckShard if Redis lost outbox entries (a call some seconds later tries
+   * again), or the error of a server that is away.
    */
   async drain(shard: number, hurry?: AbortSignal): Promise<number> {
     const stuck = this.stuck.get(shard);
@@ -174,9 +178,9 @@ export class Persister {
   }
 
   /**
-   * The cursor, checked: a stream that never came as far as the cursor is one that lost entries, and a cursor before what was
-   * handed over is of a Postgres that came back older. `again`: what was handed over up to there is to be stored again. Null:
-   * the gate is shut.
+   * Reads and checks the cursor. A stream that ends before the cursor has lost entries; a cursor before the handed-over
+   * position belongs to a Postgres restored from an older state. `again`: entries that were handed over up to here must
+   * be stored again. Returns `null` if the gate is closed.
    */
   private async start(shard: number): Promise<{ cursor: string; again: string } | null> {
     const { redis, pool, gate } = this.options;
@@ -204,25 +208,26 @@ export class Persister {
     const { redis, gate } = this.options;
     let cursor = start;
     let count = FIRST_ENTRIES;
-    // The next so many entries could not be stored together: one of them, at least, cannot be.
+    // The next entries, this many, could not be stored together: at least one of them is bad.
     let suspects = 0;
     let stored = 0;
     for (let first = true; ; first = false) {
       const asked = suspects > 0 ? Math.ceil(suspects / 2) : count;
       await this.giveWay(shard, hurry);
-      // Asked in the same turn as the read is sent: what it returns belongs to this storage epoch.
+      // Read in the same turn as the entries are requested, so they belong to this storage epoch.
       const storageEpoch = gate?.storageEpochOf(shard);
       if (storageEpoch === null) return stored;
       const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
       const asking = read(redis, { shard, after: cursor, count: asked });
       // Answered after the entries, in the same round trip.
       const [raw, handedUpTo] = await Promise.all([asking, readHandedPosition(redis, shard)]);
-      // Another persister handed over more: what lies between is not in the outbox, whatever the cursor says by now.
+      // Another persister handed over more, so entries in between are missing from the outbox, whatever the cursor says
+      // by now.
       if (read === readOutbox && comparePositions(handedUpTo, cursor) > 0) return stored;
-      // What was kept is gone since: the next call finds that.
+      // The kept entries were removed meanwhile; the next call finds out.
       if (raw.length === 0 && read === readHanded) return stored;
       if (raw.length === 0) {
-        // What a crash between COMMIT and trimming left.
+        // Entries that a crash between COMMIT and trimming left.
         if (first) await trimOutbox(redis, shard, cursor, this.keep);
         this.gaveWayAt.delete(shard);
         return stored;
@@ -239,7 +244,7 @@ export class Persister {
         }
         position = await this.setAside(shard, { after: cursor, storageEpoch, raw: raw[0]! });
       }
-      // Another persister is at work. It reads again after its COMMIT, so it will find all that we were woken for.
+      // Another persister is working. It reads again after its COMMIT, so it will find everything.
       if (position === null) return stored;
       cursor = position;
       stored += raw.length;
@@ -257,7 +262,9 @@ export class Persister {
     }
   }
 
-  /** One batch. Returns the cursor's new position; null, and nothing is stored, if another persister is at work. */
+  /**
+   * Stores one batch. Returns the cursor's new position; `null` if another persister is working, with nothing stored.
+   */
   private async store(
     shard: number,
     { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry[] },
@@ -299,7 +306,7 @@ export class Persister {
     return { reporter, report, isFinal: tries === MOST_REPORTS };
   }
 
-  /** The same of an entry that cannot be stored as it is. */
+  /** The same for an entry that cannot be stored as it is. */
   private async setAside(
     shard: number,
     { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry },
@@ -325,8 +332,8 @@ export class Persister {
 }
 
 /**
- * The span of a transaction. It begins a trace of its own: to continue those of its events their records would have to hold the
- * traces, 24 bytes each in Redis, for all events or for those sampled, of a transaction that one trace could not hold anyway.
+ * The span of a transaction starts a trace of its own. To continue the traces of its events, records would need 24 more
+ * bytes each in Redis, and one span cannot belong to several traces anyway.
  */
 const transactionSpan = (shard: number, { entries, events }: Batch): WorkSpan => ({
   name: 'persist',
@@ -339,7 +346,7 @@ const transactionSpan = (shard: number, { entries, events }: Batch): WorkSpan =>
   }),
 });
 
-/** How many entries of the size of these make a batch. */
+/** How many entries of this size make a batch. */
 function entriesFor(raw: readonly RawEntry[]): number {
   let bytes = 0;
   for (const [, fields] of raw) for (const field of fields) bytes += field.length;

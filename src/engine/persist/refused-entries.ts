@@ -1,4 +1,4 @@
-/** Entries that Postgres refuses: stored in parts, and the rest set aside as dead letters. */
+/** Handles entries that Postgres refuses: stores the valid parts, and sets the rest aside as dead letters. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/administration/dead-letters.ts';
@@ -23,18 +23,18 @@ import type { Reporter } from '../notifications/reporter.ts';
 import { attempt, byHalves, type Reports, storeReport, userOf, usersOf, writeRows } from './batch-transaction.ts';
 import { recordsBatch } from './batch.ts';
 
-/** What is said of an entry that was set aside. */
+/** An entry that was set aside. */
 export interface SetAside {
   /** ID of the dead letter. */
   id: string;
   shard: number;
   position: string;
   reason: string;
-  /** How many of its parts are not stored. */
+  /** Number of parts that are not stored. */
   parts: number;
 }
 
-/** Says it in the log: once for each, and without anything that a user sent. */
+/** Logs each entry once, without any user data. */
 export const sayWhatIsSetAside = (log: Pick<Log, 'error'>, { id, ...entry }: SetAside): void =>
   log.error(
     { deadLetter: id, ...entry },
@@ -44,27 +44,28 @@ export const sayWhatIsSetAside = (log: Pick<Log, 'error'>, { id, ...entry }: Set
 interface Entry {
   redis: Redis;
   shard: number;
-  /** The position that it was read after. */
+  /** The position after which it was read. */
   after: string;
   storageEpoch: string | undefined;
   raw: RawEntry;
-  /** Whoever reports what is stored. */
+  /** Reports the stored parts. */
   reporter?: Reporter | undefined;
-  /** Called when Redis keeps the entry, and when all is written and nothing is committed. */
+  /** Called when Redis keeps the entry, and when everything is written but not committed. */
   onStep?: ((step: 'kept' | 'written') => void | Promise<void>) | undefined;
 }
 
 /**
- * Passes an entry that could not be stored as one. In one transaction: each of its parts (a record with all its rows, a
- * user's state) that can be stored is; the entry, whole, becomes a dead letter that names the others; the cursor moves.
- * Should nothing fail this time, it is an entry like any other. False, and nothing is done, as with `writeBatch`.
+ * Handles an entry that could not be stored as a whole. In one transaction, stores each part (a record with all its
+ * rows, or a user's state) that can be stored; keeps the whole entry as a dead letter that names the other parts; and
+ * moves the cursor. If nothing fails this time, the entry is treated like any other. Returns false, with nothing done,
+ * in the cases of `writeBatch`.
  *
- * What that means for a user whose part failed. A record: its rows are missing from history until a retry; state, totals
- * and ranks have counted it. A state: the row in `users` stays as it was, and the next entry's state, which is
- * absolute, mends it whole (`users.owed_position`). Whatever has no readable tenant can only be kept.
+ * For the user of a failed part: if it is a record, history lacks its rows until a retry, but state, totals and ranks
+ * have counted it. If it is a state, the row in `users` stays unchanged until the next entry's state replaces it
+ * completely (`users.owed_position`). A part without a readable tenant can only be kept.
  *
- * The entry's bytes that Postgres refuses stay in Redis, written there before the commit: after a crash in between the
- * entry is still in the outbox, and all of this is done again.
+ * If Postgres refuses the entry's bytes, they stay in Redis, written there before the commit. After a crash in between,
+ * the entry is still in the outbox and all of this is repeated.
  */
 export async function storeDamaged(
   pool: Pool,
@@ -101,7 +102,7 @@ async function bury(
 ): Promise<SetAside> {
   const { tenantNo } = entry;
   const owed = failed.flatMap(({ part, user }) => (part === 'state' && user !== undefined ? [user] : []));
-  // A user's ID may be one that no index holds: then there is no row to be noted.
+  // A user's ID may be one that no index can hold; then there is no row to mark.
   if (tenantNo !== null) await attempt(client, () => noteOwed(client, { tenantNo, userIds: owed, position }));
   const { reason } = failed[0]!;
   const letter = { shard, position, tenantNo, userIds: usersOf(entry), parts: failed, reason };
@@ -119,13 +120,13 @@ async function bury(
   return { id, shard, position, reason, parts: failed.length };
 }
 
-/** What Postgres takes whatever the entry is: numbers and words of our own. */
+/** A letter that Postgres accepts for any entry: only our own numbers and words. */
 function onlyAbout(letter: Omit<NewDeadLetter, 'entry'>): NewDeadLetter {
   const parts = letter.parts.map(({ part, at, reason }) => ({ part, at, reason }));
   return { ...letter, userIds: [], parts, entry: null };
 }
 
-/** How far the shard's batches are processed, as the last of its records says; null: they do not say. */
+/** How far the shard's batches are processed, according to the last record that says so; `null` if none does. */
 function progressOf({ records }: ReadEntry): string | null {
   for (const { value } of records.toReversed()) {
     const record = (value ?? {}) as UncheckedRecord;
@@ -135,22 +136,22 @@ function progressOf({ records }: ReadEntry): string | null {
   return null;
 }
 
-/** Something at its place in the entry. */
+/** A value at its index in the entry. */
 interface Placed<T> {
   at: number;
   item: T;
 }
 
-/** What of an entry is to be stored. */
+/** The parts of an entry to store. */
 export interface WantedParts {
   tenantNo: number | null;
   records: Placed<ReadRecord>[];
   states: Placed<ReadEntry['states'][number]>[];
-  /** The users as the entry left them, whether that is to be stored or not: for what is reported. */
+  /** The users' states after the entry, for reports, whether they are to be stored or not. */
   after: ReadEntry['states'];
 }
 
-/** All that could be read of an entry. */
+/** All readable parts of an entry. */
 const allOf = ({ tenantNo, records, states }: ReadEntry): WantedParts => ({
   tenantNo,
   records: records.map((item, at) => ({ at, item })),
@@ -158,17 +159,17 @@ const allOf = ({ tenantNo, records, states }: ReadEntry): WantedParts => ({
   after: states,
 });
 
-/** An entry, which may be damaged, for a reporter to prepare for. */
+/** A possibly damaged entry, in the form that a reporter prepares for. */
 export function reportable({ tenantNo, records }: ReadEntry): HappenedEntry[] {
   if (tenantNo === null) return [];
   return [{ tenantNo, records: records.map(({ value }) => value as HappenedRecord), states: [] }];
 }
 
 /**
- * Stores, in the client's transaction, each part that can be: a record's rows (an event's awards, completions and so on
- * with it) all or none, in their order; then the users' states. Those that cannot be are answered, with the reason. They
- * are found by halves: a few savepoints for each of them, not one for each part. Throws what is not about data. `reports`: by
- * which the records that are stored are reported.
+ * Stores, in the client's transaction, each part that can be stored: the records in order, each with all its rows or
+ * none, then the users' states. Returns the failed parts with their reasons. Bisection finds them, which takes a few
+ * savepoints for each failed part instead of one for each part. Throws errors that are not about data. `reports`: the
+ * context to report the stored records.
  */
 export async function storeParts(
   client: PoolClient,

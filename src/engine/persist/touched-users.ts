@@ -5,15 +5,15 @@ import { KIND, kindField, RECORD, RECORDED_POINTS } from '../../packed/record-fi
 import { isPackedState } from '../../packed/unpack-state.ts';
 import { UnreadableEntry } from './about-data.ts';
 
-/** The last state of each user who was touched, by what has to be written beside it. */
+/** The last state of each touched user, grouped by which columns must be written. */
 export interface UsersByNews {
-  /** Who is new, whose attributes or names changed, or of whom nothing is recorded: all of it. */
+  /** All columns: new users, users whose attributes or names changed, and users whose changes are unknown. */
   users: PackedUser[];
-  /** Whose streaks or zone changed: what the sweep goes by, and the points that changed. */
+  /** Users whose streaks or zone changed: the columns that the sweep uses, and changed points. */
   streakUsers: PaidUser[];
-  /** Whose points changed, and nothing else that is queried. */
+  /** Users of whom only points changed. */
   paidUsers: PaidUser[];
-  /** The others: nothing of them is queried that Postgres does not hold already. */
+  /** The others: only the state. */
   unchangedUsers: PackedUser[];
 }
 
@@ -28,18 +28,18 @@ interface TouchedUser extends News, PackedUser {}
 
 const EVERYTHING: News = { whole: true, streaks: true, points: null };
 
-/** Gathers the users of outbox entries that follow one another: only a user's last state counts, with all the news. */
+/** Collects the users of consecutive outbox entries. Only a user's last state counts, together with all changes. */
 export class TouchedUsers {
   private readonly users = new Map<string, TouchedUser>();
-  /** By user: what the records of the current entry report. */
+  /** By user: the changes in the records of the current entry. */
   private noted = new Map<string, News>();
 
-  /** To be called before the records of an entry. */
+  /** Call this before the records of an entry. */
   beginEntry(): void {
     if (this.noted.size > 0) this.noted = new Map();
   }
 
-  /** A record of the entry: to be noted before the entry's states. */
+  /** Notes a record of the entry. Call it before the entry's states. */
   note(record: HappenedRecord): void {
     const kind = record[kindField];
     const userId = record[RECORD.userId];
@@ -47,7 +47,7 @@ export class TouchedUsers {
     if (news === undefined) this.noted.set(userId, (news = { whole: false, streaks: false, points: null }));
     if (kind === KIND.user || kind === KIND.completion || kind === KIND.reversal) news.whole = true;
     if (record[RECORD.isNew] !== undefined || record[RECORD.changed] !== undefined) news.whole = true;
-    // The clock and an administrator only change streaks of users who are there; an event says whether it did.
+    // The clock and administrators change only streaks of existing users; an event says whether it did.
     if (kind === KIND.streaks || record[RECORD.due] !== undefined) news.streaks = true;
     const points = record[RECORD.points];
     if (points === undefined) return;
@@ -55,12 +55,12 @@ export class TouchedUsers {
     for (const each of points) news.points[each[RECORDED_POINTS.system]] = each[RECORDED_POINTS.after];
   }
 
-  /** A record that says nothing of the user's news, so that all of the state is written. */
+  /** Notes a record whose changes are unknown, so that all columns are written. */
   noteWhole(userId: string): void {
     this.noted.set(userId, { whole: true, streaks: true, points: null });
   }
 
-  /** A user's state after the entry. Throws UnreadableEntry for one that is none. */
+  /** Adds a user's state after the entry. Throws UnreadableEntry if it is not a packed state. */
   state(tenantNo: number, id: string, packed: Buffer): void {
     if (!isPackedState(packed)) throw new UnreadableEntry("a user's state is none");
     const key = keyOf(tenantNo, id);
@@ -77,7 +77,7 @@ export class TouchedUsers {
     before.points = before.points === null ? points : Object.assign(before.points, points);
   }
 
-  /** Leaves out a user who was deleted. */
+  /** Removes a deleted user. */
   forget(tenantNo: number, id: string): void {
     this.users.delete(keyOf(tenantNo, id));
   }
@@ -86,7 +86,7 @@ export class TouchedUsers {
     const all: UsersByNews = { users: [], streakUsers: [], paidUsers: [], unchangedUsers: [] };
     for (const { tenantNo, id, packed, whole, streaks, points } of this.users.values()) {
       const user: PackedUser = { tenantNo, id, packed };
-      // A total of 0 is not kept: it cannot be laid over the others.
+      // A total of 0 is not stored, so it cannot be merged into the others.
       if (whole || (points !== null && Object.values(points).includes(0))) all.users.push(user);
       else if (streaks) all.streakUsers.push({ ...user, points: points ?? {} });
       else if (points !== null) all.paidUsers.push({ ...user, points });
@@ -96,5 +96,5 @@ export class TouchedUsers {
   }
 }
 
-/** Users who differ only by what Postgres cannot hold are one there. */
+/** Users whose IDs differ only in characters that Postgres cannot store are the same row. */
 const keyOf = (tenantNo: number, id: string): string => `${tenantNo}:${storableText(id)}`;

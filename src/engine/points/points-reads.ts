@@ -21,13 +21,12 @@ import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, triggerResponse } from '../responses.ts';
 
-/** Reads of points systems. */
 export class PointsReads {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly clock: Clock;
   private readonly script = new Script('count_points');
-  /** By the key of a system's counts: the greatest total when it was last asked for. */
+  /** The greatest total at the last query, by the key of a system's counts. */
   private readonly greatest = new Map<string, number>();
   private readonly caughtUp: Pick<CaughtUp, 'tenant'> | null;
 
@@ -48,7 +47,7 @@ export class PointsReads {
     this.caughtUp = caughtUp;
   }
 
-  /** A points system with its active triggers. 404 for an unknown key. */
+  /** A points system with its active triggers. Throws 404 for an unknown key. */
   system(compiled: CompiledCatalog, key: string): PointsSystemResponse {
     const system = findSystem(compiled, key);
     return {
@@ -64,9 +63,9 @@ export class PointsReads {
   }
 
   /**
-   * How many users hold how many points, in 11 ranges. Without a filter from the counts of the system's totals
-   * (live, whatever the number of users); with one from Postgres, once that holds what was answered before. 404, 422; 403 for a
-   * filter `byClient` (sent with an application key): a group may be a single user.
+   * Number of users in 11 ranges of points. Without a filter, the live counts of the system's totals are used, whatever
+   * the number of users; with a filter, Postgres, once it has caught up. Throws 404, 422; 403 for a filter `byClient`
+   * (with an application key), because a group may be a single user.
    */
   async summary(
     compiled: CompiledCatalog,
@@ -101,7 +100,7 @@ export class PointsReads {
 
   private async liveSummary(tenantNo: number, systemNo: number): Promise<PointsRange[]> {
     const key = pointsKey(tenantNo, systemNo);
-    // The ranges follow from the greatest total, which is seldom another one: they are asked for with those of last time.
+    // The ranges follow from the greatest total, which rarely changes: try those of the last query first.
     let bounds = summaryBounds(this.greatest.get(key) ?? 0);
     for (;;) {
       const ranges = bounds.slice(1);
@@ -114,7 +113,7 @@ export class PointsReads {
     }
   }
 
-  /** How many users there are, hold points, and hold points of each range (inclusive), and the greatest total. */
+  /** Number of users in total, with points, and in each range (inclusive), and the greatest total. */
   private async count(
     { tenantNo, systemNo }: { tenantNo: number; systemNo: number },
     ranges: readonly { from: number; to: number }[],
@@ -127,15 +126,15 @@ export class PointsReads {
     return { users, holders, greatest, counts };
   }
 
-  /** The levels of a points system, lowest first. 404 for an unknown key. */
+  /** The levels of a points system, lowest first. Throws 404 for an unknown key. */
   levels(compiled: CompiledCatalog, key: string): PointsLevelResponse[] {
     const system = findSystem(compiled, key);
     return (compiled.levels.get(system.id) ?? []).map(levelResponse);
   }
 
   /**
-   * How many users are on each level, lowest first; those below the first level are on none. Live, whatever the number of users.
-   * 0.1 to 0.2 ms of Redis. 404 for an unknown key, 422 without levels.
+   * Number of users on each level, lowest first; users below the first level are not counted. Live; takes 0.1 to 0.2 ms
+   * of Redis, whatever the number of users. Throws 404 for an unknown key, 422 without levels.
    */
   async levelSummary(compiled: CompiledCatalog, key: string): Promise<PointsLevelSummaryResponse> {
     const system = findSystem(compiled, key);
@@ -149,7 +148,7 @@ export class PointsReads {
       { tenantNo: compiled.catalog.tenantNo, systemNo: system.no },
       ranges,
     );
-    // Totals of 0 are not counted: a level that begins there has those users besides.
+    // Totals of 0 are not counted, so a level that starts at 0 also has those users.
     const withoutPoints = users - holders;
     const ofNone = levels.findLastIndex(({ points }) => points <= 0);
     return levels.map((level, index) => ({
@@ -159,8 +158,8 @@ export class PointsReads {
   }
 
   /**
-   * The boosts of a points system but for those of single users, oldest first, with their status on the UTC date;
-   * finished ones if asked for. 404 for an unknown key.
+   * The boosts of a points system, except those for single users, oldest first, with their status on the UTC date;
+   * finished ones if requested. Throws 404 for an unknown key.
    */
   boosts(compiled: CompiledCatalog, key: string, includeFinished: boolean): PointsBoostResponse[] {
     const system = findSystem(compiled, key);

@@ -14,7 +14,7 @@ import { unpackState } from '../../packed/state.ts';
 
 export interface TimePaymentsOptions {
   redis: Redis;
-  /** Called when entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }
@@ -26,11 +26,14 @@ interface Payment {
   triggerNos: number[];
 }
 
-/** Payments a script call: 200 take about 5 ms of Redis, events wait no longer than that. */
+/** Payments in a script call: 200 take about 5 ms of Redis, so events wait at most that long. */
 const PAYMENTS_A_CALL = 200;
-/** How often a user may change zone under payments of many; then each is paid alone, which leaves hardly time for that. */
+/**
+ * How often a user may change zone during a joint call. After that each user is paid alone, which leaves hardly any
+ * time for a change.
+ */
 const TRIES = 3;
-/** How often then, before it fails. */
+/** How often a user may change zone when paid alone, before the call fails. */
 const TRIES_ALONE = 50;
 
 /** Pays periods of `time` triggers in Redis. */
@@ -42,8 +45,8 @@ export class TimePayments {
   }
 
   /**
-   * Pays a tenant's periods, which all ended on one UTC day, in their order. One that was paid before changes
-   * nothing; a user who is gone is left out. `version`: of the catalog, at least. False: called off before the end.
+   * Pays a tenant's periods in order; all ended on one UTC day. Idempotent: paid periods and deleted users are skipped.
+   * `version`: minimum version of the catalog. Returns false if it was aborted.
    */
   async pay(
     { tenantNo, version, periods }: { tenantNo: number; version: number; periods: readonly DuePeriod[] },
@@ -72,7 +75,7 @@ export class TimePayments {
     throw new Error('A user changes zone all the time.');
   }
 
-  /** Makes payments; those that are to be made again, as their users are in another zone. */
+  /** Makes payments. Returns those to repeat because the users are in another zone. */
   private async unpaid(compiled: CompiledCatalog, plan: string, payments: readonly Payment[]): Promise<Payment[]> {
     const outcomes = await this.call({ compiled, plan, payments });
     return payments.filter((_, index) => outcomes[index] === -1);
@@ -109,7 +112,7 @@ export class TimePayments {
   }
 }
 
-/** Periods in the order of their ends and users: those of one user and time are one payment. */
+/** Groups periods in the order of their ends and users: those with the same user and time are one payment. */
 function together(periods: readonly DuePeriod[]): Payment[] {
   const payments: Payment[] = [];
   for (const { userId, dueMs, triggerNo } of periods) {

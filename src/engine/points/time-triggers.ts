@@ -15,27 +15,26 @@ import { TriggerProgress, type Open } from './trigger-progress.ts';
 export interface TimeTriggersOptions {
   pool: Pool;
   payments: Pick<TimePayments, 'pay'>;
-  /** Called when a tenant's periods cannot be paid. */
+  /** Called if a tenant's periods cannot be paid. */
   onFailed?: OnPieceFailed;
-  /** Periods that are paid at a time; for tests. */
+  /** Periods that are paid together; for tests. */
   atOnce?: number;
 }
 
 const AT_ONCE = 5_000;
-/** The span that is looked at first; it is doubled while nothing is in it. */
+/** The first span to search for due periods; it doubles while the span is empty. */
 const FIRST_SPAN_MS = 60_000;
-/** A piece of work takes not much longer than this. */
+/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
-/** While nothing is due, what was looked at is noted this often only. */
+/** Interval at which progress is stored while nothing is due. */
 const NOTED_EVERY_MS = 60_000;
 
 /**
- * Points for time: a `time` trigger pays every n hours or days (of 24 hours) since the user was first seen, at
- * exact multiples, so that nothing drifts; only periods that end after its activation. Postgres says who is due by
- * an index on the time of day of the first sight: in a second, of a million users, these are the 12 (days) or 280
- * (hours) who were first seen at that time. How far each trigger is paid is in Postgres, and what was paid last
- * in the user's state: what is repeated after a crash, or by two schedules, is recognised there. A tenant whose periods
- * cannot be paid is set aside, and the others go on.
+ * Points for time. A `time` trigger pays every n hours, or days of 24 hours, since the user's creation, at exact
+ * multiples, so nothing drifts; only periods that end after its activation count. An index in Postgres on the time of
+ * day of the creation finds the users that are due: each second, 12 (days) or 280 (hours) of a million users. Postgres
+ * stores how far each trigger is paid, and the user's state stores the last payment. So a repetition after a crash, or
+ * by two schedules, changes nothing. A tenant whose periods cannot be paid is set aside; the others go on.
  */
 export class TimeTriggers implements ScheduledWork {
   readonly name = 'points for time';
@@ -45,7 +44,7 @@ export class TimeTriggers implements ScheduledWork {
   private readonly pieces: Pieces;
   private readonly progress: TriggerProgress;
   private readonly atOnce: number;
-  /** What is paid at a time: so much of the clock's time as has about `atOnce` periods. */
+  /** The span to pay at once: it contains about `atOnce` periods. */
   private spanMs = FIRST_SPAN_MS;
 
   constructor(options: TimeTriggersOptions) {
@@ -87,7 +86,7 @@ export class TimeTriggers implements ScheduledWork {
     const endMs = performance.now() + WORK_MS;
     let fromMs = dueMs;
     for (let left = this.atOnce; fromMs < beforeMs && left > 0 && performance.now() < endMs;) {
-      // A plan is one of a day.
+      // One call covers one UTC day.
       const dayEndMs = (Math.floor(fromMs / DAY_MS) + 1) * DAY_MS;
       const toMs = Math.min(beforeMs, dayEndMs, fromMs + this.spanMs) - 1;
       const { periods, nextMs } = await this.periods(open, { fromMs, toMs });
@@ -106,7 +105,7 @@ export class TimeTriggers implements ScheduledWork {
     { fromMs, toMs }: { fromMs: number; toMs: number },
   ): Promise<{ periods: DuePeriod[]; nextMs: number }> {
     const from = open.map((trigger) => ({ ...asked(trigger), fromMs: Math.max(trigger.fromMs, fromMs) }));
-    // All of one moment at least, however many they are.
+    // Takes all periods of the first moment, however many there are.
     for (let limit = this.atOnce; ; limit *= 4) {
       const periods = await duePeriods(this.options.pool, { asked: from, toMs, limit });
       if (periods.length < limit) {
@@ -120,7 +119,7 @@ export class TimeTriggers implements ScheduledWork {
     }
   }
 
-  /** Pays periods; the triggers whose periods are paid: those of a tenant that failed are not among them. */
+  /** Pays periods. Returns the triggers whose periods are paid; those of a tenant that failed are not included. */
   private async paid(open: readonly Open[], periods: readonly DuePeriod[], ending: AbortSignal): Promise<Open[]> {
     const versions = new Map(open.map(({ tenantNo, version }) => [tenantNo, version]));
     const failed = new Set<number>();

@@ -3,25 +3,25 @@ import { noteProgress, type OpenTrigger, openTriggers } from '../../postgres/tim
 import { type Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { isUnavailable } from '../unavailable.ts';
 
-/** A trigger with the time from which on its periods are to be paid, epoch ms. */
+/** A trigger with the time (epoch ms) from which its periods are to be paid. */
 export interface Open extends OpenTrigger {
   fromMs: number;
 }
 
-/** How far each `time` trigger is paid: what Postgres has noted, and what was looked at since. */
+/** How far each `time` trigger is paid: the stored progress, and what was searched since. */
 export class TriggerProgress {
   private readonly pool: Pool;
   private readonly pieces: Pieces;
-  /** What was looked at beyond what is noted: it holds while the note is the one that it was made from. */
+  /** Progress beyond the stored one. It is valid while the stored progress is unchanged. */
   private readonly looked = new Map<string, { noted: number | null; nextMs: number }>();
 
-  /** @param pieces tenants that are set aside are left out, and one whose progress cannot be noted is set aside. */
+  /** @param pieces tenants that are set aside are skipped, and a tenant whose progress cannot be stored is set aside */
   constructor(pool: Pool, pieces: Pieces) {
     this.pool = pool;
     this.pieces = pieces;
   }
 
-  /** The triggers there are. `upToMs`: the clock's time, where it is to be seen whether it went back. */
+  /** All triggers. `upToMs`: the clock's time, to detect a clock that went back. */
   async open(upToMs = Infinity): Promise<Open[]> {
     const all = (await openTriggers(this.pool)).filter(({ tenantNo }) => !this.pieces.isAside(String(tenantNo)));
     const open = all.map((trigger) => {
@@ -29,13 +29,13 @@ export class TriggerProgress {
       const known = looked?.noted === trigger.nextMs ? looked.nextMs : (trigger.nextMs ?? 0);
       return { ...trigger, fromMs: Math.max(trigger.activatedMs + 1, known) };
     });
-    // The clock went back: what was paid is recognised in the users' states, so that those who are new get theirs.
+    // The clock went back. Users' states tell which periods were paid, so that new users get theirs.
     const ahead = open.filter(({ fromMs, activatedMs }) => fromMs > upToMs + 1 && activatedMs <= upToMs);
     await this.advance(ahead, upToMs + 1, { noteAfterMs: 0, back: true });
     return open;
   }
 
-  /** From now on the triggers' periods from `nextMs` on are to be paid. */
+  /** Sets the time from which the triggers' periods are to be paid. */
   async advance(
     triggers: readonly Open[],
     nextMs: number,
@@ -54,7 +54,7 @@ export class TriggerProgress {
     await this.note(noted);
   }
 
-  /** Notes progress in one statement, or, where that fails, tenant by tenant. */
+  /** Stores progress in one statement or, if that fails, tenant by tenant. */
   private async note(noted: readonly { tenantNo: number; no: number; nextMs: number }[]): Promise<void> {
     const { pool } = this;
     try {

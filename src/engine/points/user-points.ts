@@ -11,7 +11,6 @@ import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';
 
-/** Reads of one user's points. */
 export class UserPoints {
   private readonly pool: Pool;
   private readonly users: UserReads;
@@ -24,7 +23,7 @@ export class UserPoints {
   }
 
   /**
-   * A user's total and level, live, and the last `awards` awards, newest first, from Postgres. 404 for an unknown
+   * A user's live total and level, and the last `awards` awards from Postgres, newest first. Throws 404 for an unknown
    * user or points system.
    */
   async points(
@@ -42,8 +41,8 @@ export class UserPoints {
   }
 
   /**
-   * The boosts that apply to a user's awards on the user's local date: everyone's, those whose attributes the user
-   * has, and the user's own, oldest first. 404 for an unknown user or points system.
+   * The boosts that apply to a user's awards on the user's local date, oldest first: those for all users, those whose
+   * attributes the user has, and the user's own. Throws 404 for an unknown user or points system.
    */
   async boosts(compiled: CompiledCatalog, userId: string, key: string): Promise<PointsBoostResponse[]> {
     const system = findSystem(compiled, key);
@@ -56,7 +55,7 @@ export class UserPoints {
   }
 }
 
-/** Whether a boost is for a user, whenever that is. */
+/** Whether a boost is for a user, regardless of its dates. */
 function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: UserState): boolean {
   if (boost.userId !== null && boost.userId !== userId) return false;
   return boost.userAttributes.every(({ attributeId, attributeValue }) => {
@@ -69,11 +68,13 @@ interface Asked {
   userId: string;
   systemNo: number;
   limit: number;
-  /** The user's local day, on which the status of the boosts depends. */
+  /** The user's local day, on which the status of boosts depends. */
   day: number;
 }
 
-/** A user's last awards in a points system, newest first. Deleted triggers and boosts are shown as they were last. */
+/**
+ * A user's last awards in a points system, newest first. Deleted triggers and boosts are shown in their last version.
+ */
 async function awardHistory(
   pool: Pool,
   compiled: CompiledCatalog,

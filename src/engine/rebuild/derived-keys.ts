@@ -101,13 +101,13 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
   return places;
 }
 
-/** The fields of the tenant's counters in which a user counts. */
+/** The fields of the tenant's counters that count a user. */
 export const countersOf = (state: PackedState): string[] => [
   COUNTER.users,
   ...Array.from(numbered(state[USER.completions]), ([achievementNo]) => completionsField(achievementNo)),
 ];
 
-/** The fields of each points system's counts in which a user counts, by the key of the hash. */
+/** The fields of each points system's counts that count a user, by the key of the hash. */
 export const totalsOf = (tenantNo: number, state: PackedState): [key: string, fields: string[]][] =>
   Array.from(numbered(state[USER.points]), ([systemNo, total]) => [pointsKey(tenantNo, systemNo), totalFields(total)]);
 
@@ -120,11 +120,17 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
   }
 }
 
-/** The same for `placesOf` and `countersOf`; an empty state if it cannot be read, so that the other users are handled all the same. */
+/**
+ * The same for `placesOf` and `countersOf`. Returns an empty state if it cannot be read, so that the other users are
+ * still handled.
+ */
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 
-/** Where a used idempotency key is kept (`key`: its wide bucket), and the text of its use. `generation`: that of its user. */
+/**
+ * Where Redis stores a used idempotency key (`key`: its wide bucket), and the text of its use. `generation`: its
+ * user's.
+ */
 export function bucketOf(
   used: UsedKey,
   generation: number | undefined,
@@ -139,7 +145,7 @@ export function bucketOf(
   };
 }
 
-/** A used key as a text, whatever the user's generation and whether its bucket is the wide one. */
+/** A used key as text, independent of the user's generation and of the form of its bucket. */
 export const useText = ({ key, field, value }: { key: string; field: string; value: string }): string =>
   `${wideBucket(key)} ${fieldOfDigest(field)} ${value}`;
 

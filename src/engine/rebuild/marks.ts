@@ -10,7 +10,6 @@ export const LOOK_MS = 500;
  */
 const FORM = 1;
 
-/** This version, as other processes see it. */
 export const ownVersion = (): RunningVersion => ({ version: version(), form: FORM });
 
 /** The mark of a shard that is complete, see `markKey`. */

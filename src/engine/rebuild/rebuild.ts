@@ -32,7 +32,6 @@ import type { SetAside } from '../persist/refused-entries.ts';
 import { fillShards, flushed, Loader, type Loaders, type OnUnreadable, RebuildOvertaken } from './shard-filling.ts';
 import { LOOK_MS, markOf, ownVersion } from './marks.ts';
 
-/** How far a rebuild is. */
 export interface RebuildProgress {
   step: 'store outbox' | 'remove old keys' | 'users' | 'idempotency keys' | 'done';
   done: number;
@@ -43,23 +42,24 @@ export interface RebuildProgress {
 export interface RebuildOptions {
   redis: Redis;
   pool: Pool;
-  /** All by default. */
+  /** Default: all. */
   shards?: readonly number[];
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
-  /** Called for each entry of the outbox that could not be stored and was set aside. */
+  /** Called for each outbox entry that could not be stored and was set aside. */
   onSetAside?: (entry: SetAside) => void;
   /** Called for each notification about the outbox that could not be made. */
   onLeftOut?: (error: unknown) => void;
   onUnreadable?: OnUnreadable;
-  /** Aborted: the rebuild ends with an error, and the shards stay closed until the next one. */
+  /** Aborting it ends the rebuild with an error; the shards stay closed until the next one. */
   ending?: AbortSignal;
 }
 
 /**
- * Makes some shards of Redis hold what Postgres does. First their marks are removed, so that all processes answer 503 to their
- * tenants; then what their outboxes hold beyond the cursors is stored; the marks return last. If the process ends in between, the
- * shards stay without marks and the next rebuild starts over. The other shards are served meanwhile. If two rebuilds run, the one
- * that began first can write no longer. Throws RebuildOvertaken then, and if the Redis process changes.
+ * Makes some shards of Redis hold what Postgres holds. Removes their marks first, so that all processes answer 503 to
+ * their tenants; then stores outbox entries beyond the cursors; sets the marks last. If the process ends in between,
+ * the shards stay without marks and the next rebuild starts over. The other shards are served meanwhile. If two
+ * rebuilds run, the one that began first can no longer write and throws RebuildOvertaken. So does a rebuild during
+ * which the Redis process changes.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
   const { redis, pool, shards = SHARD_NUMBERS } = options;
@@ -94,7 +94,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       await loader.add(['SET', markKey(shard), mark]);
       await loader.add(['DEL', rebuildingKey(shard)]);
     }
-    // A Redis that was restarted in between may lack what was loaded before.
+    // A Redis that was restarted in between may lack keys that were loaded before.
     if (disconnects > 0) throw new RebuildOvertaken('The connection to Redis broke during the rebuild.');
     await flushed(loaders);
     const storageEpoch = storageEpochOf(epoch, redisProcessId);
@@ -110,21 +110,22 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   }
 }
 
-/** By then every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
+/** After this time every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
 const NOTICED_MS = 2 * LOOK_MS;
 
 /** A new epoch of shards that are closed. */
 interface ClosedShards {
   epoch: number;
-  /** The mark that they will get. */
+  /** Their new mark. */
   mark: string;
-  /** Whether one was open before: some processes may still answer reads, for `NOTICED_MS`. */
+  /** Whether a shard was open before. Then some processes may still answer reads, for `NOTICED_MS`. */
   wasOpen: boolean;
 }
 
 /**
- * Closes some shards for all processes and begins an epoch of them: no process writes to them any more, and nobody stores their
- * outboxes except under the rebuild's storage epoch. Throws OtherVersionRuns while processes run that could not read the new keys.
+ * Closes some shards for all processes and starts a new epoch for them. From then on no process writes to them, and
+ * only the rebuild's storage epoch may store their outboxes. Throws OtherVersionRuns while a process runs that could
+ * not read the new keys.
  */
 async function closeShards({
   redis,
@@ -156,7 +157,7 @@ const AGAIN_MS = 20;
 interface ClosedOutbox {
   redis: Redis;
   pool: Pool;
-  /** The one that the shard was closed with. */
+  /** The storage epoch with which the shard was closed. */
   storageEpoch: string;
 }
 
@@ -203,14 +204,14 @@ async function storeOutboxes({
 async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutbox): Promise<boolean> {
   const cursor = (await readCursors(pool)).cursors[shard]!;
   if (cursor.storageEpoch !== storageEpoch) throw new RebuildOvertaken('Another rebuild of the shard began.');
-  // A Postgres that came back older lacks what left the outbox and is kept.
+  // A Postgres restored from an older state lacks entries that left the outbox and are still kept.
   if (comparePositions(await readHandedPosition(redis, shard), cursor.position) > 0) return false;
   return (await readOutbox(redis, { shard, after: cursor.position, count: 1 })).length === 0;
 }
 
 /**
- * Removes from a shard's outbox what Postgres holds, and has it continue after the cursor. Likewise the queued batches: a Redis
- * that went back to an earlier moment holds batches that were processed since.
+ * Removes entries that Postgres holds from a shard's outbox, which continues after the cursor. Does the same with
+ * queued batches, since a Redis that went back in time holds batches that were processed.
  */
 async function startOutbox(
   redis: Redis,
@@ -227,11 +228,11 @@ async function startOutbox(
   const outbox = outboxKey(shard);
   const last = await lastPosition(redis, shard);
   if (comparePositions(last, position) < 0) {
-    // XSETID needs a stream that exists.
+    // XSETID requires that the stream exists.
     await loader.add(['XADD', outbox, position, OUTBOX.tenant, '0']);
   }
   await loader.add(['XTRIM', outbox, 'MINID', '=', positionAfter(position)]);
-  // Nothing before it is kept, and Postgres holds all of it.
+  // Nothing before this position is kept, and Postgres holds all of it.
   await loader.add(['HSET', handedUpToKey(shard), HANDED.position, position, HANDED.floor, position]);
   if (batchProgress !== '') {
     const [batchId = ''] = batchProgress.split(':');
@@ -243,7 +244,10 @@ async function startOutbox(
 
 const KEYS_A_SCAN = 2_000;
 
-/** What a rebuild keeps of a shard: the outbox, the batches that wait, their progress, entries that only Redis keeps. */
+/**
+ * The keys of a shard that a rebuild keeps: the outbox, waiting batches, their progress, and entries that only Redis
+ * stores.
+ */
 const keptByRebuild = (shard: number): string[] => [
   outboxKey(shard),
   batchesKey(shard),

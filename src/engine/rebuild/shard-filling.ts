@@ -31,9 +31,9 @@ import {
 } from './derived-keys.ts';
 
 /**
- * Called for each user whose stored state cannot be read. The state is loaded unchanged, since nothing else says what it was. The
- * user is on no leaderboard and counted nowhere, and each call for the user fails until the user is deleted or a readable state
- * is stored.
+ * Called for each user whose stored state cannot be read. The state is loaded unchanged, since no other source has it.
+ * The user is on no leaderboard and in no count, and each call for the user fails until the user is deleted or a
+ * readable state is stored.
  */
 export type OnUnreadable = (user: { tenantNo: number; id: string }) => void;
 
@@ -48,12 +48,14 @@ interface FillOptions {
 
 const USERS_A_PAGE = 2_000;
 const KEYS_A_PAGE = 5_000;
-/** How many old keys are collected before they are loaded: those of a bucket go to one segment, which is then written once. */
+/**
+ * Number of old keys to collect before they are loaded. Those of a bucket form one segment, which is then written once.
+ */
 const OLD_AT_ONCE = 200_000;
 
 /**
- * Fills some empty shards with what Postgres holds: users, used idempotency keys, events in quarantine. Resolves when Redis has all
- * of it. Errors are those of Redis, of Postgres and of `Loader`.
+ * Fills some empty shards with the users, used idempotency keys and quarantined events in Postgres. Resolves when Redis
+ * has all of it. Throws errors of Redis, of Postgres and of `Loader`.
  */
 export async function fillShards(options: FillOptions): Promise<void> {
   const { pool, loaders } = options;
@@ -79,7 +81,7 @@ class Filling {
     this.counts = new Counts(options.loaders);
   }
 
-  /** All users, the sorted sets that they are members of, and what counts them. */
+  /** All users, their places in sorted sets, and the counts. */
   async loadUsers(): Promise<void> {
     const { pool, loaders, report } = this.options;
     const { tenants, generations, counts } = this;
@@ -137,7 +139,7 @@ class Filling {
     for (const [key, listed] of groups) await loader.addPairs(['SADD', key], [...listed]);
   }
 
-  /** All used idempotency keys: in the compact form those of old events, and those of events that wait in dead letters. */
+  /** All used idempotency keys, including those of events in dead letters. Old ones are loaded in the compact form. */
   async loadIdempotencyKeys(): Promise<void> {
     const { redis, pool, loaders, report } = this.options;
     const { tenants, generations } = this;
@@ -176,7 +178,6 @@ class Filling {
     await flushed(loaders);
   }
 
-  /** Which events wait in quarantine. */
   async loadQuarantine(): Promise<void> {
     const { pool, loaders } = this.options;
     for (const tenantNo of await waitingTenants(pool)) {
@@ -192,10 +193,10 @@ class Filling {
   }
 }
 
-/** How many counts are collected before they are loaded: there may be as many totals of points as users. */
+/** Number of counts to collect before they are loaded, since there may be as many point totals as users. */
 const COLLECTED = 100_000;
 
-/** What a rebuild counts, by key of a hash and its fields. */
+/** Counts of a rebuild, by key of a hash and field. */
 class Counts {
   private readonly loaders: Loaders;
   private readonly keys = new Map<string, Map<string, number>>();
@@ -205,7 +206,6 @@ class Counts {
     this.loaders = loaders;
   }
 
-  /** Adds 1 to some fields. */
   add(key: string, fields: readonly string[]): void {
     let counts = this.keys.get(key);
     if (counts === undefined) this.keys.set(key, (counts = new Map()));
@@ -216,12 +216,12 @@ class Counts {
     }
   }
 
-  /** Loads what was collected, if that is much; resolves when there is room for more. */
+  /** Loads the collected counts if there are many. Resolves when there is room for more. */
   async relieve(): Promise<void> {
     if (this.size >= COLLECTED) await this.load();
   }
 
-  /** Adds what was collected to what is loaded. */
+  /** Adds the collected counts to the loaded ones. */
   async load(): Promise<void> {
     for (const [key, counts] of this.keys) {
       const loader = this.loaders.get(shardOfKey(key))!;
@@ -239,37 +239,43 @@ const MAX_WORDS = 20_000;
 /** Words that all loaders of a rebuild hold together: memory must not grow with the number of shards. */
 const MAX_WAITING = 200_000;
 
-/** The rebuild must not continue: another one has begun, or Redis is another process than at first. */
+/** The rebuild must not continue: another one has begun, or the Redis process has changed. */
 export class RebuildOvertaken extends Error {}
 
 type Word = string | Buffer;
 
-/** Writes to one shard for a rebuild, many commands per call. Throws RedisNotReady after another rebuild took over or Redis restarted. */
+/**
+ * Writes to one shard for a rebuild, many commands in a call. Throws RedisNotReady after another rebuild took over or
+ * Redis restarted.
+ */
 export class Loader {
   /** Shared by the loaders of all shards, so that an empty Redis receives the library once. */
   private readonly script = scriptNamed('load_rebuilt');
   private readonly redis: Redis;
   private readonly maxWords: number;
-  /** That this rebuild is the one at work on the shard (`rebuildingKey`). */
+  /** Proof that this rebuild is the current one of the shard (`rebuildingKey`). */
   readonly belief: Belief;
   private words: Word[] = [];
   private sending: Promise<void> = Promise.resolve();
 
-  /** `beside`: how many other loaders work at the same time. */
+  /** `beside`: number of other loaders that work at the same time. */
   constructor({ redis, belief, beside = 0 }: { redis: Redis; belief: Belief; beside?: number }) {
     this.redis = redis;
     this.maxWords = Math.min(MAX_WORDS, Math.ceil(MAX_WAITING / (beside + 1)));
     this.belief = belief;
   }
 
-  /** Adds a command with any number of pairs after its first words (MSET, ZADD, HSET); resolves when there is room for more. */
+  /**
+   * Adds a command with any number of pairs after its first words (MSET, ZADD, HSET). Resolves when there is room for
+   * more.
+   */
   async addPairs(head: Word[], pairs: Word[]): Promise<void> {
     for (let at = 0; at < pairs.length; at += MAX_PAIRS * 2) {
       await this.add([...head, ...pairs.slice(at, at + MAX_PAIRS * 2)]);
     }
   }
 
-  /** Adds a command, or USED.note; resolves when there is room for more. */
+  /** Adds a command, or USED.note. Resolves when there is room for more. */
   async add(command: Word[]): Promise<void> {
     this.words.push(String(command.length), ...command);
     if (this.words.length >= this.maxWords) await this.send();
@@ -281,7 +287,7 @@ export class Loader {
     await this.sending;
   }
 
-  /** The next call is put together while one is in flight. */
+  /** Sends a call. The next one is assembled while it is in flight. */
   private async send(): Promise<void> {
     const { words } = this;
     if (words.length === 0) return;
@@ -296,7 +302,6 @@ export class Loader {
   }
 }
 
-/** The loaders of the shards that are rebuilt, by shard. */
 export type Loaders = ReadonlyMap<number, Loader>;
 
 /** Resolves when Redis has everything from all loaders. */

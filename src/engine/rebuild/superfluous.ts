@@ -18,8 +18,8 @@ import { placesOf, stateOf, useText } from './derived-keys.ts';
 const AT_ONCE = 1_000;
 
 /**
- * What some keys hold that Postgres does not have. Counters and counts of points are compared elsewhere. A set with exactly the members
- * that were noted (`members`) holds nobody else, and needs no states.
+ * Contents of some keys that Postgres lacks. Counters and counts of points are compared elsewhere. A set with exactly
+ * the noted members (`members`) has no superfluous ones, so their states need not be read.
  */
 export async function superfluous(sides: Sides, keys: readonly string[], members: SetMembers): Promise<Suspect[]> {
   const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
@@ -33,7 +33,7 @@ export async function superfluous(sides: Sides, keys: readonly string[], members
   return suspects;
 }
 
-/** A set of groups of a board that has none, or of a run that Redis no longer holds. */
+/** A set of groups for a board without groups, or for a run that Redis no longer holds. */
 async function superfluousGroups(sides: Sides, key: string): Promise<Suspect[]> {
   const run = boardOfKey(key);
   if (run === null) return [];
@@ -50,7 +50,7 @@ async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<
   return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
 }
 
-/** The members of a sorted set, in pieces; some may be repeated. */
+/** The members of a sorted set, in pieces; may repeat some. */
 async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
   let cursor = '0';
   do {
@@ -60,7 +60,7 @@ async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
   } while (cursor !== '0');
 }
 
-/** The members of a sorted set who do not belong there by their states. */
+/** The members of a sorted set who should not be in it according to their states. */
 async function superfluousMembers(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
   const { redis, boards } = sides;
   const suspects: Suspect[] = [];
@@ -76,7 +76,7 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
   return suspects;
 }
 
-/** The used idempotency keys of no event, neither of a stored one nor of one that waits in a dead letter. */
+/** The used idempotency keys that belong neither to a stored event nor to one in a dead letter. */
 async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const { redis, pool } = sides;
   const suspects: Suspect[] = [];

@@ -1,4 +1,4 @@
-/** Differences between Redis and Postgres: found, then confirmed by a second look. */
+/** Differences between Redis and Postgres: found first, then confirmed by a second read. */
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
@@ -28,11 +28,10 @@ import {
   useText,
 } from './derived-keys.ts';
 
-/** The two databases that are compared. */
+/** The two databases to compare. */
 export interface Sides {
   redis: Redis;
   pool: Pool;
-  /** The shards that are compared. */
   shards: readonly number[];
   boards: BoardsOfTenants;
 }
@@ -79,7 +78,7 @@ function groupSuspect(
     redis,
     postgres: async () => {
       const places = await storedPlaces(sides, tenantNo, id);
-      // A group without members may be listed or not.
+      // A group without members may or may not be listed.
       return places.some(({ listedIn }) => listedIn?.key === key && listedIn.group === group) ? LISTED : redis();
     },
   };
@@ -112,7 +111,6 @@ export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: 
     ),
 });
 
-/** A field of a bucket of used idempotency keys. */
 export const usedKeySuspect = (
   sides: Pick<Sides, 'redis' | 'pool' | 'shards'>,
   { key, field, value }: { key: string; field: string; value: string },
@@ -126,13 +124,13 @@ export const usedKeySuspect = (
   },
 });
 
-/** The used keys of the stored events whose IDs have the times of some uses: `useText` of each. */
+/** The used keys (`useText`) of stored events whose IDs have the times of some uses. */
 export async function storedUses(pool: Pool, values: readonly string[]): Promise<Set<string>> {
   const times = new Set(values.map(Number));
   return new Set((await usedKeysAt(pool, [...times])).map((used) => useText(bucketOf(used, undefined))));
 }
 
-/** The used keys of events in dead letters: `useText` of each. */
+/** The used keys (`useText`) of events in dead letters. */
 export async function waitingUses({
   redis,
   pool,
@@ -144,10 +142,11 @@ export async function waitingUses({
   return uses;
 }
 
-/** A place of a user. */
 type Standing = Place & { tenantNo: number; id: string };
 
-/** What differs in Redis about some users; notes their places in `members`. One command per set, not one per place. */
+/**
+ * Differences about some users; notes their places in `members`. Takes one command for each set, not for each place.
+ */
 export async function suspectUsers(
   sides: Sides,
   users: readonly StoredUser[],
@@ -172,7 +171,7 @@ export async function suspectUsers(
   return found.flat();
 }
 
-/** The list under a key; a new one if there is none. */
+/** The list under a key; creates it if necessary. */
 function listed<K, V>(lists: Map<K, V[]>, key: K): V[] {
   const known = lists.get(key);
   if (known !== undefined) return known;
@@ -201,8 +200,8 @@ async function suspectGroup(sides: Sides, { tenantNo, id, listedIn }: Standing):
 }
 
 /**
- * The counts of a points system, if they differ from what the users' states added up to (`noted`). They are one suspect, since an
- * event changes several of them.
+ * The counts of a points system, if they differ from the sums of the users' states (`noted`). They are one suspect,
+ * since an event changes several of them.
  */
 export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
   if (await noted.areCounted(key, heldCounts(redis, key))) return [];
@@ -223,7 +222,7 @@ export async function suspectPoints({ redis, pool }: Sides, key: string, noted: 
 
 const AT_ONCE = 1_000;
 
-/** The counts that Redis holds, in pieces: there may be as many as users. */
+/** The counts in Redis, in pieces, since there may be as many as users. */
 async function* heldCounts(redis: Redis, key: string): AsyncGenerator<[field: string, users: number][]> {
   let cursor = '0';
   do {
@@ -233,10 +232,10 @@ async function* heldCounts(redis: Redis, key: string): AsyncGenerator<[field: st
   } while (cursor !== '0');
 }
 
-/** How many counts a text shows; the others appear as a digest. */
+/** Maximum number of counts to show in full; longer lists are shown as a digest. */
 const LEGIBLE = 20;
 
-/** Equal counts have equal texts; null if nobody has points. */
+/** Equal counts give equal texts; `null` if nobody has points. */
 function countsText(counts: ReadonlyMap<string, number>): string | null {
   if (counts.size === 0) return null;
   const all = Array.from(counts, ([field, users]) => `${field}: ${users}`).toSorted();
@@ -245,7 +244,7 @@ function countsText(counts: ReadonlyMap<string, number>): string | null {
   return `${text}, … (${all.length} counts, ${createHash('sha1').update(all.join()).digest('hex')})`;
 }
 
-/** A tenant's hash as one text, whatever the order of users and events; null if nothing waits. */
+/** A tenant's hash as text, independent of the order of users and events; `null` if nothing waits. */
 function quarantineText(hash: ReadonlyMap<string, string>): string | null {
   const fields = [...hash].flatMap(([user, events]) => {
     if (user === QUARANTINED.count) return events === '0' ? [] : [`${events} in all`];
@@ -265,7 +264,7 @@ export const quarantineSuspect = ({ redis, pool }: Sides, tenantNo: number): Sus
   postgres: async () => quarantineText(quarantineOf(await waitingEvents(pool, tenantNo))),
 });
 
-/** Sums over a set of IDs, in any order: equal sets have equal sums, different sets almost never. */
+/** Sums over a set of IDs, independent of their order. Equal sets have equal sums; different sets almost never do. */
 interface Sums {
   count: number;
   low: number;
@@ -287,7 +286,10 @@ function add(sums: Sums, id: string, times = 1): void {
   sums.high = (sums.high + Math.imul(hash(id, 1_540_483_477), times)) | 0;
 }
 
-/** The members of sorted sets, as sums: one pass notes them, a later one compares them with Redis. Likewise counts in hashes. */
+/**
+ * The members of sorted sets, as sums: one pass notes them, a later one compares them with Redis. Also counts in
+ * hashes.
+ */
 export class SetMembers {
   private readonly sets = new Map<string, Sums>();
 
@@ -304,7 +306,7 @@ export class SetMembers {
     return this.isNoted(key, found);
   }
 
-  /** Whether each of these was noted as often as its count says, and nothing else was noted. */
+  /** Whether each of these was noted as often as its count says, and no others were noted. */
   async areCounted(
     key: string,
     pieces: AsyncIterable<readonly (readonly [id: string, count: number])[]>,
@@ -330,7 +332,7 @@ export interface Difference {
   postgres: string;
 }
 
-/** A value that looked different, and how to read both sides again; they return null if there is no value. */
+/** A value that seemed different, and functions that read both sides again (`null` if there is no value). */
 export interface Suspect {
   key: string;
   part: string;
@@ -347,18 +349,21 @@ interface Servers {
 const PATIENCE = { stillMs: 30_000, movingMs: 30_000 };
 const TRIES = 10;
 
-/** Postgres does not store the outbox, so nothing can be compared. */
+/** Postgres does not catch up with the outbox, so nothing can be compared. */
 class NotStored extends Error {}
 
-/** Resolves when Postgres holds what the outboxes of some shards held when this was called. Throws NotStored after 30 s. */
+/**
+ * Resolves when Postgres holds everything that the outboxes of some shards held at the call. Throws NotStored after 30
+ * s.
+ */
 export async function stored({ redis, pool, shards }: Servers): Promise<void> {
   const reached = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
   if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
 }
 
 /**
- * The suspects that really differ, even while events arrive: Redis did not change while Postgres caught up. A value that changes
- * all the time is read several times, and counts as equal if it never rests.
+ * The suspects that really differ, although events arrive: Redis did not change while Postgres caught up. A value that
+ * changes constantly is read several times, and counts as equal if it never rests.
  */
 export async function confirm(servers: Servers, suspects: readonly Suspect[]): Promise<Difference[]> {
   const found: Difference[] = [];

@@ -47,7 +47,7 @@ export interface VerifyProgress {
 export interface VerifyOptions {
   redis: Redis;
   pool: Pool;
-  /** All, unless said otherwise. */
+  /** Default: all. */
   shards?: readonly number[];
   onProgress?: (progress: VerifyProgress) => void;
   onDifference: (difference: Difference) => void;
@@ -55,14 +55,14 @@ export interface VerifyOptions {
 }
 
 const PAGE = 1_000;
-/** `users`, or the completions of an achievement. The generation of new users is compared in another way. */
+/** `users`, or the completions of an achievement. The generation of new users is compared separately. */
 const COUNTS = /^(users|a\d+)$/;
 
 /**
- * Compares everything that some shards of Redis hold with Postgres, key by key (`derived-keys.ts` lists the keys), in both directions:
- * missing values, different ones, and those that should not exist. Events may arrive meanwhile: what differs only because
- * Postgres is behind is read again. What only Redis holds is not compared. Changes nothing; returns the number of differences.
- * Throws NotStored if no worker runs.
+ * Compares everything that some shards of Redis hold with Postgres, key by key (`derived-keys.ts`) and in both
+ * directions: missing, different and superfluous values. Events may arrive meanwhile: a value that differs only because
+ * Postgres is behind is read again. Values that only Redis stores are not compared. Changes nothing; returns the number
+ * of differences. Throws NotStored if no worker runs.
  */
 export async function verify(options: VerifyOptions): Promise<number> {
   const { pool, shards = SHARD_NUMBERS } = options;
@@ -78,9 +78,9 @@ export async function verify(options: VerifyOptions): Promise<number> {
   return verification.count;
 }
 
-/** One pass over both sides; each step uses what the earlier ones noted. */
+/** One pass over both sides. Each step uses what the earlier ones noted. */
 class Verification {
-  /** Differences reported. */
+  /** Number of differences reported. */
   count = 0;
   private readonly options: VerifyOptions;
   private readonly sides: Sides;
@@ -89,11 +89,11 @@ class Verification {
   private readonly reported = new Set<string>();
   private readonly generations = new Generations();
   private readonly members = new SetMembers();
-  /** The fields that each tenant's counters should have. */
+  /** The expected fields of each tenant's counters. */
   private readonly counted = new Map<number, Set<string>>();
-  /** The keys of counts of points systems that one of the sides has. */
+  /** The keys of points systems' counts on either side. */
   private readonly points = new Set<string>();
-  /** The tenants of whom Redis holds events in quarantine. */
+  /** The tenants with events in quarantine in Redis. */
   private readonly quarantined = new Set<number>();
 
   constructor(options: VerifyOptions, tenants: readonly number[] | null) {
@@ -103,7 +103,7 @@ class Verification {
     this.sides = { redis, pool, shards, boards: new BoardsOfTenants(pool) };
   }
 
-  /** Redis must not be older than Postgres. Then waits until the outbox is stored. */
+  /** Checks that Redis is not older than Postgres, then waits until the outbox is stored. */
   async positions(): Promise<void> {
     for (const difference of await behindPostgres(this.sides)) this.report(difference);
     await stored(this.sides);
@@ -166,7 +166,7 @@ class Verification {
     }
   }
 
-  /** The other direction: what Redis should not hold. */
+  /** The other direction: superfluous keys in Redis. */
   async keys(): Promise<void> {
     const { redis, onProgress } = this.options;
     const { shards } = this.sides;
@@ -196,7 +196,7 @@ class Verification {
       const there = await this.options.redis.hgetall(countersKey(tenantNo));
       const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
       await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, tenantNo, field)));
-      // It may be higher: the user who was deleted last need not have returned.
+      // It may be higher, since the last deleted user need not have returned.
       const youngest = this.generations.youngestOf(tenantNo) ?? 0;
       if (Number(there[COUNTER.generation] ?? 0) < youngest) {
         this.report({
@@ -209,7 +209,7 @@ class Verification {
     }
   }
 
-  /** How many users have which points, in both directions. */
+  /** The number of users with each total of points, in both directions. */
   async pointsTotals(): Promise<void> {
     for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.members));
   }
@@ -228,7 +228,7 @@ class Verification {
 
   private report(difference: Difference): void {
     const name = `${difference.key}\0${difference.part}`;
-    // Each member of a group that is not listed would report it.
+    // Otherwise each member of an unlisted group would report it.
     if (this.reported.has(name)) return;
     this.reported.add(name);
     this.count += 1;
@@ -236,14 +236,14 @@ class Verification {
   }
 }
 
-/** Shards whose outbox ends, or whose batches are processed, before what Postgres holds. */
+/** Shards whose outbox, or whose progress of batches, ends before the position that Postgres holds. */
 async function behindPostgres({
   redis,
   pool,
   shards,
 }: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Difference[]> {
   const found: Difference[] = [];
-  // Postgres first: Redis is ahead of it, and continues.
+  // Postgres first: Redis is ahead of it, and moves on.
   const { cursors } = await readCursors(pool);
   for (const shard of shards) {
     const { position, batchProgress } = cursors[shard]!;

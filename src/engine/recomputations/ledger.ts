@@ -1,4 +1,4 @@
-/** The ledger of a replay: points and achievements that it earned. */
+/** The ledger of a replay: the points and achievements that a user earned. */
 import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
 import { SUM_BOUND, toMicros } from '../../domain/decimal.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -21,7 +21,7 @@ class AwardTally {
     sums.set(segment, (sums.get(segment) ?? 0) + points);
   }
 
-  /** The sums that are not 0. */
+  /** The sums other than 0. */
   *sums(): Generator<TriggerPoints> {
     for (const [triggerNo, sums] of this.byTrigger)
       for (const [segment, points] of sums) if (points !== 0) yield { triggerNo, segment, points };
@@ -30,20 +30,19 @@ class AwardTally {
 
 const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
 
-/** As `lua/lib/points.lua` cuts products. */
+/** Cuts products in the same way as `lua/lib/points.lua`. */
 const cut = (product: number): number => Number(product.toPrecision(15));
 
-/** Whether a user's attributes meet all conditions, as `lua/lib/users.lua` says it. */
+/** Whether a user's attributes meet all conditions; the same rule as in `lua/lib/users.lua`. */
 const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
 /**
- * Points of one user in one system while history is played again. The rules are those of `lua/lib/points.lua` and
- * `lua/lib/points.lua`, which own them: a test compares the two.
+ * Points of one user in one system during a replay of history. `lua/lib/points.lua` owns the rules; a test compares the
+ * two implementations.
  */
 export class Ledger {
   readonly system: SystemRules;
-  /** What each trigger awarded. */
   readonly awarded = new AwardTally();
   private total: number;
   private readonly boosts: readonly PlanBoost[];
@@ -72,7 +71,7 @@ export class Ledger {
     this.segmentOf = segmentOf;
   }
 
-  /** Pays a trigger on a local day (epoch day): boosts, then cap and floor. */
+  /** Pays a trigger on a local day (epoch day): applies boosts, then the cap and the floor. */
   pay(trigger: PlanTrigger, multiples: number, day: number): void {
     if (multiples === 0 || !holds(trigger.users, this.attributes)) return;
     const points = trigger.points * multiples;
@@ -84,7 +83,7 @@ export class Ledger {
     this.awarded.add({ triggerNo: trigger.no, segment: this.segmentOf(day), points: this.total - before });
   }
 
-  /** An award that stays as it was. */
+  /** Adds an award that stays unchanged. */
   add(awarded: number): void {
     this.total += awarded;
   }
@@ -101,20 +100,21 @@ export class Ledger {
   }
 }
 
-/** What of a user achievements are completed by. */
+/** The user data that completes achievements. */
 interface Reached {
   state: UserState;
   /** See `UserReplay.highestCount`. */
   highestCount: (no: number) => bigint;
-  /** The longest streak there ever was, in the frequency that counts. */
+  /** The longest streak ever, in the configured frequency. */
   longestStreak: number;
 }
 
 const MILLION = 1_000_000n;
 
 /**
- * Whether a user has, or once had, what it takes. The rule of `lua/lib/achievements.lua`, which looks at now only. `micros`: what a
- * highest total may have had beyond its whole part, which is all that is kept of it.
+ * Whether a user qualifies for an achievement, or ever did. The rule of `lua/lib/achievements.lua`, which only
+ * considers the present. `micros`: the largest fraction that a highest total may have had, since only its whole part is
+ * stored.
  */
 function everQualified(
   achievement: PlanAchievement,
@@ -132,14 +132,17 @@ function everQualified(
   return toMicros(total) >= wanted || (peak !== undefined && toMicros(peak) + micros >= wanted);
 }
 
-/** Numbers of the achievements that a user gets, and loses, by the rules of now; composites follow. `may`: which may be lost. */
+/**
+ * Numbers of the achievements that a user gains and loses by the current rules; composites follow. `may`: which ones
+ * may be lost.
+ */
 export function changesOf(
   achievements: readonly PlanAchievement[],
   reached: Reached,
   may: (no: number) => boolean,
 ): { gained: number[]; lost: number[] } {
   const held = new Set(Object.keys(reached.state.completions).map(Number));
-  // What is gained keeps composites that need it.
+  // Gained achievements keep the composites that require them.
   const lost = lostOf(achievements, reached, {
     completed: new Set([...held, ...gainedOf(achievements, reached, held)]),
     may: (no) => held.has(no) && may(no),

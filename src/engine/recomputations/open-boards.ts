@@ -8,13 +8,16 @@ import { playedRule, runOf } from '../../domain/runs.ts';
 import type { BoardFill } from '../../postgres/boards/fills.ts';
 import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 
-/** A run that has begun somewhere and is not final: first and last day (epoch days); without the last: it has no end. */
+/**
+ * A run that has begun in some zone and is not final: first and last day (epoch days). Without a last day it does not
+ * end.
+ */
 export interface OpenRun {
   first: number;
   last?: number;
 }
 
-/** A board that is switched on, with its open runs, oldest first: `lua/recompute_users.lua` uses these names. */
+/** An active board with its open runs, oldest first. `lua/recompute_users.lua` uses these names. */
 export interface OpenBoard {
   board: PlanBoard;
   runs: OpenRun[];
@@ -40,8 +43,8 @@ function openRuns(leaderboard: Leaderboard, nowMs: number): OpenRun[] {
 }
 
 /**
- * The days (epoch days, ascending) on which an open run of any board of points begins, or has just ended. Awards between two of
- * them are in the same open runs.
+ * The days (epoch days, ascending) on which an open run of any points board begins, or has just ended. Awards between
+ * two of these days are in the same open runs.
  */
 export function boundsOf(boards: readonly OpenBoard[]): number[] {
   const days = boards
@@ -50,22 +53,23 @@ export function boundsOf(boards: readonly OpenBoard[]): number[] {
   return [...new Set(days)].toSorted((a, b) => a - b);
 }
 
-/** How many of the bounds a day is at or after: as Postgres's `width_bucket` has it. */
+/** The number of bounds up to a day, as in Postgres's `width_bucket`. */
 export const segmentOf = (bounds: readonly number[], day: number): number =>
   bounds.filter((bound) => bound <= day).length;
 
-/** The day that awards of a segment are dated: its last, today at most. */
+/** The day on which awards of a segment are dated: its last one, or today if that is earlier. */
 export const dayOfSegment = (bounds: readonly number[], segment: number, today: number): number =>
   Math.min((bounds[segment] ?? Infinity) - 1, today);
 
-/** A board whose scores are computed again; `filled`: it was filled since the plan was made. */
+/** A board whose scores are recomputed. `filled`: it was filled since the plan was made. */
 export interface ScoredBoard extends OpenBoard {
   filled: boolean;
 }
 
 /**
- * The boards whose scores a step moves; null: boards are not computed again. What was planned, or is to be taken back, of a board
- * that was filled since has gone with its previous scores: only awards move it.
+ * The boards whose scores a step changes; `null` if boards are not recomputed. A board that was filled since the plan
+ * was made has lost its previous scores, so the planned changes and their reversal no longer apply: only awards change
+ * it.
  */
 export function scoredBoards(
   { request, status, figures }: Pick<StoredRecomputation, 'request' | 'status' | 'figures'>,

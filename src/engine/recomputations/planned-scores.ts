@@ -1,4 +1,4 @@
-/** Scores that a recomputation proposes, and their differences from the present ones. */
+/** Scores that a recomputation proposes, and their differences from the current ones. */
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoard } from '../../catalog/plan.ts';
@@ -12,27 +12,28 @@ import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
 import type { OpenBoard, OpenRun } from './open-boards.ts';
 
-/** What is to become of a score in an open run. */
+/** The proposed change of a score in an open run. */
 export interface PlannedScore {
   /** The board's number. */
   no: number;
-  /** First day of the run, epoch day. */
+  /** First day of the run (epoch day). */
   run: number;
-  /** What is added beside the points that awards of the plan add. */
+  /** The change in addition to the points of the plan's awards. */
   whole: number;
   micros: number;
-  /** The score when it was planned, and what it becomes. */
+  /** The score at planning time, and the proposed one. */
   from: number;
   to: number;
-  /** Whether it goes to another group. */
+  /** Whether it moves to another group. */
   moves: boolean;
 }
 
 const MILLION = 1_000_000n;
 
 /**
- * The scores of a user that a plan changes: to what history comes to, with the awards of the plan in the runs of their days, in the
- * group of now. `keeps`: none is lowered. Awards on a board with a time of day count if the plan is applied in it: not shown.
+ * The scores of a user that a plan changes: to the scores that follow from history and the plan's awards in the runs of
+ * their days, in the user's current group. `keeps`: never lowers a score. Awards on a board with a time of day count
+ * only if the plan is applied within that time, and are not shown.
  */
 export function plannedScores(
   boards: readonly OpenBoard[],
@@ -55,7 +56,7 @@ export function plannedScores(
   });
 }
 
-/** The group of a user's attributes of now, as `lua/lib/board_scores.lua` has it; '' for one who lacks a value. */
+/** The group of a user's current attributes, as in `lua/lib/board_scores.lua`; '' if the user lacks a value. */
 function groupOf({ groups = [] }: PlanBoard, { attributes }: UserState): string {
   const values = groups.map((no) => attributes[no]);
   return values.includes(undefined) ? '' : groupName(values as string[]);
@@ -71,7 +72,10 @@ function awardedIn({ by, system, from, to }: PlanBoard, run: OpenRun, awards: re
 const isIn = ({ first, last = Infinity }: OpenRun, day: number | undefined): boolean =>
   day !== undefined && day >= first && day <= last;
 
-/** By board number and first day of a run (`scoreKey`): what history has more than the score, in millionths; none where they agree. */
+/**
+ * By board number and first day of a run (`scoreKey`): the score that follows from history minus the current one, in
+ * millionths. Omits equal scores.
+ */
 export type ScoreDifferences = ReadonlyMap<string, bigint>;
 
 const scoreKey = (boardNo: number, runDay: number): string => `${boardNo} ${runDay}`;
@@ -81,13 +85,14 @@ interface ScoredUsers {
   boards: readonly OpenBoard[];
   users: ReadonlyMap<string, UserState>;
   nowMs: number;
-  /** From which day on (epoch day) single events are kept; null: all are. */
+  /** The first day (epoch day) of which single events are stored; `null` if all are. */
   detailsFromDay: number | null;
 }
 
 /**
- * How the scores of users in open runs differ from what history comes to, by user. Boards of streaks have no history. Where the
- * time of day counts, scores stay of which it is not known any more: in runs whose first events were dropped, and of imported users.
+ * The differences between history and scores of users in open runs, by user. Streak boards have no history. On boards
+ * with a time of day, scores stay unchanged if the times are unknown: in runs whose first events were dropped, and for
+ * imported users.
  */
 export async function scoreDifferences(
   client: PoolClient,

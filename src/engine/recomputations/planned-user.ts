@@ -4,27 +4,27 @@ import { COMPENSATED, RECOMPUTED_SCORE } from '../../packed/record-fields.ts';
 import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
 import type { PlannedScore } from './planned-scores.ts';
 
-/** What is to be done of a user: `lua/recompute_users.lua` uses these names. */
+/** The changes to apply to a user. `lua/recompute_users.lua` uses these names. */
 export interface PlannedUser {
-  /** When the user was first seen, epoch ms. */
+  /** When the user was created (epoch ms). */
   created: number;
   /** Numbers of the achievements to complete now. */
   complete: number[];
-  /** Completions that come back as they were. */
+  /** Completions to restore unchanged. */
   restore: PackedCompletion[];
   revoke: PackedCompletion[];
-  /** What is taken, negative where it is given; with an achievement: only if that changes now. */
+  /** Points to take; negative if they are given. With an achievement: only if this call changes that achievement. */
   awards: { award: Compensated; achievement?: number }[];
   scores: ScoreMove[];
-  /** No total may be lowered. */
+  /** Whether no total may be lowered. */
   keeps: boolean;
-  /** How many corrections of the user there are, if it matters: after another one nothing is done. */
+  /** The user's number of corrections, if it matters; after another correction nothing is changed. */
   corrections?: number;
 }
 
 /**
- * What is added to a score in a run (its first day), beside what awards add. `group`: the group that it comes back to from another
- * one, `instead`; without: it goes to that of the user's attributes.
+ * The change of a score in a run (its first day), in addition to awards. `group`: the group to return to from the group
+ * `instead`; if omitted, the score moves to the group of the user's attributes.
  */
 export interface ScoreMove {
   no: number;
@@ -35,14 +35,14 @@ export interface ScoreMove {
   instead?: string;
 }
 
-/** The same as it is kept, with what is shown of it. */
+/** The same in stored form, with the figures to show. */
 export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore' | 'scores'> {
   scores: PlannedScore[];
-  /** By system number: the total when it was planned, and what it becomes. */
+  /** By system number: the total at planning time, and the proposed one. */
   totals: Record<number, [from: number, to: number]>;
 }
 
-/** Whether a user gets something by a plan, and whether something goes. */
+/** Whether a plan gives a user something, and whether it takes something. */
 export function directionsOf({ complete, revoke, totals, scores }: UserPlan): { gains: boolean; loses: boolean } {
   const moves = [...Object.values(totals), ...scores.map(({ from, to }) => [from, to] as const)];
   return {
@@ -51,7 +51,7 @@ export function directionsOf({ complete, revoke, totals, scores }: UserPlan): { 
   };
 }
 
-/** What an application of the plan is to do; without what was deleted from the catalog since. */
+/** The changes that applying a plan makes, without resources deleted from the catalog since. */
 export function toApply(compiled: CompiledCatalog, createdMs: number, plan: UserPlan): PlannedUser {
   const { complete, revoke, awards, scores, keeps, corrections } = plan;
   return {
@@ -66,7 +66,7 @@ export function toApply(compiled: CompiledCatalog, createdMs: number, plan: User
   };
 }
 
-/** What takes back what was done. */
+/** The changes that revert what was applied. */
 export const toRevert = (
   createdMs: number,
   { completed, revoked, awards, scores = [] }: AppliedChanges,

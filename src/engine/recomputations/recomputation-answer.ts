@@ -19,7 +19,6 @@ import type { PlannedSlice } from './slice-proposal.ts';
 
 const timeOf = (date: Date | null): string | null => date?.toISOString() ?? null;
 
-/** A recomputation as it is answered. */
 export function recomputationAnswer(compiled: CompiledCatalog, job: StoredRecomputation): Recomputation {
   const { id, status, request, error, usersDone, usersTotal, figures, requestedBy } = job;
   const { applied = 0, reverted = 0, skipped = 0 } = figures;
@@ -41,7 +40,6 @@ export function recomputationAnswer(compiled: CompiledCatalog, job: StoredRecomp
 
 type Rows = RecomputedUserRow<UserPlan>[];
 
-/** Some users of a plan as they are answered. */
 export const samplesAnswer = (
   compiled: CompiledCatalog,
   { gaining, losing, left }: Record<'gaining' | 'losing' | 'left', Rows>,
@@ -79,14 +77,14 @@ function statusOf({ plan, skipped, applied, isReverted }: RecomputedUserRow<User
   return applied === null ? 'planned' : 'applied';
 }
 
-/** Keys of achievements, or IDs of those without a key. */
+/** Keys of achievements, or IDs if they have no key. */
 const namesOf = (compiled: CompiledCatalog, nos: readonly number[]): string[] =>
   nos.flatMap((no) => {
     const achievement = compiled.achievementsByNo.get(no);
     return achievement === undefined ? [] : [achievement.key ?? achievement.id];
   });
 
-/** The figures of a plan with those of some more users. */
+/** Adds the figures of another slice of users to those of a plan. */
 export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice): StoredFigures {
   const { users: before = 0, gaining = 0, losing = 0, failed = 0 } = figures;
   const achievements = structuredClone(figures.achievements ?? {});
@@ -117,7 +115,7 @@ export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice)
   };
 }
 
-/** Counts a user once a board, in whatever runs. */
+/** Counts a user once for each board, however many runs. */
 function countScores(boards: NonNullable<StoredFigures['boards']>, scores: readonly PlannedScore[]): void {
   for (const no of new Set(scores.map((score) => score.no))) {
     const own = scores.filter((score) => score.no === no);
@@ -128,7 +126,7 @@ function countScores(boards: NonNullable<StoredFigures['boards']>, scores: reado
   }
 }
 
-/** The figures as they are shown; without what was deleted from the catalog since. */
+/** The figures to show, without resources deleted from the catalog since. */
 function shownFigures(compiled: CompiledCatalog, figures: StoredFigures): RecomputationFigures {
   const { users = 0, gaining = 0, losing = 0, failed = 0 } = figures;
   return {

@@ -34,10 +34,10 @@ import { type PlannedUser, toApply, toRevert, type UserPlan } from './planned-us
 import { withSlice } from './recomputation-answer.ts';
 import { planSlice } from './slice-proposal.ts';
 
-/** What became of a user: RECOMPUTED. */
+/** The outcome for a user: RECOMPUTED. */
 type Recomputed = (typeof RECOMPUTED)[keyof typeof RECOMPUTED];
 
-/** Why nothing was done of a user. */
+/** Why a user was not changed. */
 const SKIPPED: Partial<Record<Recomputed, string>> = {
   [RECOMPUTED.nothing]: 'Nothing of the plan was left to do: the user has changed since.',
   [RECOMPUTED.gone]: 'The user was deleted since.',
@@ -47,12 +47,12 @@ const SKIPPED: Partial<Record<Recomputed, string>> = {
 
 interface CalledUsers {
   users: readonly { userId: string; planned: PlannedUser }[];
-  /** Null: boards of points follow awards in the run of today, and no other score is moved. */
+  /** `null`: awards change points boards in the current run, and no other score changes. */
   scored: readonly ScoredBoard[] | null;
   nowMs: number;
 }
 
-/** What became of each of some users, in their order. A step that is repeated changes nothing. */
+/** The outcomes for some users, in order. A repeated step changes nothing. */
 async function recomputeUsers(
   to: Parameters<typeof callUsers>[0],
   compiled: CompiledCatalog,
@@ -80,31 +80,34 @@ interface RecomputingOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Called when entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
 }
 
 /** A job that does a step of a recomputation, which is its subject. */
 type RecomputationJob = Job & { tenantNo: number; subjectId: string };
 
-/** Users a slice, which is followed by as long a pause. */
+/** Users in a planning slice; the pause after it is equally long. */
 const USERS_A_PLAN = 400;
 /**
- * Users a slice that is applied or reverted, and of them a script call, for which events wait: they come between the calls. What a
- * slice costs beside its calls (two commits, the catalog) is shared by so many.
+ * Users in a slice that applies or reverts, and in a script call. Events wait for a call and come between calls. The
+ * slice shares the overhead of two commits and of loading the catalog.
  */
 const USERS_A_SLICE = 200;
 const USERS_A_CALL = 10;
-/** So many entries may wait to be stored before the next slice is applied: the outbox is there for events. */
+/**
+ * The next slice is not applied while more entries than this wait to be stored, since the outbox is meant for events.
+ */
 const MOST_AHEAD = 2_000;
-/** How often users are looked at again of whom nothing was stored. */
+/** How often users are tried again whose change was not stored. */
 const PASSES = 3;
 const NOT_STORED = 'It was done, but could not be stored: see the dead letters.';
 const NOT_PERSISTED = 'What was written before is not stored yet.';
 
 /**
- * Plans, applies and reverts recomputations, slice by slice of users. Planning writes a slice and its progress in one transaction;
- * applying is idempotent in each user's state, and looks again at the end for users of whom Postgres does not know that it was done.
+ * Plans, applies and reverts recomputations in slices of users. Planning writes a slice and the progress in one
+ * transaction. Applying is idempotent in each user's state; at the end, users whose change Postgres lacks are tried
+ * again.
  */
 export class Recomputing implements JobWork<RecomputationJob> {
   readonly kinds = ['recomputation_planning', 'recomputation_applying', 'recomputation_reverting'] as const;
@@ -123,7 +126,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
     if (catalog === null) return this.fail(job, 'The tenant was deleted.', record);
     const compiled = compileCatalog(catalog);
     const fills = job.request.what.includes('boards') ? await listFills(pool, tenantNo) : [];
-    // A board that is being filled has only part of its scores.
+    // A board that is being filled has only some of its scores.
     if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
     if (job.status === 'planning') await this.planSome(job, compiled, record);
     else if ((await redis.xlen(outboxKey(shardOf(tenantNo)))) <= MOST_AHEAD)
@@ -134,7 +137,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
     const { pool, clock } = this.options;
     const { version } = compiled.catalog;
     if (job.usersTotal === null || job.catalogVersion !== version) {
-      // A plan goes by one version of the rules: where they change it is made again. What came before is to be in it.
+      // A plan uses one version of the rules, and is made again if they change. Earlier events must be included.
       await this.persisted(job);
       await record(async (client) => ({
         cursor: '',
@@ -190,7 +193,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
     });
   }
 
-  /** Why nothing was done of each user; null: it was. Where a call of several fails, each is tried by itself. */
+  /** Why each user was not changed; `null` if the user was. If a joint call fails, each user is tried alone. */
   private async attempt(
     step: { job: StoredRecomputation; compiled: CompiledCatalog; fills: readonly BoardFill[] },
     users: readonly { userId: string; planned: PlannedUser }[],
@@ -210,7 +213,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
     }
   }
 
-  /** All were looked at: those of whom nothing is stored are looked at again; else the step is over. */
+  /** Ends a pass over all users: starts another one for users whose change is not stored, or ends the step. */
   private async endPass(job: StoredRecomputation, step: 'applying' | 'reverting', record: RecordSlice): Promise<void> {
     const { pool, clock } = this.options;
     await this.persisted(job);

@@ -34,21 +34,21 @@ import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 export interface RecomputationsOptions {
   pool: Pool;
   clock: Clock;
-  /** Has workers look for jobs. */
+  /** Makes workers look for jobs. */
   wake: () => Promise<void>;
 }
 
-/** Most users that an answer names of each sort. */
+/** Maximum number of users of each sort in an answer. */
 const MOST_SAMPLES = 20;
 
-/** What may be done with a recomputation in which status; `cancelled`: what was applied until then. */
+/** The actions that each status allows. `cancelled`: some of the plan may have been applied. */
 const MAY = {
   apply: ['planned'],
   revert: ['applied', 'cancelled'],
   cancel: ['planning', 'planned', 'applying'],
 } as const satisfies Record<string, readonly RecomputationStatus[]>;
 
-/** Recomputations as administrators ask for them; `Recomputing` does them. */
+/** Recomputations as administrators manage them; `Recomputing` does the work. */
 export class Recomputations {
   private readonly options: RecomputationsOptions;
 
@@ -56,7 +56,10 @@ export class Recomputations {
     this.options = options;
   }
 
-  /** Begins one. 422 for a day or a cohort that there is not, and for what needs events that were dropped; 409 while another of the tenant is under way. */
+  /**
+   * Creates one. Throws 422 for an unknown day or cohort, or if it needs events that were dropped; 409 while another
+   * one of the tenant is in progress.
+   */
   async create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
     const { pool, clock } = this.options;
     const { tenantNo, version } = compiled.catalog;
@@ -87,13 +90,13 @@ export class Recomputations {
     return recomputationAnswer(compiled, job);
   }
 
-  /** The tenant's, newest first, a hundred at most. */
+  /** The tenant's recomputations, newest first, at most a hundred. */
   async list(compiled: CompiledCatalog): Promise<Recomputation[]> {
     const jobs = await listRecomputations(this.options.pool, compiled.catalog.tenantNo);
     return jobs.map((job) => recomputationAnswer(compiled, job));
   }
 
-  /** One, with some of its users. 404. */
+  /** One of them, with some of its users. Throws 404. */
   async get(compiled: CompiledCatalog, id: string): Promise<RecomputationDetails> {
     const { pool } = this.options;
     const job = await readRecomputation(pool, { tenantNo: compiled.catalog.tenantNo, id });
@@ -102,7 +105,10 @@ export class Recomputations {
     return { ...recomputationAnswer(compiled, job), samples: samplesAnswer(compiled, samples) };
   }
 
-  /** Begins to apply a plan as it was shown. 404; 409 where it is none, or another was applied or reverted since. */
+  /**
+   * Starts to apply a plan as it was shown. Throws 404; 409 if it is not planned, or if another one was applied or
+   * reverted since.
+   */
   async apply(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
     return this.change(compiled, id, { action: 'apply', by }, async (client, job, requested) => {
       const later = await laterStep(client, job);
@@ -114,14 +120,14 @@ export class Recomputations {
     });
   }
 
-  /** Begins to take back all that it did. 404; 409 where nothing was applied. */
+  /** Starts to revert everything that it changed. Throws 404; 409 if nothing was applied. */
   async revert(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
     return this.change(compiled, id, { action: 'revert', by }, (client, job, requested) =>
       beginStep(client, job, { step: 'reverting', ...requested }),
     );
   }
 
-  /** Ends one; what it has applied so far stays, and can be reverted. 404; 409 where it is at rest. */
+  /** Cancels one. What it has applied so far stays, and can be reverted. Throws 404; 409 if it is not in progress. */
   async cancel(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
     return this.change(compiled, id, { action: 'cancel', by }, cancelRecomputation);
   }
@@ -152,7 +158,7 @@ export class Recomputations {
     return recomputationAnswer(compiled, changed);
   }
 
-  /** Of a tenant one is under way at a time. */
+  /** At most one of a tenant is in progress at a time. */
   private async unlessActive<T>(tenantNo: number, work: () => Promise<T>): Promise<T> {
     try {
       return await work();

@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Counter, PlanAchievement, PlanBoost, PlanTrigger } from '../../catalog/plan.ts';
 import type { PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 
-/** A points system, with what pays for events and for what events lead to; in each list the oldest first. */
+/** A points system with its triggers; each list is ordered from the oldest to the newest. */
 export interface SystemRules {
   no: number;
   max: number | null;
@@ -15,20 +15,20 @@ export interface SystemRules {
   boosts: PlanBoost[];
 }
 
-/** The rules of now by which history is computed again. */
+/** The current rules, by which history is recomputed. */
 export interface Rules {
   systems: SystemRules[];
-  /** Those that events and composites complete. */
+  /** Achievements that events and composites complete. */
   achievements: PlanAchievement[];
-  /** Metrics by whose events anything is counted or paid. */
+  /** Metrics whose events count for an achievement or a trigger. */
   metricNos: number[];
-  /** By metric number: achievements and triggers that count matching events themselves. */
+  /** By metric number: achievements and triggers with a counter of matching events. */
   counters: ReadonlyMap<number, Counter[]>;
-  /** Whether a trigger pays for the length of the streak. */
+  /** Whether any trigger pays for the length of the streak. */
   streaks: boolean;
 }
 
-/** The rules of a catalog. `points`: whether triggers of events are among them, or only what achievements pay. */
+/** The rules of a catalog. `points`: whether they include triggers of events, or only those of achievements. */
 export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points: boolean; utcDay: number }): Rules {
   const { catalog } = compiled;
   const systems = catalog.pointsSystems.map((system) => systemRules(compiled, system));

@@ -28,12 +28,12 @@ import { rulesOf } from './rules.ts';
 import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.ts';
 import { importedPasts } from './user-replay.ts';
 
-/** Some users of a plan, in the order of their IDs. */
+/** A slice of users, in the order of their IDs. */
 export interface PlannedSlice {
-  /** The last one that was looked at; '' where none was left. */
+  /** The last user examined; '' if none was left. */
   lastUser: string;
   users: number;
-  /** Of whom something is to be done, or who could not be planned. */
+  /** Users with changes, and users who could not be planned. */
   rows: PlannedRow<UserPlan>[];
 }
 
@@ -51,12 +51,13 @@ const failedRow = (userId: string, error: unknown): PlannedRow<UserPlan> => ({
   skipped: `The user could not be planned: ${(error as Error).message}`,
 });
 
-/** By which a streak ends, or gives way. */
+/** Settlements by which a streak ends or is replaced. */
 const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
 
 /**
- * Plans the next users of a recomputation from one snapshot of Postgres. A user who cannot be planned is among the rows with
- * the reason, and stops no other. A sentence: none can, for events that are needed were dropped.
+ * Plans the next users of a recomputation from one snapshot of Postgres. A user who cannot be planned is included with
+ * the reason, and does not stop the others. Returns a sentence if none can be planned because required events were
+ * dropped.
  */
 export function planSlice(
   pool: Pool,
@@ -68,7 +69,7 @@ export function planSlice(
   }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
 ): Promise<PlannedSlice | string> {
   return inSnapshot(pool, async (client) => {
-    // Events go on beside it: it is to take one processor of Postgres's at most.
+    // Limits Postgres to one processor, since events go on meanwhile.
     await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const { tenantNo, cohort, lastUser: after } = job;
     const detailsDay = await detailsFromDay(client);
@@ -183,7 +184,7 @@ async function begin(
   return { plannings, rows };
 }
 
-/** Rows by their users. */
+/** Rows by user. */
 function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const row of rows) {
@@ -195,8 +196,9 @@ function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, 
 }
 
 /**
- * What of a request cannot be had once events and awards before a day (epoch day; null: none) were dropped, as a sentence; null: all
- * can. Totals, highest totals, streaks and completions are kept; so is what runs of boards add up.
+ * The part of a request that is impossible once events and awards before a day (epoch day; `null`: none) were dropped,
+ * as a sentence; `null` if everything is possible. Totals, highest totals, streaks, completions and the sums of boards'
+ * runs are kept.
  */
 export function missingDetails(
   { catalog }: CompiledCatalog,

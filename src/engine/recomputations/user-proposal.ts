@@ -12,45 +12,50 @@ import type { UserPlan } from './planned-user.ts';
 import type { Rules } from './rules.ts';
 import { type ImportedPast, UserReplay } from './user-replay.ts';
 
-/** What is computed again, and by what. */
+/** What is recomputed, and by which rules. */
 export interface PlanRules {
   rules: Rules;
-  /** Whether points are computed again; false: only what achievements pay that change. */
+  /** Whether points are recomputed; false: only those of achievements that change. */
   points: boolean;
   achievements: boolean;
-  /** The boards whose open runs are computed again; null: boards follow the awards in the run of the day of the application. */
+  /** The boards whose open runs are recomputed; `null`: awards change boards in the run of the day of application. */
   boards: readonly OpenBoard[] | null;
-  /** Where segments of time begin (epoch days), see `boundsOf`: awards are dated in theirs. None: they are dated when applied. */
+  /**
+   * Where segments of time begin (epoch days), see `boundsOf`. Awards are dated within their segments; without bounds
+   * they are dated on application.
+   */
   bounds: readonly number[];
   mayRevoke: boolean;
-  /** First local day (epoch day) of whose awards and completions anything is changed. */
+  /** The first local day (epoch day) of which awards and completions may change. */
   sinceDay: number;
   nowMs: number;
-  /** Types of the triggers, deleted ones too, that pay for events and for what they lead to, by number. */
+  /** By number: types of the triggers, including deleted ones, that pay for events and their consequences. */
   triggers: ReadonlyMap<number, 'metric' | 'streak' | 'achievement'>;
 }
 
-/** A user as history has it. */
+/** A user's history. */
 export interface UserHistory {
   state: UserState;
-  /** What was imported, whose awards are not among those here; null: nothing. */
+  /** The imported history, whose awards are not listed here; `null` if there is none. */
   imported: ImportedPast | null;
   /** Oldest first. */
   completions: readonly PackedCompletion[];
   awards: readonly AwardSum[];
   fixed: readonly FixedAward[];
-  /** The user's own, by system number. */
+  /** The user's own boosts, by system number. */
   boosts: Readonly<Record<number, PlanBoost[]>>;
   longestStreak: number;
-  /** Whether the history of the streak is that of the events: no correction has changed it. */
+  /** Whether the streak follows from the events, without corrections. */
   streakAsLived: boolean;
-  /** How many reversals there were. */
+  /** Number of reversals. */
   corrections: number;
-  /** On boards that are computed again. */
+  /** On boards that are recomputed. */
   scores: ScoreDifferences;
 }
 
-/** Plans one user: made before the user's events are read, given each of them, asked at the end. */
+/**
+ * Plans one user: created before the user's events are read, fed with each event, and asked for the plan at the end.
+ */
 export class UserPlanning {
   private readonly by: PlanRules;
   private readonly user: UserHistory;
@@ -63,7 +68,7 @@ export class UserPlanning {
     const { state } = user;
     this.ledgers = by.rules.systems.map((system) => {
       const since = user.awards.filter(({ systemNo }) => systemNo === system.no);
-      // What the user had before the first day; where only achievements pay, what there is now.
+      // The user's total before the first day or, if only points of achievements change, the current total.
       const earlier = by.points ? since.reduce((sum, { awarded }) => sum + awarded, 0) : 0;
       return new Ledger(system, {
         total: (state.points[system.no] ?? 0) - earlier,
@@ -84,12 +89,12 @@ export class UserPlanning {
     });
   }
 
-  /** Takes the user's next event. */
+  /** Adds the user's next event. */
   event(event: HistoryEvent): void {
     this.replay.event(event);
   }
 
-  /** What is to be done; null: nothing. */
+  /** The proposed changes; `null` if there are none. */
   plan(): UserPlan | null {
     const { by, user } = this;
     const { tz } = user.state;
@@ -110,7 +115,7 @@ export class UserPlanning {
       keeps,
     });
     if (gained.length + revoke.length + awards.length + scores.length === 0) return null;
-    // Scores differ from history by the same, whatever is reversed; what is paid and completed does not.
+    // A reversal keeps a score's difference from history, but changes what is paid and completed.
     const rests = gained.length + revoke.length + awards.length > 0;
     return { complete: gained, revoke, awards, scores, keeps, totals, ...(rests && { corrections: user.corrections }) };
   }
@@ -130,7 +135,9 @@ export class UserPlanning {
     return changesOf(by.rules.achievements, reached, may);
   }
 
-  /** How the points of each trigger differ from those that history has; of systems whose total changes, and may. */
+  /**
+   * The differences between each trigger's points and those in history, for systems whose total changes and may change.
+   */
   private points({
     changed,
     lost,
@@ -162,7 +169,7 @@ export class UserPlanning {
     return { awards, totals };
   }
 
-  /** What triggers give in a system by the rules of now, less what history has of them. */
+  /** The points of each trigger in a system by the current rules, minus those in history. */
   private difference(ledger: Ledger, lost: readonly number[]): TriggerPoints[] {
     const { awarded: given } = ledger;
     for (const { systemNo, triggerNo, segment, awarded } of this.user.awards)
@@ -172,14 +179,17 @@ export class UserPlanning {
     return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
   }
 
-  /** Whether what a trigger has awarded is compared: of all that pay for events, or only of the achievements that are lost. */
+  /**
+   * Whether a trigger's awards are compared: those of all triggers that pay for events, or only those of lost
+   * achievements.
+   */
   private isCounted({ system }: Ledger, triggerNo: number, lost: readonly number[]): boolean {
     if (this.by.points) return this.by.triggers.has(triggerNo);
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && lost.includes(achievement));
   }
 }
 
-/** Whether points come to something else, as a whole or in a segment of time. */
+/** Whether the points differ, in total or in a segment of time. */
 function differs(moved: readonly TriggerPoints[]): boolean {
   const sums = new Map<number, number>();
   for (const { segment, points } of moved) sums.set(segment, (sums.get(segment) ?? 0) + points);

@@ -1,4 +1,4 @@
-/** Replays a user's events under today's rules. */
+/** Replays a user's events by today's rules. */
 import type { PoolClient } from 'pg';
 import type { PlanTrigger } from '../../catalog/plan.ts';
 import { toMicros } from '../../domain/decimal.ts';
@@ -10,34 +10,34 @@ import { type FixedAward, type HistoryEvent, importedSums } from '../../postgres
 import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';
 
-/** How far the whole part of a sum's peak moved; see `lua/lib/decimals.lua`. */
+/** The whole part of a sum's peak, before and after; see `lua/lib/decimals.lua`. */
 interface Peaks {
   before: number;
   after: number;
 }
 
-/** Something that happened beside the events: a completion by no event that is read, an award that stays. */
+/** Something other than an event: a completion that no replayed event caused, or an award that stays. */
 type Timed = { atMs: number } & ({ completion: PackedCompletion } | { fixed: FixedAward });
 
 interface UserReplayOptions {
   rules: Rules;
-  /** By points system number; none: only counts are wanted. */
+  /** By points system number; empty if only counts are needed. */
   ledgers: readonly Ledger[];
   /** Oldest first. */
   completions: readonly PackedCompletion[];
   /** Oldest first. */
   fixed: readonly FixedAward[];
-  /** Nothing is paid for what happened before this local day (epoch day). */
+  /** Nothing before this local day (epoch day) is paid. */
   sinceDay: number;
-  /** Where an imported user's events begin; null: they are all here. */
+  /** The totals at which an imported user's events begin; `null` if all events are here. */
   imported: ImportedPast | null;
-  /** The user's zone; null: UTC. */
+  /** The user's zone; `null` means UTC. */
   tz: string | null;
-  /** Whether completions may turn out to be lost: then nothing is paid before `finish`, which says so. */
+  /** Whether completions may turn out to be lost. Then nothing is paid before `finish`, which names the lost ones. */
   mayLose: boolean;
 }
 
-/** Something to be paid, for an achievement or for none (0). */
+/** A payment for an achievement, or for none (0). */
 interface Payment {
   ledger: Ledger;
   trigger: PlanTrigger;
@@ -50,13 +50,14 @@ const MILLION = 1_000_000n;
 const wholeOf = (micros: bigint): number => Number(micros / MILLION);
 
 /**
- * Plays a user's history again by the rules of now: events in the order in which they were applied, then `finish`. In an
- * event metric triggers pay first, then streak and achievement triggers, as in `lua/lib/points.lua`, which owns the rule.
+ * Replays a user's history by the current rules: events in the order in which they were applied, then `finish`. Within
+ * an event, metric triggers pay first, then streak triggers, then achievement triggers. `lua/lib/points.lua` owns the
+ * rule.
  */
 export class UserReplay {
   private readonly options: UserReplayOptions;
   private readonly totals: Map<number, Running>;
-  /** Nothing is paid for what happened up to then, epoch ms. */
+  /** Nothing up to this time (epoch ms) is paid. */
   private readonly importedMs: number;
   private readonly counts = new Map<number, Running>();
   private readonly byCause = new Map<string, PackedCompletion[]>();
@@ -75,14 +76,13 @@ export class UserReplay {
       const cause = completion[COMPLETED.causedBy];
       if (cause) this.byCause.set(cause, [...(this.byCause.get(cause) ?? []), completion]);
     }
-    // Of the same time, what stays comes first: a first sight is paid before the event that it came with.
+    // At the same time, fixed awards come first: a user's creation is paid before the event that caused it.
     this.timed = [
       ...options.fixed.map((fixed) => ({ atMs: fixed.atMs, fixed })),
       ...options.completions.map((completion) => ({ atMs: completion[COMPLETED.atMs], completion })),
     ].toSorted((a, b) => a.atMs - b.atMs);
   }
 
-  /** The next event. */
   event(event: HistoryEvent): void {
     this.passTo(event.atMs);
     const total = add(this.totals, event.metricNo, toMicros(event.value));
@@ -110,8 +110,8 @@ export class UserReplay {
   }
 
   /**
-   * What is left after the last event. `gained`: achievements that are completed now, on a local day (epoch day); `lost`: those
-   * that pay nothing.
+   * Pays the rest. `gained`: achievements that are completed now, on a local day (epoch day). `lost`: achievements that
+   * pay nothing.
    */
   finish({ gained, lost, day }: { gained: readonly number[]; lost: readonly number[]; day: number }): void {
     this.passTo(Infinity);
@@ -126,12 +126,12 @@ export class UserReplay {
     }
   }
 
-  /** The highest that the matching events of an achievement or trigger ever summed up to, in millionths. */
+  /** The highest sum that an achievement's or trigger's matching events ever reached, in millionths. */
   highestCount(no: number): bigint {
     return this.counts.get(no)?.peak ?? 0n;
   }
 
-  /** What happened beside the events before a time; of the same time, only awards that stay. */
+  /** Handles everything other than events before a time and, at that same time, fixed awards. */
   private passTo(atMs: number): void {
     for (; this.next < this.timed.length; this.next += 1) {
       const item = this.timed[this.next]!;
@@ -181,29 +181,29 @@ function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
   return { before, after: wholeOf(running.peak) };
 }
 
-/** How many multiples of the threshold are newly crossed, as `lua/lib/points.lua` says it. */
+/** How many multiples of the threshold are newly crossed; the same rule as in `lua/lib/points.lua`. */
 function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
   const peak = peaks.get(counted ? no : 0);
   return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);
 }
 
-/** A sum over history, and the highest that it ever was, in millionths. */
+/** A sum over history, and its highest value, in millionths. */
 interface Running {
   sum: bigint;
   peak: bigint;
 }
 
-/** What a user brought along: it stays, and pays nothing again. */
+/** An imported user's previous history: it stays, and pays nothing again. */
 export interface ImportedPast {
-  /** When, epoch ms: awards and completions up to then are those of elsewhere. */
+  /** Time of the import (epoch ms): awards and completions up to it come from elsewhere. */
   atMs: number;
-  /** By metric number: the totals with which events began here. */
+  /** By metric number: the totals at which events begin here. */
   totals: ReadonlyMap<number, Running>;
 }
 
 /**
- * The pasts of those users who were imported. The total at the end of the import is what there is now without the events since:
- * the imported days may come to less. Filtered counts begin at 0, as the import had them.
+ * The imported histories of those users who have one. A total at the import is the current one minus the events since,
+ * because the imported days may sum to less. Filtered counts begin at 0, as in the import.
  */
 export async function importedPasts(
   client: PoolClient,

@@ -3,12 +3,12 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { deleteAuditBefore, oldestAuditMs } from '../../postgres/access/audit.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
-/** Entries deleted by one step: about 30 ms of Postgres's time. */
+/** Entries deleted in a step: about 30 ms of Postgres. */
 const STEP = 5_000;
 
 /**
- * Deletes the audit log's entries of days that are further back than it is kept. Looks once a day (UTC), at its
- * beginning. Deleting again changes nothing, and a crash leaves the rest due.
+ * Deletes audit log entries that are older than the retention period. Runs once a day at the start of the UTC day.
+ * Idempotent; after a crash the rest is still due.
  */
 export class AuditRetention implements ScheduledWork {
   readonly name = 'old entries of the audit log';
@@ -16,7 +16,7 @@ export class AuditRetention implements ScheduledWork {
   private readonly pool: Pool;
   private readonly days: number;
   private readonly step: number;
-  /** The day (epoch day) on which nothing is left to delete: what is made meanwhile is not old before the next. */
+  /** The day (epoch day) for which everything is deleted. New entries are not old before the next day. */
   private cleanDay: number | null = null;
 
   constructor({ pool, days, step = STEP }: { pool: Pool; days: number; step?: number }) {

@@ -10,26 +10,26 @@ import {
 } from '../../postgres/partitions/event-partitions.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
-/** Days for which partitions are there ahead, so that nobody need make any for so long. */
+/** Number of days for which partitions exist in advance. No partition need be created for that long. */
 const AHEAD = 7;
-/** The most days of a partition: 13 a year, each of which every read without a time looks at. */
+/** Maximum number of days in a partition. That makes 13 a year, and every read without a time visits each. */
 const MOST_DAYS = 28;
-/** Events that a partition is to hold at most, as long as a day has no more: an index of theirs has some 1.5 GB. */
+/** Target maximum of events in a partition, unless a single day has more; one of their indexes takes about 1.5 GB. */
 const EVENTS = 20_000_000;
-/** The past week says how many events the next weeks have. */
+/** The past week predicts the number of events in the next weeks. */
 const PAST_DAYS = 7;
-/** Days after the end of a partition from which on hardly any event of it is still on its way. */
+/** Days after the end of a partition until almost no events for it can arrive. */
 const SETTLED_AFTER = 1;
 
 /**
- * Creates the partitions of events ahead of their days, and the index of used keys of each finished partition. Runs once a day
+ * Creates partitions of events in advance, and the index of used keys of each finished partition. Runs once a day
  * (UTC). Idempotent; after a crash the rest is still due.
  */
 export class EventPartitionsAhead implements ScheduledWork {
   readonly name = 'partitions of events';
   readonly seesItself = true;
   private readonly pool: Pool;
-  /** The day (epoch day) on which nothing is left to be done. */
+  /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
   constructor({ pool }: { pool: Pool }) {
@@ -50,7 +50,7 @@ export class EventPartitionsAhead implements ScheduledWork {
     return this.cleanDay === day ? null : day * DAY_MS;
   }
 
-  /** Makes one partition or one index. */
+  /** Creates one partition or one index. */
   async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const today = dayOf(upToMs);
     const { next, over } = await this.work(today);
@@ -68,14 +68,14 @@ export class EventPartitionsAhead implements ScheduledWork {
     const oldest = made.find(({ keysIndexed }) => !keysIndexed);
     const isOver = oldest !== undefined && oldest.endDay + SETTLED_AFTER <= today;
     return {
-      // What is in a default partition stays there: days of which it holds something get none of their own.
+      // Rows in a default partition stay there: days with such rows get no partition of their own.
       next: end <= today + AHEAD ? Math.max(end, await endOfDefaults(this.pool)) : null,
       over: isOver ? oldest : null,
     };
   }
 }
 
-/** How many days the next partition has, by the events of the busiest day lately. */
+/** The number of days for the next partition, by the number of events on the busiest recent day. */
 export function widthFor(eventsOfADay: number): number {
   return Math.max(1, Math.min(MOST_DAYS, Math.floor(EVENTS / Math.max(1, eventsOfADay))));
 }

@@ -8,12 +8,12 @@ import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 
 const KIND = 'event_retention';
 
-/** A job to drop the partition of events and awards that begins on a day (epoch day). */
+/** A job that drops the partition of events and awards that begins on a day (epoch day). */
 type PartitionDrop = Job<{ firstDay: number; endDay: number }>;
 
 /**
- * Has events and awards dropped that are older than they are kept, a partition at a time, when all of it is: adds a job for the oldest
- * one. Nothing is dropped on whose days an event may still come late or whose used keys have no index of their own yet.
+ * Drops events and awards that are older than the retention period, in whole partitions: adds a job for the oldest one.
+ * A partition stays while late events for its days may arrive, or while its used keys have no index of their own.
  */
 export class EventRetention implements ScheduledWork {
   readonly name = 'retention of events';
@@ -21,10 +21,12 @@ export class EventRetention implements ScheduledWork {
   private readonly pool: Pool;
   private readonly days: number | null;
   private readonly onAdded: () => void;
-  /** The day (epoch day) on which nothing is left to be done. */
+  /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
-  /** @param options.days that events are kept; null: for ever. `onAdded`: called when a job was added */
+  /**
+   * @param options.days number of days that events are kept; `null` for ever. `onAdded`: called when a job was added
+   */
   constructor({ pool, days, onAdded = () => undefined }: { pool: Pool; days: number | null; onAdded?: () => void }) {
     this.pool = pool;
     this.days = days;
@@ -52,7 +54,7 @@ export class EventRetention implements ScheduledWork {
     this.onAdded();
   }
 
-  /** The oldest stretch that is to be dropped; null: there is none. */
+  /** The oldest partition to drop; `null` if there is none. */
   private async oldest(today: number): Promise<EventPartition | null> {
     if (this.days === null) return null;
     const kept = (await readEventPartitions(this.pool)).find(({ isGone }) => !isGone);
@@ -62,14 +64,14 @@ export class EventRetention implements ScheduledWork {
   }
 }
 
-/** Drops partitions of events and awards: first these are moved to the sums of their days, in slices. */
+/** Drops partitions of events and awards, after adding them to daily sums in slices. */
 export class PartitionDropping implements JobWork<PartitionDrop> {
   readonly kinds = [KIND] as const;
   readonly title = 'retention of events';
   private readonly pool: Pool;
   private readonly onDropped: () => void;
 
-  /** @param options.onDropped called when a partition is dropped: the next one may be due */
+  /** @param options.onDropped called when a partition was dropped, since the next one may be due */
   constructor({ pool, onDropped = () => undefined }: { pool: Pool; onDropped?: () => void }) {
     this.pool = pool;
     this.onDropped = onDropped;

@@ -15,11 +15,11 @@ import { waitingKeys } from './waiting-keys.ts';
 export interface KeyAgeingOptions {
   redis: Redis;
   pool: Pool;
-  /** Keys stay hot for so many days after their event. */
+  /** Number of days that keys stay in the hot form after their event. */
   hotDays: number;
-  /** Called when the keys of a tenant, or of a shard, cannot be moved. */
+  /** Called if the keys of a tenant, or of a shard, cannot be moved. */
   onFailed?: OnPieceFailed;
-  /** Called between the steps: for tests, which stop the world there. */
+  /** Called between the steps, so that tests can stop there. */
   onStep?: (step: 'found' | 'moved') => void | Promise<void>;
 }
 
@@ -27,17 +27,16 @@ type Bucket = Parameters<typeof findAgedKeys>[1][number];
 
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 
-/** Keys of Redis that a piece of work looks at, and calls it takes for them. */
+/** Redis keys that each call scans, and calls in a piece of work. */
 const LOOKED_A_CALL = 1_000;
 const CALLS_A_PIECE = 20;
 
 /**
- * Moves used idempotency keys that are older than `hotDays` into the compact form, once a day of the clock. Only keys
- * whose events are in Postgres: it finds them, waits until Postgres holds what the outbox held then, and moves these, but
- * for those of events that wait in dead letters.
- * So the event of a key that is found there is in Postgres. A crash, or two at once, change nothing: a key is in one of
- * both places at any moment. What a pass misses the next day's finds: Redis was restarted in between, a shard's outbox
- * is not being stored, a tenant's keys cannot be moved.
+ * Moves used idempotency keys that are older than `hotDays` to the compact form, once a day of the clock. It finds
+ * them, waits until Postgres holds everything that the outbox held then, and moves all but those of events in dead
+ * letters. So the event of a key in the compact form is in Postgres. Crashes and concurrent runs do no harm: at any
+ * moment a key is in exactly one of the two forms. The next day's run finds keys that a run missed because Redis was
+ * restarted, a shard's outbox was stuck, or a tenant's keys could not be moved.
  */
 export class KeyAgeing implements ScheduledWork {
   readonly name = 'ageing of idempotency keys';
@@ -50,7 +49,7 @@ export class KeyAgeing implements ScheduledWork {
     this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
   }
 
-  /** Nothing waits for this, so it is due only when nothing else is: always at the time that is asked for. */
+  /** Nothing waits for this, so it is due last: always at the requested time. */
   async due(upToMs: number): Promise<number | null> {
     return (await readAgeing(this.options.pool)).doneDay < dayOf(upToMs) ? upToMs : null;
   }
@@ -77,7 +76,10 @@ export class KeyAgeing implements ScheduledWork {
     await moveAgeing(pool, cursor === '0' ? { doneDay: dayOf(dueMs), cursor } : { doneDay: progress.doneDay, cursor });
   }
 
-  /** Moves the old keys of some buckets, all at once or, where that fails, tenant by tenant; false: it was called off. */
+  /**
+   * Moves the old keys of some buckets, all together or, if that fails, tenant by tenant. Returns false if it was
+   * aborted.
+   */
   private async age(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
     try {
       return await this.move(buckets, beforeMs, ending);
@@ -106,7 +108,10 @@ export class KeyAgeing implements ScheduledWork {
     return true;
   }
 
-  /** Whether Postgres holds what a shard's outbox holds now; one that stands still is not waited for again and again. */
+  /**
+   * Whether Postgres holds everything that a shard's outbox holds now. A shard that stands still is waited for once
+   * only.
+   */
   private async isPersisted(shard: number, ending: AbortSignal): Promise<boolean> {
     const piece = { key: `shard ${shard}`, name: `shard ${shard}`, detail: { shard } };
     if (this.pieces.isAside(piece.key)) return false;
@@ -117,7 +122,7 @@ export class KeyAgeing implements ScheduledWork {
   }
 }
 
-/** Those keys whose events do not wait in dead letters: these are in Postgres, but not where a key is looked up. */
+/** Removes keys whose events are in dead letters: Postgres holds those events, but not where keys are looked up. */
 async function withoutWaiting(
   servers: { redis: Redis; pool: Pool },
   keys: readonly BucketKeys[],

@@ -6,13 +6,13 @@ import { waitingEntries, type WaitingEntry } from '../../postgres/corrections/de
 import type { UsedKey } from '../../postgres/used-keys.ts';
 import { keptEntry, readEntry, unpackFields } from '../../redis/outbox.ts';
 
-/** An entry has at most some hundred KB. */
+/** An entry takes at most a few hundred KB. */
 const LETTERS_A_PAGE = 50;
 
 /**
- * The idempotency keys that events used which wait in dead letters, as far as their records can be read. They are used,
- * though `events` does not have them: an event with one of them has been counted, and must not be once more. `isWanted`: of
- * which shards, all without it.
+ * The idempotency keys of events in dead letters, as far as their records are readable. These keys are used although
+ * `events` lacks them: the events have been counted, and must not be counted again. `isWanted`: selects the shards;
+ * default: all.
  */
 export async function* waitingKeys(
   { redis, pool }: { redis: Redis; pool: Pool },
@@ -27,7 +27,7 @@ export async function* waitingKeys(
   }
 }
 
-/** Null: they are lost. */
+/** `null` if they are lost. */
 const bytesOf = async (redis: Redis, { entry, inRedis, shard, position }: WaitingEntry): Promise<Buffer | null> =>
   inRedis ? keptEntry(redis, shard, position) : entry;
 
@@ -44,7 +44,7 @@ function keysOf({ parts }: WaitingEntry, packed: Buffer | null): UsedKey[] {
 
 const EVENT_ID = /^[0-9a-f]{32}$/;
 
-/** The key that the event of a record used; null: none, or it cannot be read. */
+/** The key that a record's event used; `null` if it used none or the record is unreadable. */
 function keyOf(tenantNo: number, value: unknown): UsedKey | null {
   const record = (value ?? {}) as UncheckedRecord;
   if (record[kindField] !== KIND.event && record[kindField] !== KIND.guarded) return null;

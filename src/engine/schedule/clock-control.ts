@@ -1,4 +1,4 @@
-/** Sets the test clock, and does everything that falls due on the way. */
+/** Sets the test clock, and does all work that falls due on the way. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
@@ -25,12 +25,12 @@ import type { TestClock } from './test-clock.ts';
 
 const FIRST_MS = 10;
 const LAST_MS = 100;
-/** So much later than it might a wait ends, at most, in parts of its length. */
+/** A wait may end later than possible by at most this fraction of its duration. */
 const LATER = 0.2;
 
 /**
- * Pauses between the looks of one wait: short at first, longer the longer it takes. Looking every 10 ms to the end was an
- * eighth of all that Postgres was asked where the test clock is set again and again.
+ * Pauses between the checks of one wait, which grow with the time waited. Constant pauses of 10 ms made up an eighth of
+ * all Postgres queries where the test clock is set repeatedly.
  */
 class GrowingPauses {
   private readonly beganMs = performance.now();
@@ -46,14 +46,14 @@ interface ClockControlOptions {
   pool: Pool;
   redis: Redis;
   clock: TestClock;
-  /** How long there may be no worker, work that fails, or nothing stored, before a call gives up; ms. */
+  /** How long a call waits without a worker, without progress, or while work fails, before it gives up (ms). */
   patienceMs?: number;
 }
 
 const PATIENCE_MS = 10_000;
-/** How long a call waits for storage that makes progress; ms. */
+/** How long a call waits for storage that makes progress (ms). */
 const STORING_MS = 30_000;
-/** How often a call waits for events that were accepted while it waited for others. */
+/** How often a call waits for events that were accepted during an earlier wait. */
 const ROUNDS = 3;
 const NOT_STORED = 'Not all accepted events are stored yet; the clock stays as it was. Try again in a moment';
 
@@ -65,17 +65,17 @@ export class ClockControl {
     this.options = options;
   }
 
-  /** The time as everyone here sees it, epoch ms. */
+  /** The current time as this process sees it (epoch ms). */
   nowMs(): number {
     return this.options.clock.now();
   }
 
   /**
-   * Lets the clock stand at a time. First, achievements and leaderboards that were switched on are backdated and filled, and
-   * every event that was accepted before the call is stored, so that its reports have the time at which it happened. Resolves
-   * when every live process shows the new time and the work due up to it is done. 422 for a time before the present one. 503
-   * if no worker lives or events are not stored in time (the clock stays as it was; if the last worker dies afterwards, it is
-   * set), or if work fails again and again: that is done as soon as its cause is mended.
+   * Stops the clock at a time. First completes backdating and filling of activated achievements and boards, and stores
+   * every event accepted before the call, so that its reports have the time at which it happened. Resolves when every
+   * live process shows the new time and the work due up to it is done. Throws 422 for a time before the current one;
+   * 503 if no worker lives, or events are not stored in time (the clock then stays unchanged, unless the last worker
+   * dies afterwards), or if work fails repeatedly (it is done once the cause is repaired).
    */
   async set(nowMs: number, by: Author): Promise<void> {
     await this.workerLives();
@@ -93,13 +93,13 @@ export class ClockControl {
     await this.done(set.version);
   }
 
-  /** Back to real time. `by`: who asks for it, as for `set`. Resolves when every live process shows it. */
+  /** Returns to real time. `by`: who asks for it, as for `set`. Resolves when every live process shows it. */
   async release(by: Author): Promise<void> {
     const released = await this.audited(by, null, releaseClock);
     if (released !== null) await this.publish(released.version);
   }
 
-  /** Sets the clock and says so in the audit log, as one; `now`: what it is set to, null for real time. */
+  /** Sets the clock together with an entry in the audit log. `now`: the new time; `null` for real time. */
   private audited(
     by: Author,
     now: string | null,
@@ -128,7 +128,7 @@ export class ClockControl {
     }
   }
 
-  /** Resolves when what was switched on is completed for those who qualify and filled from history, or after a while. */
+  /** Resolves when backdating and filling are finished, or after a while. */
   private async switchedOn(): Promise<void> {
     const { pool, patienceMs = PATIENCE_MS } = this.options;
     const endMs = performance.now() + patienceMs;
@@ -137,8 +137,8 @@ export class ClockControl {
   }
 
   /**
-   * Waits until everything that any frontend accepted before the call is in Postgres, queued batches included. False if there
-   * was nothing to wait for. 503 if it does not get there.
+   * Waits until everything that any frontend accepted before the call is in Postgres, including queued batches. Returns
+   * false if there was nothing to wait for. Throws 503 if it takes too long.
    */
   private async storeAccepted(): Promise<boolean> {
     const { redis, pool, patienceMs = PATIENCE_MS } = this.options;
@@ -152,7 +152,7 @@ export class ClockControl {
     return queued.length + shards.length > 0;
   }
 
-  /** Resolves when the batches that a shard has now are processed: what they did is in the outbox. */
+  /** Resolves when a shard's current batches are processed, so that their effects are in the outbox. */
   private async processBatches(shard: number): Promise<void> {
     const { redis, patienceMs = PATIENCE_MS } = this.options;
     const upTo = await newestBatch(redis, shard);
@@ -169,7 +169,7 @@ export class ClockControl {
     }
   }
 
-  /** Resolves when every live process has this version; one that does not answer any more counts as gone in 5 s. */
+  /** Resolves when every live process has this version. A process that stops answering counts as gone after 5 s. */
   private async publish(version: number): Promise<void> {
     const { pool, redis, clock } = this.options;
     await publishSignal(redis, 'clock', String(version));
@@ -197,8 +197,8 @@ export class ClockControl {
 }
 
 /**
- * A pass of the schedule under the test clock: it begins when every live process shows the new time, so that no
- * earlier event comes after the work, and its outcome is noted for the request that set the clock.
+ * A pass of the schedule under the test clock. It starts when every live process shows the new time, so that no earlier
+ * event follows the work. Stores its outcome for the request that set the clock.
  */
 export async function clockPass(
   { pool, clock, schedule }: { pool: Pool; clock: TestClock; schedule: Pick<Schedule, 'pass'> },
@@ -208,7 +208,7 @@ export async function clockPass(
   const pauses = new GrowingPauses();
   while (!ending.aborted && (await countFollowers(pool, version)).behind > 0) await pauses.next();
   const outcome = await schedule.pass(ending);
-  // Set again in the meantime: the end of this pass says nothing about the later time.
+  // The clock was set again meanwhile; the end of this pass says nothing about the later time.
   if (clock.version !== version) return { state: 'more' };
   if (outcome.state === 'done') await noteWork(pool, { version, problem: null });
   if (outcome.state === 'held up') await noteWork(pool, { version, problem: outcome.by });

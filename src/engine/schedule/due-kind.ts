@@ -4,23 +4,23 @@ import { Attempts } from './pieces.ts';
 import type { ScheduledWork } from './due-work.ts';
 
 export interface DueKindOptions {
-  /** Called with every failure, and the kind's name. */
+  /** Called with the kind's name at every failure. */
   onTrouble: (kind: string, error: unknown) => void;
-  /** A call that takes longer counts as failed; ms. */
+  /** A call that takes longer counts as failed (ms). */
   patienceMs: number;
-  /** Makes a span of each piece of work that is sampled; null or left out: none. */
+  /** Makes a span of each sampled piece of work; `null` or omitted turns spans off. */
   traces?: Traces | null | undefined;
 }
 
 /**
- * A kind of work with what the schedule knows of its health. One that fails or hangs is set aside for a while that
- * doubles, so that the others go on; its own work keeps its order, since nothing later is tried meanwhile.
+ * A kind of work with its health. If it fails or hangs, it is set aside for a period that doubles, so that the others
+ * go on. Its own work keeps its order, since nothing later is tried meanwhile.
  */
 export class DueKind {
   readonly work: ScheduledWork;
   private readonly attempts: Attempts;
   private readonly traces: Traces | null;
-  /** When the oldest work that is not done fell due, as far as is known; null: none is. */
+  /** When the oldest known unfinished work fell due; `null` if there is none. */
   private oldestMs: number | null = null;
 
   constructor(work: ScheduledWork, { onTrouble, patienceMs, traces = null }: DueKindOptions) {
@@ -29,27 +29,27 @@ export class DueKind {
     this.attempts = new Attempts({ onFailed: (error) => onTrouble(work.name, error), patienceMs });
   }
 
-  /** Whether it is set aside at the moment. */
+  /** Whether it is currently set aside. */
   get aside(): boolean {
     return this.attempts.aside;
   }
 
-  /** How long ago its oldest work that is not done fell due, when it was looked at last; 0: nothing is due. */
+  /** How long ago its oldest unfinished work fell due, at the last check; 0 if nothing is due. */
   overdueMs(nowMs: number): number {
     return this.oldestMs === null ? 0 : Math.max(0, nowMs - this.oldestMs);
   }
 
-  /** How many pieces of it are set aside; 1 where all of it is. */
+  /** Number of its pieces that are set aside; 1 if the whole kind is. */
   get piecesAside(): number {
     return Math.max(this.work.aside?.length ?? 0, Number(this.aside));
   }
 
-  /** Another process does it: this one does not know what is due. */
+  /** Call this when another process takes over, so that this one no longer knows what is due. */
   forget(): void {
     this.oldestMs = null;
   }
 
-  /** What of it cannot be done at the moment, for a person; null: nothing is in its way. */
+  /** What is currently blocked, for operators; `null` if nothing is. */
   get heldUp(): string | null {
     const { name, aside = [] } = this.work;
     if (this.aside) return name;
@@ -58,16 +58,16 @@ export class DueKind {
     return `${name} (${aside.slice(0, MOST_NAMED).join(', ')}${more})`;
   }
 
-  /** See `DueWork.due`; undefined where it failed. */
+  /** See `DueWork.due`; `undefined` if it failed. */
   async due(upToMs: number, ending: AbortSignal): Promise<number | null | undefined> {
     const dueMs = await this.attempts.make(ending, () => this.work.due(upToMs));
     if (dueMs?.value === null) this.attempts.succeeded();
-    // Of one that cannot be asked, what was known goes on growing old.
+    // If it cannot be asked, the known due time stays and grows older.
     if (dueMs !== undefined) this.oldestMs = dueMs.value;
     return dueMs?.value;
   }
 
-  /** See `DueWork.perform`; whether it did so. */
+  /** See `DueWork.perform`. Returns whether it succeeded. */
   async perform(
     { dueMs, beforeMs, upToMs }: { dueMs: number; beforeMs: number; upToMs: number },
     ending: AbortSignal,
@@ -86,5 +86,5 @@ export class DueKind {
   }
 }
 
-/** Pieces of a kind that are named one by one. */
+/** Maximum number of pieces that are named individually. */
 const MOST_NAMED = 10;

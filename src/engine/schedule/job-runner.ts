@@ -23,12 +23,11 @@ import type { OnPieceFailed } from './pieces.ts';
  */
 export type RecordSlice = (work: (client: PoolClient) => Promise<Progress>) => Promise<boolean>;
 
-/** How jobs of some kinds are done. */
 export interface JobWork<J extends Job = Job> {
   kinds: readonly JobKind[];
   /** What the log and the metrics call it. */
   title: string;
-  /** How old a job must be before it begins, so that every process has the catalog that requested it; ms. */
+  /** Minimum age of a job before it starts, so that every process has the catalog that requested it (ms). */
   settleMs?: number;
   /** A slice that takes longer counts as failed; ms. */
   patienceMs?: number;
@@ -55,7 +54,7 @@ export interface JobRunnerOptions {
   leaseMs?: number;
   /** Called when a slice fails, each time. */
   onFailed?: OnPieceFailed | undefined;
-  /** Called at each moment of a slice: for tests, which stop the world there. */
+  /** Called at each moment of a slice, so that tests can stop there. */
   onMoment?: ((moment: JobMoment, job: Job) => void | Promise<void>) | undefined;
 }
 
@@ -65,7 +64,7 @@ const PATIENCE_MS = 120_000;
 const WAIT_MS = 200;
 /** The longest rest after a slice. */
 const MOST_REST_MS = 1_000;
-/** After a failure a job waits for so long, and twice as long after each further one. */
+/** Delay after the first failure; it doubles after each further one. */
 const FIRST_BACKOFF_MS = 250;
 const LAST_BACKOFF_MS = 30_000;
 /** Bytes of a failure's message that are stored. */

@@ -17,13 +17,18 @@ import {
 } from '../../postgres/jobs.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 
-/** What a kind of job is about, and what an administrator may do about one. */
+/** The subject of a kind of job, and the actions that administrators may take. */
 interface KindRules {
   subject: NonNullable<ShownJob['subject']>['kind'] | null;
-  /** Null: why it cannot be cancelled is in `stays`. What is to be done besides, in the transaction. */
+  /**
+   * Further changes on cancellation, in its transaction; `null` if it cannot be cancelled, for the reason in `stays`.
+   */
   cancel: ((client: PoolClient, job: Job) => Promise<void>) | null;
   stays?: string;
-  /** Whether one that was cancelled may run again: from the beginning (`restart`) or from its cursor (`resume`). */
+  /**
+   * How a cancelled job may run again: from the beginning (`restart`) or from its cursor (`resume`); `null` if it may
+   * not.
+   */
   again: 'restart' | 'resume' | null;
 }
 
@@ -63,20 +68,20 @@ const RULES: Readonly<Record<JobKind, KindRules>> = {
 const isOpen = ({ status }: Pick<Job, 'status'>): boolean => status === 'waiting' || status === 'running';
 const mayCancel = (job: Job): boolean => isOpen(job) && RULES[job.kind].cancel !== null;
 
-/** How a job may be run again; null: it may not. One that is unfinished is tried again at once, where it failed. */
+/** How a job may run again; `null` if it may not. An unfinished job that failed is retried at once. */
 function retryOf(job: Job): 'restart' | 'resume' | null {
   if (isOpen(job)) return job.attempts > 0 ? 'resume' : null;
   if (job.status === 'failed') return 'restart';
   return job.status === 'cancelled' ? RULES[job.kind].again : null;
 }
 
-/** Jobs as administrators see them. `JobRunner` runs them. */
+/** Jobs as administrators see them; `JobRunner` runs them. */
 export class Jobs {
   private readonly pool: Pool;
   private readonly clock: Clock;
   private readonly wake: () => Promise<void>;
 
-  /** @param options.wake has workers look for jobs */
+  /** @param options.wake makes workers look for jobs */
   constructor({ pool, clock, wake }: { pool: Pool; clock: Clock; wake: () => Promise<void> }) {
     this.pool = pool;
     this.clock = clock;
@@ -90,12 +95,12 @@ export class Jobs {
     return (await listJobs(this.pool, query)).map(shown);
   }
 
-  /** One job. 404. */
+  /** One job. Throws 404. */
   async get(seen: SeenJobs, id: string): Promise<ShownJob> {
     return shown(found(await readJob(this.pool, { ...seen, id }), id));
   }
 
-  /** Cancels a job; what it did so far stays. 404; 409 if it is finished, or cannot be cancelled. */
+  /** Cancels a job; its results so far stay. Throws 404; 409 if it is finished or cannot be cancelled. */
   cancel(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
     return this.change({ seen, id, by, action: 'cancel' }, async (client, job) => {
       const { cancel, stays } = RULES[job.kind];
@@ -107,7 +112,7 @@ export class Jobs {
   }
 
   /**
-   * Runs a job again that was cancelled or has failed, or at once if it waits after a failure. 404; 409 if it is done, is under way
+   * Runs a cancelled or failed job again, or retries a waiting one at once. Throws 404; 409 if it is done, is running
    * without a failure, or can only be requested again.
    */
   async retry(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {

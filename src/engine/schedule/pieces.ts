@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { isUnavailable } from '../unavailable.ts';
 
 interface AttemptsOptions {
-  /** Called with every failure, but not with those that come of the process's end. */
+  /** Called at every failure, except those caused by the process's end. */
   onFailed: (error: unknown) => void;
-  /** A call that takes longer counts as failed; ms. */
+  /** A call that takes longer counts as failed (ms). */
   patienceMs: number;
 }
 
@@ -13,8 +13,8 @@ const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 30_000;
 
 /**
- * How something fares that is tried again and again: after a failure it is set aside for a while that doubles with every
- * further one, and while a call hangs until that call ends.
+ * The health of something that is retried. After a failure it is set aside for a period that doubles; while a call
+ * hangs it is set aside until the call ends.
  */
 export class Attempts {
   private readonly options: AttemptsOptions;
@@ -26,22 +26,22 @@ export class Attempts {
     this.options = options;
   }
 
-  /** Whether it is set aside at the moment. */
+  /** Whether it is currently set aside. */
   get aside(): boolean {
     return this.hanging || performance.now() < this.retryAtMs;
   }
 
-  /** How long ago its last pause ended, ms; negative while it is set aside. */
+  /** How long ago its last pause ended (ms); negative while it is set aside. */
   get idleMs(): number {
     return this.hanging ? -Infinity : performance.now() - this.retryAtMs;
   }
 
-  /** The next failure is the first again. */
+  /** Resets the backoff. */
   succeeded(): void {
     this.failures = 0;
   }
 
-  /** Makes a call; undefined where it failed or took too long, and its signal is then aborted. */
+  /** Makes a call. Returns `undefined` if it failed or took too long; its signal is then aborted. */
   async make<T>(ending: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<{ value: T } | undefined> {
     const tooLong = new AbortController();
     const called = call(AbortSignal.any([ending, tooLong.signal]));
@@ -58,7 +58,7 @@ export class Attempts {
       tooLong.abort();
       this.failed(new Error(`no answer in ${this.options.patienceMs / 1000} s`));
     } catch (error) {
-      // What fails because the process ends is not reported.
+      // A failure because the process ends is not reported.
       if (!ending.aborted) this.failed(error);
     } finally {
       clearTimeout(timer);
@@ -73,17 +73,17 @@ export class Attempts {
   }
 }
 
-/** A part of a kind of work that may fail without the others: what a board, a tenant, a zone has to be done. */
+/** A part of a kind of work that may fail independently: of a board, a tenant or a zone. */
 export interface Piece {
-  /** Tells it from the others of its kind. */
+  /** Unique within the kind. */
   key: string;
-  /** For a person: `leaderboard 'weekly' of tenant 3`. */
+  /** For operators: `leaderboard 'weekly' of tenant 3`. */
   name: string;
-  /** What the log says of it beside its name. */
+  /** Additional log fields. */
   detail: Record<string, unknown>;
 }
 
-/** The piece that one user is. A log holds no ID of a user: the user is named by the beginning of its SHA-256. */
+/** The piece of one user. Logs contain no user IDs: the start of the ID's SHA-256 stands for it. */
 export function userPiece(tenantNo: number, userId: string, more: Record<string, unknown> = {}): Piece {
   const user = createHash('sha256').update(userId).digest('hex').slice(0, 12);
   return {
@@ -93,7 +93,7 @@ export function userPiece(tenantNo: number, userId: string, more: Record<string,
   };
 }
 
-/** The piece that all of a tenant is. */
+/** The piece of a whole tenant. */
 export const tenantPiece = (tenantNo: number): Piece => ({
   key: String(tenantNo),
   name: `tenant ${tenantNo}`,
@@ -106,24 +106,24 @@ interface PieceFailure {
   error: unknown;
 }
 
-/** Called with every failure of a piece. */
+/** Called at every failure of a piece. */
 export type OnPieceFailed = (failure: PieceFailure) => void;
 
 interface PiecesOptions {
   /** Name of the kind of work. */
   kind: string;
   onFailed?: OnPieceFailed | undefined;
-  /** A piece that takes longer counts as failed; ms. */
+  /** A piece that takes longer counts as failed (ms). */
   patienceMs?: number | undefined;
 }
 
 const PATIENCE_MS = 30_000;
-/** A piece that nobody tried for so long is gone, or well. */
+/** A piece that was not tried for this long is gone or healthy. */
 const FORGOTTEN_MS = 600_000;
 
 /**
- * The pieces of a kind of work that failed. Each is set aside by itself, for a while that doubles (0.25 s to 30 s), so
- * that the others go on. A database that does not answer is no piece's fault: such errors are thrown.
+ * The failed pieces of a kind of work. Each is set aside individually for a period that doubles (0.25 s to 30 s), so
+ * that the others go on. Errors of an unavailable database are thrown instead.
  */
 export class Pieces {
   private readonly options: PiecesOptions;
@@ -133,19 +133,19 @@ export class Pieces {
     this.options = options;
   }
 
-  /** Whether a piece is set aside at the moment. */
+  /** Whether a piece is currently set aside. */
   isAside(key: string): boolean {
     return this.failed.get(key)?.attempts.aside === true;
   }
 
-  /** Those that are set aside at the moment. */
+  /** The pieces that are currently set aside. */
   get aside(): Piece[] {
     return [...this.failed.values()].filter(({ attempts }) => attempts.aside).map(({ piece }) => piece);
   }
 
   /**
-   * Does a piece of work; undefined where it failed, which is reported, or took too long, and its signal is then aborted.
-   * Rejects, and the piece is as before, where Redis or Postgres does not answer.
+   * Does a piece of work. Returns `undefined` if it failed, which is reported, or took too long; its signal is then
+   * aborted. Rejects, without a change to the piece, if Redis or Postgres is unavailable.
    */
   async attempt<T>(
     piece: Piece,

@@ -1,52 +1,51 @@
-/** The schedule: does the due work of each kind, and waits for the next that falls due. */
+/** The schedule: does the due work of each kind, and waits for the next due time. */
 import type { Clock } from '../../clock.ts';
 import { DueKind, type DueKindOptions } from './due-kind.ts';
 import type { ScheduledWork } from './due-work.ts';
 
 interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs' | 'traces'>> {
-  /** At the same time the first of the list goes first. */
+  /** Ordered by precedence at equal times. */
   kinds: readonly ScheduledWork[];
   clock: Clock;
-  /** Waits until what was accepted so far can be seen where work looks for it; false: it took too long. */
+  /** Waits until work can see everything accepted so far; false if that takes too long. */
   settled: (ending: AbortSignal) => Promise<boolean>;
   onTrouble: DueKindOptions['onTrouble'];
   /** See `ANSWERED_MS`. */
   answeredMs?: number;
 }
 
-/** `done`: nothing is due any more. `more`: it was enough for one pass, or it was called off. */
+/** `done`: nothing is due any longer. `more`: the pass reached its limit, or was aborted. */
 export type PassOutcome = { state: 'done' | 'more' } | { state: 'held up'; by: string };
 
-/** How a kind of work fares. */
+/** The health of a kind of work. */
 export interface KindState {
   kind: string;
-  /** See `DueKind.overdueMs`. */
   overdueMs: number;
   /** See `DueKind.piecesAside`. */
   aside: number;
 }
 
 /**
- * While a kind that gives others nothing to do goes on, what those answered holds for so long. A piece of work of a few ms is
- * then followed by one question instead of sixteen; rows that come meanwhile are seen after this at the latest.
+ * While a kind that gives others nothing to do continues, the others' answers are reused for this long. A short piece
+ * of work then causes one question instead of sixteen; new rows are seen after this time at the latest.
  */
 const ANSWERED_MS = 250;
-/** A pass is not much longer than this, so that a request that waits for its end is answered. */
+/** Approximate maximum duration of a pass, so that a request that waits for its end gets an answer. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
 
 /**
- * Does the work of all kinds in the order of its times. The order holds within a kind, and between kinds, unless one
- * fails, or a piece of one: then it is set aside, and the others go on.
+ * Does the work of all kinds in the order of its times, within and between kinds. A kind or piece that fails is set
+ * aside, and the others go on.
  */
 export class Schedule {
   private readonly options: ScheduleOptions;
   private readonly kinds: readonly DueKind[];
-  /** What was done last, also in the pass before, as long as something was due. */
+  /** The kind that worked last, also across passes, as long as something is due. */
   private last: DueKind | null = null;
-  /** What was accepted up to then has been waited for; nobody looks beyond it. */
+  /** Everything accepted up to this time was waited for; work looks no further. */
   private settledMs = -Infinity;
-  /** What all kinds answered when all were asked last, and when that was (`performance.now()`). */
+  /** All kinds' answers when they were last asked, and the time of that (`performance.now()`). */
   private answers: readonly Answer[] = [];
   private answeredMs = -Infinity;
 
@@ -57,16 +56,16 @@ export class Schedule {
   }
 
   /**
-   * Does what is due, up to the clock's time, for some seconds at most. One pass at a time: the caller sees to that,
-   * between processes as well (two at once do no harm, but the order is lost).
+   * Does the work that is due by the clock, for some seconds at most. The caller ensures that only one pass runs at a
+   * time, among processes as well; two at once are safe but lose the order.
    */
   async pass(ending: AbortSignal): Promise<PassOutcome> {
     const endMs = performance.now() + PASS_MS;
     while (!ending.aborted && performance.now() < endMs) {
       const upToMs = this.options.clock.now();
       if (upToMs < this.settledMs) this.settledMs = -Infinity;
-      // Work that sees itself goes on, also from pass to pass, without waiting for all that it wrote: up to a time
-      // up to which everything that was accepted is where it is looked for. All else waits for that first.
+      // Work that sees its own results continues, even across passes, up to the settled time, without waiting for its
+      // own writes. All other work waits for them first.
       let first = this.last?.work.seesItself === true ? await this.further(this.last, ending) : null;
       if (first === null) {
         if (!(await this.options.settled(ending))) {
@@ -76,7 +75,7 @@ export class Schedule {
         first = await this.first(upToMs, ending);
       }
       if (first === null) {
-        // Nothing goes on in the next pass, which would only be asked twice for it.
+        // The next pass has nothing to continue with.
         this.last = null;
         const heldUp = this.kinds.map((kind) => kind.heldUp).filter((by) => by !== null);
         if (ending.aborted) return { state: 'more' };
@@ -92,18 +91,18 @@ export class Schedule {
   }
 
   /**
-   * How long it is, by the clock, until something falls due that can be known of now, ms; 0 or less: it fell due already;
-   * null: nothing does within `withinMs`. To be asked after a pass that is done. Rejects when Redis or Postgres does.
+   * Time (ms) by the clock until known work falls due; 0 or less if it is already due, `null` if there is none within
+   * `withinMs`. Ask after a pass that is done. Rejects if Redis or Postgres does.
    */
   async untilNextMs(withinMs: number): Promise<number | null> {
     const nowMs = this.options.clock.now();
     const times = await Promise.all(this.kinds.map(({ work }) => work.upcoming(nowMs + withinMs)));
     const known = times.filter((time) => time !== null);
-    // One ms more: timers may be that early.
+    // Add one ms, since timers may fire that early.
     return known.length === 0 ? null : Math.max(0, Math.min(...known) - this.options.clock.now() + 1);
   }
 
-  /** How each kind fares, as far as this process does the work. */
+  /** The health of each kind, as far as this process does the work. */
   states(): KindState[] {
     const nowMs = this.options.clock.now();
     return this.kinds.map((kind) => ({
@@ -113,12 +112,15 @@ export class Schedule {
     }));
   }
 
-  /** To be called when another process does the work. */
+  /** Call this when another process takes over. */
   forget(): void {
     for (const kind of this.kinds) kind.forget();
   }
 
-  /** What a kind that sees itself has to do first, up to what was settled; null: nothing, or another kind comes before. */
+  /**
+   * The next work of a kind that sees its own results, up to the settled time; `null` if there is none, or another kind
+   * comes first.
+   */
   private async further(kind: DueKind, ending: AbortSignal): Promise<Due | null> {
     if (this.settledMs === -Infinity) return null;
     let first: Due | null;
@@ -133,14 +135,14 @@ export class Schedule {
     return first?.kind === kind ? first : null;
   }
 
-  /** What is due first of all kinds. */
+  /** The first due work of all kinds. */
   private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {
     this.answeredMs = performance.now();
     this.answers = await this.ask(this.kinds, upToMs, ending);
     return earliest(this.answers, upToMs);
   }
 
-  /** What some kinds have due; those that have nothing, or are set aside, are left out. */
+  /** The due work of some kinds, except those without any and those set aside. */
   private async ask(kinds: readonly DueKind[], upToMs: number, ending: AbortSignal): Promise<Answer[]> {
     const asked = kinds.filter((kind) => !kind.aside);
     const answers = await Promise.all(asked.map((kind) => kind.due(upToMs, ending)));
@@ -151,20 +153,22 @@ export class Schedule {
   }
 }
 
-/** What a kind answers when it is asked what is due. */
+/** A kind's answer about its due work. */
 interface Answer {
   kind: DueKind;
   dueMs: number;
 }
 
-/** What is due first; until `beforeMs` no other kind has anything to do. */
+/** The first due work. Up to `beforeMs` no other kind has anything to do. */
 interface Due {
   kind: DueKind;
   dueMs: number;
   beforeMs: number;
 }
 
-/** What comes first of what is due up to a time, epoch ms; at the same time the first of the list. Null: nothing is due. */
+/**
+ * The first of the work that is due up to a time (epoch ms), in list order at equal times; `null` if nothing is due.
+ */
 function earliest(answers: readonly Answer[], upToMs: number): Due | null {
   const [first, ...others] = answers.toSorted((a, b) => a.dueMs - b.dueMs);
   if (first === undefined) return null;

@@ -9,13 +9,13 @@ import type { Persister } from '../persist/persister.ts';
 
 const PATIENCE_MS = 30_000;
 const LOOK_MS = 10;
-/** No pauses: a caller waits. */
+/** Skips pauses, because a caller waits. */
 const HURRY = AbortSignal.abort();
 
 /**
- * Waits until the events accepted so far, those of batches included, are applied and stored in Postgres; what comes
- * meanwhile is not waited for. Costs a round trip to each of the two servers where nothing is under way. False when nothing
- * comes nearer for half a minute, or when it is called off. Rejects when Redis or Postgres is away.
+ * Waits until all events accepted so far, including those of batches, are applied and stored in Postgres. Does not wait
+ * for events that arrive meanwhile. Costs a round trip to each of the two servers if there is nothing to wait for.
+ * Returns false on abort, or after half a minute without progress. Rejects if Redis or Postgres is away.
  */
 export async function settled(
   { redis, pool, persister }: { redis: Redis; pool: Pool; persister: Pick<Persister, 'drain'> },

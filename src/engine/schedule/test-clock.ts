@@ -5,12 +5,12 @@ import { dropFollower, noteFollower, readClock } from '../../postgres/test-clock
 import type { Signals } from '../../redis/signals.ts';
 import { SharedRuns } from '../../shared-runs.ts';
 
-/** The backstop for lost signals, which is also the interval of signs of life. */
+/** Interval of unconditional checks, in case a signal is lost, and of heartbeats. */
 const BACKSTOP_MS = 1_000;
 
 /**
- * The clock that the admin API sets, as this process has it: real time, or where it was set to stand. It follows
- * what is stored in Postgres, at each signal and once a second, and notes there which version it has.
+ * The clock that the admin API sets, in this process: real time, or the time at which it was stopped. Follows the
+ * setting in Postgres at each signal and once a second, and stores there which version this process has.
  */
 export class TestClock implements Clock {
   private readonly pool: Pool;
@@ -24,7 +24,7 @@ export class TestClock implements Clock {
   private readonly looks = new SharedRuns(() => this.read(), { everyMs: 0 });
   private closed = false;
 
-  /** `worker`: this process does due work. */
+  /** `worker`: whether this process does due work. */
   constructor({ pool, signals, worker }: { pool: Pool; signals: Signals; worker: boolean }) {
     this.pool = pool;
     this.worker = worker;
@@ -35,19 +35,19 @@ export class TestClock implements Clock {
     return this.standsAtMs ?? Date.now();
   }
 
-  /** Counts the times the clock was set or let go, as far as this process knows. */
+  /** How often the clock was set or released, as far as this process knows. */
   get version(): number {
     return this.followed;
   }
 
-  /** Calls back whenever the clock was set or let go. */
+  /** Registers a function that is called whenever the clock was set or released. */
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }
 
   /** Resolves when this process shows the stored time. */
   async start(): Promise<void> {
-    // With Postgres away nothing is to be learned; the next look finds it.
+    // If Postgres is away, the next check finds out.
     this.stopListening = this.signals.listen('clock', () => void this.look().catch(() => undefined), BACKSTOP_MS);
     await this.look();
   }
@@ -55,12 +55,12 @@ export class TestClock implements Clock {
   async close(): Promise<void> {
     this.closed = true;
     this.stopListening();
-    // Resolves after the look under way.
+    // Resolves after the current check.
     await this.look().catch(() => undefined);
     await dropFollower(this.pool, this.id).catch(() => undefined);
   }
 
-  /** Resolves when this process shows what was stored when this was called, or later. */
+  /** Resolves when this process shows the setting stored at the call, or a later one. */
   look(): Promise<void> {
     return this.looks.run();
   }

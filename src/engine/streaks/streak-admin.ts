@@ -26,11 +26,11 @@ export interface StreakAdminOptions {
   isStored: (callId: string) => Promise<boolean>;
   clock: Clock;
   recordAudit: RecordAudit;
-  /** Resolves when Postgres holds what was written for the tenant so far; 503 if that takes too long. */
+  /** Resolves when Postgres holds the tenant's writes so far; rejects with 503 if that takes too long. */
   persisted: (tenantNo: number) => Promise<void>;
 }
 
-/** Nothing was done, and that is no mistake. */
+/** Nothing was changed, and that is not an error. */
 export class NothingDone {
   readonly reason: string;
 
@@ -39,12 +39,12 @@ export class NothingDone {
   }
 }
 
-/** Whose streak was changed. */
+/** The user whose streak was changed. */
 export interface StreakOwner {
   userId: string;
 }
 
-/** Why a change was not made; `unknown`: no such user. `day`: the user's local day. */
+/** Why a change was refused. `unknown`: there is no such user. `day`: the user's local day. */
 export interface RefusedChange {
   why: StreakRefusal | 'unknown' | 'large';
   day: number;
@@ -53,8 +53,8 @@ export interface RefusedChange {
 const UNKNOWN = 'There is no user with this ID';
 
 /**
- * What administrators do to streaks. Users are worked on one after another; each change is atomic by itself, and recorded
- * in the audit log when it is done. `by`, `span`: whoever asks for it, and the request's span.
+ * Administrators' changes to streaks. Users are handled one after another; each change is atomic, and is recorded in
+ * the audit log afterwards. `by`, `span`: who asks for it, and the request's span.
  */
 export class StreakAdmin {
   private readonly options: StreakAdminOptions;
@@ -63,7 +63,7 @@ export class StreakAdmin {
     this.options = options;
   }
 
-  /** Gives a user a freeze; a text says why not. */
+  /** Gives a user a freeze; returns a text if it is refused. */
   async giveFreeze(
     compiled: CompiledCatalog,
     userId: string,
@@ -79,7 +79,7 @@ export class StreakAdmin {
     return { userId };
   }
 
-  /** Pauses a user's streaks; a text says why not. */
+  /** Pauses a user's streaks; returns a text if it is refused. */
   async pause(
     compiled: CompiledCatalog,
     { userId, start, end }: StreakPauseItem,
@@ -95,13 +95,13 @@ export class StreakAdmin {
     return { id, userId, start, end, status: 'active' };
   }
 
-  /** Deletes pauses by ID; their past days stay paused. The IDs that were deleted. */
+  /** Deletes pauses by ID; their past days stay paused. Returns the IDs that were deleted. */
   async deletePauses(compiled: CompiledCatalog, ids: readonly string[], { by, span }: Asked): Promise<string[]> {
     const { pool, persisted } = this.options;
     const { tenantNo } = compiled.catalog;
     let found = await findPauses(pool, tenantNo, ids);
     if (found.length < ids.length) {
-      // One made a moment ago may not be in Postgres yet.
+      // A pause created a moment ago may not be in Postgres yet.
       await persisted(tenantNo);
       found = await findPauses(pool, tenantNo, ids);
     }
@@ -117,7 +117,7 @@ export class StreakAdmin {
     return deleted;
   }
 
-  /** Restores the longest streak of each user: whose it is, as it is now, or why it was not. */
+  /** Restores each user's longest streak. Returns the owner with the restored streak, or the reason for a refusal. */
   async restore(
     compiled: CompiledCatalog,
     userIds: readonly string[],
@@ -134,7 +134,7 @@ export class StreakAdmin {
     return outcomes;
   }
 
-  /** Ends a user's streaks now; freezes stay. A text says why not. */
+  /** Ends a user's streaks now; freezes stay. Returns a text if it is refused. */
   async reset(
     compiled: CompiledCatalog,
     userId: string,
@@ -147,7 +147,10 @@ export class StreakAdmin {
     return { userId };
   }
 
-  /** Makes a change once, even if the connection breaks under it. Null: it is made. 503 while Redis is away. */
+  /**
+   * Makes a change once, even if the connection breaks during the call. Returns `null` if it was made. Throws 503 while
+   * Redis is away.
+   */
   async change(
     compiled: CompiledCatalog,
     userId: string,
@@ -172,7 +175,7 @@ export class StreakAdmin {
     throw new Error(`adjust_streak answered ${reply[kindField]}`);
   }
 
-  /** Nobody waits for it. */
+  /** Runs in the background. */
   private record({ catalog }: CompiledCatalog, by: Author, entry: AuditEntry): void {
     void this.options.recordAudit({ tenantNo: catalog.tenantNo, by, entries: [entry] });
   }

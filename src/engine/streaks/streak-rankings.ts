@@ -11,26 +11,26 @@ import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../post
 import { userKey } from '../../redis/keys.ts';
 import { settledNow } from '../responses.ts';
 
-/** The most users of an answer, which is how many are always looked for. */
+/** Maximum number of users in an answer. This many are always computed. */
 const MOST_RANKED = 100;
 const PAGE = 500;
-/** The most users or ended streaks that are looked at for one ranking. */
+/** Maximum number of users or ended streaks to examine for a ranking. */
 const MOST_READ = 5_000;
-/** How long a ranking is used again. */
+/** How long a ranking is reused. */
 const KEEP_MS = 1_000;
-/** A local day is at most one ahead of UTC's, and so is a week that begins on another day since the settings changed. */
+/** A local day is at most one ahead of UTC's; so is a week that starts on another day since the settings changed. */
 const PERIODS_AHEAD = 2;
 
 interface Kept {
   made: Promise<Ranking>;
-  /** Of `performance.now()`; infinite while it is being made. */
+  /** In the time of `performance.now()`; infinite while the ranking is being computed. */
   until: number;
 }
 
 /**
- * The users of a tenant with the longest streaks. Each process makes a ranking at most once a second for each tenant and type,
- * however many ask for it. Candidates come from indexes of Postgres, so a change of the last moment may be missing; their
- * streaks come from Redis.
+ * The users of a tenant with the longest streaks. Each process computes a ranking at most once a second for each tenant
+ * and type. Candidates come from indexes in Postgres, so the latest changes may be missing; their streaks come from
+ * Redis.
  */
 export class StreakRankings {
   private readonly redis: Redis;
@@ -45,10 +45,10 @@ export class StreakRankings {
   }
 
   /**
-   * The users with the longest streaks, longest first, equal ones in the order of leaderboards (by ID, descending). `active`: streaks
-   * as they stand; `longest`: the longest that each user ever had. Users who are hidden from leaderboards are left out. 422
-   * for a limit out of 1 to 100. If more than 5,000 users have nearly the longest streaks, one who is a period ahead of
-   * others may be missing.
+   * The users with the longest streaks, longest first; equal ones in the order of leaderboards (descending by ID).
+   * `active`: current streaks; `longest`: the longest that each user ever had. Excludes users hidden from leaderboards.
+   * Throws 422 for a limit outside 1 to 100. If more than 5,000 users have nearly the longest streaks, a user who is a
+   * period ahead of others may be missing.
    */
   async top(compiled: CompiledCatalog, type: StreakRankingType, limit: number): Promise<Ranking> {
     if (limit < 1 || limit > MOST_RANKED)
@@ -77,7 +77,7 @@ export class StreakRankings {
     const { frequency } = compiled.catalog.streaks;
     const best = new Best();
     await this.addRunning(compiled, best, (state) =>
-      // A streak that is lost but not settled yet was as long as it was left.
+      // A streak that is lost but not settled yet has its stored length.
       type === 'longest'
         ? state.streaks[frequency].length
         : settledNow(compiled, state, this.clock.now()).streaks[frequency].length,
@@ -104,7 +104,7 @@ export class StreakRankings {
       const ids = page.map(({ id }) => id);
       for (const [userId, state] of await this.visible(catalog.tenantNo, ids)) best.add(userId, state, lengthOf(state));
       after = page.at(-1) ?? null;
-      // No streak of a later origin is longer than from there to the last period.
+      // A streak with a later origin is not longer than from there to the last period.
       if (page.length < PAGE || best.least() > last - after!.origin) return;
     }
   }
@@ -127,7 +127,7 @@ export class StreakRankings {
     }
   }
 
-  /** The users of these who exist and are not hidden. */
+  /** Those of the users who exist and are not hidden. */
   private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: UserState][]> {
     if (ids.length === 0) return [];
     const states = await this.redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
@@ -139,17 +139,20 @@ export class StreakRankings {
   }
 }
 
-/** The users with the longest streaks of those that were added. */
+/** The users with the longest streaks among those added. */
 class Best {
   private users = new Map<string, Ranking[number]>();
 
-  /** Keeps the longest streak of a user. */
+  /** Keeps a user's longest streak. */
   add(userId: string, { name }: UserState, streakLength: number): void {
     if (streakLength > (this.users.get(userId)?.streakLength ?? 0))
       this.users.set(userId, { userId, name, streakLength });
   }
 
-  /** The longest first. Forgets the others: each page sorts only what it added, also if thousands of users are equal. */
+  /**
+   * The longest first. Drops the others, so that each page sorts only its own additions even if thousands of users are
+   * equal.
+   */
   rows(): Ranking {
     const rows = [...this.users.values()]
       .toSorted(
@@ -160,7 +163,7 @@ class Best {
     return rows;
   }
 
-  /** The length that another user must exceed; 0 as long as there is room. */
+  /** The length that another user must exceed; 0 while there is room. */
   least(): number {
     return this.rows()[MOST_RANKED - 1]?.streakLength ?? 0;
   }

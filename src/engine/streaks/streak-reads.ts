@@ -19,7 +19,7 @@ import type { UserReads } from '../users/user-reads.ts';
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;
 
-/** Reads of streaks, as they are on the user's local day. */
+/** Reads streaks as of the user's local day. */
 export class StreakReads {
   private readonly redis: Redis;
   private readonly pool: Pool;
@@ -34,9 +34,9 @@ export class StreakReads {
   }
 
   /**
-   * A user's streak with `historyPeriods` periods, oldest first, the current one last. 404 for an unknown user, 422
-   * for a number out of 0 to 1,000. Of periods before the streak that the state holds Postgres says what became of them:
-   * that of the last moment may be missing.
+   * A user's streak with `historyPeriods` periods, oldest first, the current one last. Throws 404 for an unknown user,
+   * 422 for a number outside 0 to 1,000. Settlements of periods before the streak in the user's state come from
+   * Postgres, so the latest one may be missing.
    */
   async ofUser(compiled: CompiledCatalog, userId: string, historyPeriods: number): Promise<StreakResponse> {
     if (historyPeriods < 0 || historyPeriods > MAX_PERIODS)
@@ -55,7 +55,7 @@ export class StreakReads {
             tenantNo: compiled.catalog.tenantNo,
             userId,
             frequency,
-            // A streak that was reset in the oldest period may have reached to the one before only.
+            // A streak that was reset in the oldest period may have started just one period earlier.
             fromDay: Math.min(periodStart(oldest - 1, frequency, weekStart), live.startDay ?? day),
           })
         : [];
@@ -77,7 +77,10 @@ export class StreakReads {
     };
   }
 
-  /** Lengths of the streaks of 1 to 100 users, longest first, else as asked; 0 for an unknown user. 422. */
+  /**
+   * Lengths of the streaks of 1 to 100 users, longest first, equal ones in the requested order; 0 for an unknown user.
+   * Throws 422.
+   */
   async list(compiled: CompiledCatalog, userIds: readonly string[]): Promise<BulkStreakResponse> {
     const asked = [...new Set(userIds)];
     if (asked.length === 0 || asked.length > MAX_USERS)
@@ -103,16 +106,16 @@ export class StreakReads {
   }
 }
 
-/** When a streak last grew; null for none. */
+/** When a streak last grew; `null` if there is none. */
 const extendedAt = (length: number, extendedMs: number | null): string | null =>
   length === 0 || extendedMs === null ? null : new Date(extendedMs).toISOString();
 
 /**
  * The streak's length in each of the last `count` periods, oldest first, the current one last, with what excused them
- * (see `reachedLengths`). A period that was neither met nor excused has 0, and the current one, while it waits, the length
- * so far. One in which the streak was reset says when; what it was until then no longer counts.
+ * (see `reachedLengths`). A period that was neither met nor excused has 0; the current one, while it is open, has the
+ * length so far. A period in which the streak was reset says when; its earlier length no longer counts.
  * @param live the settled streak
- * @param settlements what became of the user's streaks in this frequency, in order
+ * @param settlements the settlements of the user's streaks in this frequency, in order
  * @param dayAt the user's local day at a time (epoch ms)
  */
 export function streakHistory({

@@ -22,34 +22,34 @@ import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
-  /** Called when a zone of a tenant, or a user, cannot be swept. */
+  /** Called if a tenant's zone, or a user, cannot be swept. */
   onFailed?: OnPieceFailed;
-  /** How long a piece of work takes, about. */
+  /** Approximate duration of a piece of work. */
   workMs?: number;
 }
 
-/** What is to be done at the midnights of a zone of a tenant. */
+/** The midnights of a tenant's zone. */
 const zonePiece = ({ tenantNo, zone }: SweptZone): Piece => ({
   key: `${tenantNo}:${zone}`,
   name: `zone ${zone === '' ? 'UTC' : zone} of tenant ${tenantNo}`,
   detail: { tenantNo, zone },
 });
 
-/** Users that Postgres looks at in one statement; progress is noted after so many. */
+/** Users that Postgres examines in one statement; progress is stored after each page. */
 const USERS_A_PAGE = 5_000;
-/** A piece of work takes not much longer than this. */
+/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
 
 /**
- * The midnights of streaks: when a day begins in a zone, the users there whose streaks may change are settled, as their
- * next event or read would find them (`lua/lib/streaks.lua`). So boards of streaks follow, and what was lost, used
- * and earned is reported when it happens. No answer depends on whether this ran; whatever is repeated finds nothing to do.
+ * The midnights of streaks. When a day begins in a zone, users there whose streaks may change are settled in the same
+ * way as by their next event or read (`lua/lib/streaks.lua`). So streak boards follow, and freezes and lost streaks are
+ * reported when they happen. No answer depends on whether this ran, and a repetition changes nothing.
  *
- * Who may change Postgres says (`users.due_day`). It is behind by what was swept last, and then names too many, never too
- * few. Days on which nobody does are not swept one by one: a year in which nothing happens is one look at a zone.
+ * Postgres knows whose streak may change (`users.due_day`). It may lag behind the last sweep, and then names too many
+ * users, never too few. Days without such users are not swept individually: an idle year costs one query for each zone.
  *
- * A zone of a tenant that fails is set aside, and the others go on. A user who fails is passed over, and named again by the
- * next midnight of the zone.
+ * A tenant's zone that fails is set aside; the others go on. A user who fails is skipped until the zone's next
+ * midnight.
  */
 export class StreakSweep implements ScheduledWork {
   readonly name = 'midnights of streaks';
@@ -57,9 +57,9 @@ export class StreakSweep implements ScheduledWork {
   private readonly options: StreakSweepOptions;
   private readonly pieces: Pieces;
   private readonly calls: SweepCalls;
-  /** The clock's time when it was asked what is due. */
+  /** The clock's time when `due` was last called. */
   private upToMs = -Infinity;
-  /** Zones that had something to settle since Postgres was waited for. */
+  /** Zones with settled users since the last wait for Postgres. */
   private readonly settled = new Set<string>();
   private underWay = false;
 
@@ -73,7 +73,7 @@ export class StreakSweep implements ScheduledWork {
     });
   }
 
-  /** Users who are not done yet are named by Postgres as before: a zone goes on where it was left. */
+  /** Postgres still names users who are not settled yet, so a zone continues where it stopped. */
   get seesItself(): boolean {
     return this.underWay;
   }
@@ -94,7 +94,7 @@ export class StreakSweep implements ScheduledWork {
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
     const endMs = performance.now() + (this.options.workMs ?? WORK_MS);
     const goesOn = (): boolean => !ending.aborted && performance.now() < endMs;
-    // What was settled is in Postgres before a zone is asked again, so that it does not name the same users each day.
+    // Settled users are in Postgres before a zone is asked again; otherwise it would name the same users each day.
     if (!this.underWay) this.settled.clear();
     this.underWay = false;
     await this.sweepZones(Math.max(dueMs, beforeMs - 1), goesOn, ending);
@@ -115,7 +115,7 @@ export class StreakSweep implements ScheduledWork {
     }
   }
 
-  /** The earliest midnight that is not swept, not after a time. */
+  /** The earliest midnight, not after a time, that is not swept. */
   private async next(upToMs: number): Promise<{ dueMs: number; zone: string; sweptDay: number } | null> {
     let first: { dueMs: number; zone: string; sweptDay: number } | null = null;
     for (const { zone, sweptDay } of await leastSwept(
@@ -129,8 +129,8 @@ export class StreakSweep implements ScheduledWork {
   }
 
   /**
-   * Sweeps a zone of a tenant to the next day; `quiet`: nobody had anything to settle, and it is swept up to the day on
-   * which a process may; `ended`: called off before the end, or another sweep runs.
+   * Sweeps a tenant's zone to the next day. `quiet`: nobody had anything to settle, so the zone is swept up to the last
+   * day possible. `ended`: aborted, or another sweep runs.
    */
   private async sweep(zone: SweptZone, dueMs: number, goesOn: () => boolean): Promise<'settled' | 'quiet' | 'ended'> {
     const { pool, catalogs } = this.options;
@@ -176,7 +176,7 @@ export class StreakSweep implements ScheduledWork {
     }
   }
 
-  /** Removes a zone in which nobody is any more. */
+  /** Removes a zone without users. */
   private async drop({ tenantNo, zone }: SweptZone): Promise<boolean> {
     const shard = shardOf(tenantNo);
     const dropped = await dropUnusedZone(this.options.pool, { tenantNo, zone, shard });
@@ -185,7 +185,7 @@ export class StreakSweep implements ScheduledWork {
     return dropped;
   }
 
-  /** The local day of a zone by the clock, or when settings that were in force ended. */
+  /** The local day of a zone at the clock's time, or when former settings ended. */
   private lastDay({ zone }: SweptZone, untilMs: number): number {
     return dayIn(zone === '' ? null : zone, Math.min(this.upToMs, untilMs));
   }

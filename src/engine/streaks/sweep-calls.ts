@@ -11,43 +11,42 @@ import { callUsers } from '../scripts.ts';
 
 export interface SweepCallsOptions {
   redis: Redis;
-  /** Called when entries were written to the outbox of a shard. */
+  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
-  /** Called with a user who cannot be settled: the others are. */
+  /** Called with a user who cannot be settled; the others are. */
   onUserFailed?: (tenantNo: number, userId: string, error: unknown) => void;
-  /** Users a script call; for tests. */
+  /** Users in a script call; for tests. */
   usersACall?: number;
-  /** Calls that may wait for Postgres before the sweep waits. */
+  /** Entries that may wait for Postgres before the sweep waits. */
   maxAhead?: number;
 }
 
-/** The beginning of a day in a zone of a tenant. */
+/** The start of a day in a tenant's zone. */
 export interface Midnight {
   tenantNo: number;
-  /** IANA name; '' is UTC. */
+  /** IANA name; '' means UTC. */
   zone: string;
-  /** Epoch ms. */
   dueMs: number;
-  /** See `compileSweepPlan`, as JSON. */
+  /** See `compileSweepPlan`; JSON. */
   plan: string;
-  /** What a user may take of Redis at worst, microseconds. */
+  /** Redis's worst-case time for a user, in microseconds. */
   work: number;
 }
 
 /**
- * Events wait for the calls on the way at most, some 2 ms: while Redis works on one, the next comes. A million users took
- * 45 to 49 s, and 49 with 30 a call, where p99 of events was no lower.
+ * Events wait for at most the calls in flight, about 2 ms: Redis works on one while the next arrives. With this a
+ * million users take 45 to 49 s; with 30 in a call 49 s, without a lower p99 of events.
  */
 const USERS_A_CALL = 40;
 const AT_ONCE = 2;
 /**
- * What a sweep may leave to be stored later: a million users and the events meanwhile, about 300 MB of Redis. Beyond that
- * persisters go first.
+ * Maximum number of entries that a sweep leaves to be stored later: a million users and the events meanwhile, about 300
+ * MB of Redis. Beyond that, persisters go first.
  */
 const MAX_AHEAD = 40_000;
 const LOOK_MS = 10;
 
-/** Has users' streaks settled, some a call, while persisters give way to it. */
+/** Settles users' streaks, several in a call, while persisters give way. */
 export class SweepCalls {
   private readonly options: SweepCallsOptions;
   private readonly shards = new Set<number>();
@@ -56,7 +55,7 @@ export class SweepCalls {
     this.options = options;
   }
 
-  /** Settles users, in their order, while it goes on; how many. One who cannot be settled is passed over. */
+  /** Settles users in order, while `goesOn` allows it. Returns their number. Skips users who cannot be settled. */
   async settle(ids: readonly string[], midnight: Midnight, goesOn: () => boolean): Promise<number> {
     if (ids.length === 0) return 0;
     const { usersACall = fittingCall(midnight.work, USERS_A_CALL) } = this.options;
@@ -66,7 +65,7 @@ export class SweepCalls {
     let done = 0;
     for (let asked = 0; asked < ids.length && goesOn(); asked += usersACall) {
       const answer = this.each(call, ids.slice(asked, asked + usersACall), midnight.tenantNo);
-      // Awaited below, or not at all: what was settled is found so.
+      // Awaited below, or not at all: a repetition finds what was settled.
       answer.catch(() => undefined);
       underWay.push(answer);
       if (underWay.length === AT_ONCE) done += await underWay.shift()!;
@@ -75,13 +74,13 @@ export class SweepCalls {
     return done;
   }
 
-  /** Persisters need not wait any more. */
+  /** Lets persisters continue. */
   async end(): Promise<void> {
     for (const shard of this.shards) await noteSweepEnd(this.options.redis, shard);
     this.shards.clear();
   }
 
-  /** Has persisters of a shard wait; or waits for them until half of what is too much is stored. */
+  /** Makes a shard's persisters wait. If too many entries wait, waits until half of the limit is stored. */
   private async goAhead(shard: number, goesOn: () => boolean): Promise<void> {
     const { redis, maxAhead = MAX_AHEAD } = this.options;
     if ((await backlog(redis, shard)) > maxAhead) {
@@ -92,7 +91,10 @@ export class SweepCalls {
     await noteSweep(redis, shard);
   }
 
-  /** A call, or, where it fails, one for each user; the number of users. Rejects where not one of several can be settled. */
+  /**
+   * Makes a joint call or, if it fails, one for each user. Returns the number of users. Rejects if none of several can
+   * be settled.
+   */
   private async each(
     call: (ids: readonly string[]) => Promise<number>,
     ids: readonly string[],
@@ -116,7 +118,7 @@ export class SweepCalls {
     return ids.length;
   }
 
-  /** One call of the script; resolves to the number of users. */
+  /** One script call; resolves to the number of users. */
   private callFor({ tenantNo, zone, dueMs, plan }: Midnight): (ids: readonly string[]) => Promise<number> {
     const offset = zone === '' ? null : (zoneOffset(zone, dueMs) ?? { offsetSeconds: 0, untilMs: dueMs + DAY_MS });
     return async (ids) => {

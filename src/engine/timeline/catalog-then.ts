@@ -12,19 +12,22 @@ import {
   type Then,
 } from '../../postgres/timeline/catalog-then.ts';
 
-/** What a resource was when something was applied. */
+/** A resource at the time at which something was applied. */
 export interface ResourceThen {
   doc: Record<string, unknown>;
-  /** Whether that is known: what a resource was before its last change is kept since there is a timeline. */
+  /** Whether this version is known: former versions are stored only since the timeline exists. */
   known: boolean;
 }
 
-/** Kinds of which those count that there were then, whether a row names them or not. */
+/** Kinds of which all resources that existed at the time count, even if no row names them. */
 const WHOLE: readonly Kind[] = ['points_level', 'leaderboard'];
 
 const keyOf = (id: string, { version, atMs }: Then): string => `${id} ${version} ${atMs}`;
 
-/** The resources of the catalog that a page of a timeline is about, deleted ones too: as they are, and as they were then. */
+/**
+ * The resources of the catalog that a page of a timeline is about, including deleted ones, in their current and former
+ * versions.
+ */
 export class CatalogThen {
   private readonly pool: Pool;
   private readonly tenantNo: number;
@@ -40,7 +43,7 @@ export class CatalogThen {
     this.frequencyNow = frequencyNow;
   }
 
-  /** Reads the resources of some numbers, and all levels and leaderboards. */
+  /** Reads the resources with some numbers, and all levels and leaderboards. */
   async load(nos: Iterable<number>): Promise<void> {
     const wanted = [...new Set(nos)];
     for (const found of await resourcesByNo(this.pool, this.tenantNo, { nos: wanted, kinds: WHOLE })) this.add(found);
@@ -56,13 +59,13 @@ export class CatalogThen {
     }
   }
 
-  /** Reads the resources of some IDs. */
+  /** Reads the resources with some IDs. */
   async loadById(ids: Iterable<string>): Promise<void> {
     const missing = [...new Set(ids)].filter((id) => !this.ofId.has(id));
     for (const found of await resourcesById(this.pool, this.tenantNo, missing)) this.add(found);
   }
 
-  /** Reads what resources were then. */
+  /** Reads former versions of resources. */
   async loadThen(asked: readonly { resource: StoredResource; when: Then }[]): Promise<void> {
     const questions = new Map(
       asked
@@ -77,7 +80,7 @@ export class CatalogThen {
     }
   }
 
-  /** Reads which streaks counted then. */
+  /** Reads the streak frequencies configured at some times. */
   async loadFrequencies(asked: readonly Then[]): Promise<void> {
     const settings = await streaksThen(this.pool, this.tenantNo, asked);
     for (const [index, then] of asked.entries()) {
@@ -94,7 +97,7 @@ export class CatalogThen {
     return this.ofId.get(id) ?? null;
   }
 
-  /** Those of a kind that there were at a time. */
+  /** The resources of a kind that existed at a time. */
   there(kind: Kind, atMs: number): StoredResource[] {
     return [...this.ofId.values()].filter(
       (resource) =>
@@ -104,24 +107,24 @@ export class CatalogThen {
     );
   }
 
-  /** What a resource was then; to be loaded before. */
+  /** A resource's version at a time. Requires `loadThen`. */
   at(resource: StoredResource, then: Then): ResourceThen {
     const { id, doc, updatedMs } = resource;
     return this.docs.get(keyOf(id, then)) ?? { doc, known: isKnown(then, updatedMs) };
   }
 
-  /** Which streaks counted then; to be loaded before. */
+  /** The streak frequency configured at a time. Requires `loadFrequencies`. */
   frequency(then: Then): Frequency {
     return this.frequencies.get(keyOf('', then)) ?? this.frequencyNow;
   }
 
-  /** What a resource is called now, or was called last. */
+  /** A resource's current name, or its last one. */
   named(id: string | null | undefined): Named {
     const resource = this.ofId.get(id ?? '');
     return resource === undefined ? { id: id ?? null, key: null, name: id ?? '' } : namedOf(resource);
   }
 
-  /** The same by its number. */
+  /** The same by number. */
   namedNo(no: number): Named {
     const resource = this.byNo(no);
     return resource === null ? { id: null, key: null, name: String(no) } : namedOf(resource);
@@ -133,7 +136,7 @@ export class CatalogThen {
   }
 }
 
-/** By a recorded version it always is: what was replaced since then is kept. */
+/** With a recorded version it always is, since replaced versions are stored. */
 const isKnown = ({ version, atMs }: Then, sinceMs: number | null): boolean =>
   version !== null || (sinceMs !== null && sinceMs <= atMs);
 

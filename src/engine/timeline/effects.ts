@@ -10,7 +10,7 @@ import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/tim
 import type { CatalogThen, ResourceThen } from './catalog-then.ts';
 import { type Happening, thenOf } from './happening.ts';
 
-/** Reads what the causes of a page are explained with. */
+/** Loads the resources that explain the causes of a page. */
 export async function loadCauses(then: CatalogThen, all: readonly Happening[]): Promise<void> {
   await then.load(
     all.flatMap(({ event, recomputation, awards, completions }) => [
@@ -29,7 +29,7 @@ export async function loadCauses(then: CatalogThen, all: readonly Happening[]): 
   await then.loadFrequencies(all.flatMap((one) => (one.event?.streak ? [thenOf(one)!] : [])));
 }
 
-/** The resources that explain what happened. */
+/** The resources that explain an entry. */
 function explaining(then: CatalogThen, { event, awards, completions }: Happening, { atMs }: Then): StoredResource[] {
   const nos = [
     ...awards.flatMap(({ triggerNo, boostNos }) => [triggerNo, ...boostNos]),
@@ -43,7 +43,10 @@ function explaining(then: CatalogThen, { event, awards, completions }: Happening
   ];
 }
 
-/** What something caused, in order: the streak, achievements, awards with the levels they led to, scores on leaderboards. */
+/**
+ * The effects of something, in order: the streak, achievements, awards with the levels that they led to, scores on
+ * leaderboards.
+ */
 export function causedBy(then: CatalogThen, happening: Happening, user: UserNow): Caused[] {
   const when = thenOf(happening);
   if (when === null) return [];
@@ -56,7 +59,7 @@ export function causedBy(then: CatalogThen, happening: Happening, user: UserNow)
   return [...caused, ...scoresOf(then, happening, { when, user })];
 }
 
-/** What was completed, and by which rule. */
+/** The completed achievements, and the rule that completed each. */
 export function completedOf(
   then: CatalogThen,
   { achievementNo }: TimelineCompletionRow,
@@ -69,7 +72,7 @@ export function completedOf(
   };
 }
 
-/** By which kind of rule an achievement was completed; null: that is not known. */
+/** The kind of rule that completed an achievement; `null` if unknown. */
 export function triggerOf(then: CatalogThen, { achievementNo }: TimelineCompletionRow): Achievement['trigger'] | null {
   const resource = then.byNo(achievementNo);
   return resource === null ? null : (resource.doc as Achievement).trigger;
@@ -94,7 +97,7 @@ function awardOf(then: CatalogThen, award: TimelineAwardRow, when: Then): Caused
   };
 }
 
-/** The level that an award led to, by the levels that there were; nothing where it is the one before. */
+/** The level that an award led to, by the levels at the time; empty if it did not change. */
 function levelOf(then: CatalogThen, { systemNo, awarded, total }: TimelineAwardRow, when: Then): Caused[] {
   const system = then.byNo(systemNo);
   const levels = then
@@ -127,7 +130,7 @@ function referredTo({ doc }: ResourceThen): string[] {
   );
 }
 
-/** The rule of a trigger as it was then, by present names; null: what it was is not known. */
+/** The rule of a trigger at the time, with current names; `null` if unknown. */
 function triggerRule(then: CatalogThen, was: ResourceThen): TimelineRule | null {
   if (!was.known) return null;
   const trigger = was.doc as PointsTrigger;
@@ -148,7 +151,7 @@ function triggerRule(then: CatalogThen, was: ResourceThen): TimelineRule | null 
   };
 }
 
-/** The same of an achievement. */
+/** The same for an achievement. */
 function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | null {
   if (!was.known) return null;
   const achievement = was.doc as Achievement;
@@ -178,7 +181,10 @@ function conditionsOf(
   return { userAttributes: pairs(userAttributes), eventAttributes: pairs(eventAttributes) };
 }
 
-/** What decides, beside the rule of then, whether something counts on a board: history does not know what it was. */
+/**
+ * User data that, besides the rule at the time, decides whether something counts on a board. The current values are
+ * used, since history lacks the former ones.
+ */
 export interface UserNow {
   tz: string | null;
   /** IDs of the attributes that the user has. */
@@ -192,7 +198,7 @@ interface Scored {
   happening: Happening;
 }
 
-/** How much something moved the user's scores on leaderboards, as these were configured then; ranks are not kept. */
+/** The changes of the user's scores on leaderboards, by the boards' configuration at the time. Ranks are not stored. */
 function scoresOf(then: CatalogThen, happening: Happening, { when, user }: { when: Then; user: UserNow }): Caused[] {
   const { event, awards } = happening;
   const localDate = event?.localDate ?? awards[0]?.localDate;

@@ -24,7 +24,7 @@ interface Explained {
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 
-/** What happened, with what it caused; null: its rows are gone. */
+/** An entry with its effects; `null` if its rows are gone. */
 export function happeningEntry(
   happening: Happening,
   { catalog: then, user }: Explained,
@@ -111,16 +111,16 @@ const recomputationEntry = (
   caused,
 });
 
-/** Who completes achievements that no event completes. */
+/** The causes of completions that no event made. */
 const BY = { api: 'call', anniversary: 'clock', metric: null, streak: null, achievement: null } as const;
 
-/** Composites follow from the others. */
+/** Composites follow the achievements that they require. */
 function inOrder(then: CatalogThen, completions: Happening['completions']): Happening['completions'] {
   const isComposite = (one: Happening['completions'][number]): boolean => triggerOf(then, one) === 'achievement';
   return completions.toSorted((a, b) => Number(isComposite(a)) - Number(isComposite(b)));
 }
 
-/** The first sight of a user, of which nothing came by itself. */
+/** The creation of a user, without effects of its own. */
 export const creationEntry = (position: string, createdMs: number): ClockEntry => ({
   kind: 'user_creation',
   position,

@@ -2,18 +2,18 @@ import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '
 import type { TimelineRecomputationRow } from '../../postgres/timeline/entries.ts';
 import type { Then } from '../../postgres/timeline/catalog-then.ts';
 
-/** What happened at once, with one cause: an event, or a call, or the clock; and what came of it. */
+/** An event, a call or an action of the clock, with everything that it caused at once. */
 export interface Happening {
   position: string;
-  /** Null: it was no event. */
+  /** `null` if it was not an event. */
   event: TimelineEventRow | null;
-  /** Null: no recomputation made it. */
+  /** `null` if it was not a recomputation. */
   recomputation: TimelineRecomputationRow | null;
   awards: TimelineAwardRow[];
   completions: TimelineCompletionRow[];
 }
 
-/** When it was applied; null: there is nothing of it any more. */
+/** When it was applied; `null` if none of its rows exist any longer. */
 export function thenOf({ event, awards, completions, recomputation }: Happening): Then | null {
   const any = [event, ...completions, ...awards, recomputation].filter((row) => row !== null);
   const [first] = any;
@@ -21,7 +21,7 @@ export function thenOf({ event, awards, completions, recomputation }: Happening)
   return { version: any.find((row) => row.catalogVersion !== null)?.catalogVersion ?? null, atMs: first.at.getTime() };
 }
 
-/** Puts rows together by what caused them. */
+/** Groups rows by their cause. */
 export function happenings(
   positions: readonly string[],
   rows: {

@@ -47,12 +47,12 @@ import { loadCauses } from './effects.ts';
 import { administrationEntry, creationEntry, finalEntry, happeningEntry, streakEntry } from './entries.ts';
 import { type Happening, happenings } from './happening.ts';
 
-/** More than one call awards, by far: enough to see whether the first sight of a user did. */
+/** Far more awards than one call makes: enough to see whether the user's creation made any. */
 const AT_ONCE = 20;
 
 interface TimelineOptions {
   pool: Pool;
-  /** Those whose Postgres rows are no older than their states. */
+  /** Reads users whose rows in Postgres are at least as new as their states. */
   users: Pick<UserReads, 'state'>;
 }
 
@@ -63,7 +63,7 @@ interface Asked {
   completions: Completions;
 }
 
-/** What happened to users, with its causes, from what is stored anyway. */
+/** The history of a user with causes, from data that is stored anyway. */
 export class Timeline {
   private readonly options: TimelineOptions;
 
@@ -72,10 +72,10 @@ export class Timeline {
   }
 
   /**
-   * A page of what happened to a user, in the order in which Laurel recorded it: what was answered before the call is in it,
-   * and what comes while one pages forth moves nothing. Cost: O(limit) steps of indexes for each metric and points system
-   * that the user has, and O(what the clock and administrators did to the user). 404 for an unknown user, 422 for times that are
-   * none, 503 while Postgres is too far behind.
+   * A page of a user's history, in the order in which Laurel recorded it. Includes everything answered before the call;
+   * entries that arrive while a client pages do not shift the pages. Cost: O(limit) index steps for each metric and
+   * points system of the user, plus O(entries of the user by the clock and by administrators). Throws 404 for an
+   * unknown user, 422 for invalid times, 503 while Postgres is too far behind.
    */
   async page(compiled: CompiledCatalog, userId: string, query: TimelineQuery): Promise<TimelinePage> {
     const { fromMs, toMs } = spanOf(query);
@@ -94,7 +94,7 @@ export class Timeline {
       const found = await firstOf(from, query.kind);
       const page = found.slice(0, query.limit);
       const entries = (await this.entries({ compiled, userId, state, completions }, page)).filter(
-        // The opposite of an event is stored as one.
+        // An event's reversal is stored as an event.
         ({ kind, at }) =>
           (query.kind !== 'event' || kind === 'event') &&
           (fromMs === null || Date.parse(at) >= fromMs) &&
@@ -107,7 +107,7 @@ export class Timeline {
     }
   }
 
-  /** What was found, in words; what is shown at another place is left out. */
+  /** Converts what was found to entries; parts that another entry shows are omitted. */
   private async entries(asked: Asked, found: readonly Found[]): Promise<TimelineEntry[]> {
     const { compiled, state } = asked;
     const { catalog } = compiled;
@@ -153,7 +153,7 @@ export class Timeline {
     return happenings(positions, { events, recomputations, awards, completions });
   }
 
-  /** Whether the first sight of the user gave awards without an event: then it is at their place. */
+  /** Whether the user's creation made awards without an event; the creation is then shown at their position. */
   private async hasAwardedAtCreation(asked: Asked): Promise<boolean> {
     const { compiled, userId, state, completions } = asked;
     const { createdMs } = state;
@@ -173,7 +173,7 @@ export class Timeline {
   }
 }
 
-/** Something at its place in a timeline; what only has a position is looked up by it (`happening.ts`). */
+/** An item at its position in a timeline. An item that only has a position is looked up by it (`happening.ts`). */
 type Found =
   | { position: string; is: 'happening' }
   | { position: string; is: 'creation' }
@@ -182,10 +182,10 @@ type Found =
   | { position: string; is: 'quarantine'; row: QuarantineRow }
   | { position: string; is: 'audit'; row: TimelineAuditRow };
 
-/** A user's completions by the position of what caused them. */
+/** A user's completions by the position of their cause. */
 type Completions = ReadonlyMap<string, TimelineCompletionRow[]>;
 
-/** All completions of a user. One of which the cause was not recorded has a place of its own. */
+/** All completions of a user. A completion without a recorded cause has a position of its own. */
 async function completionsByCause(pool: Pool, user: { tenantNo: number; userId: string }): Promise<Completions> {
   const byCause = new Map<string, TimelineCompletionRow[]>();
   for (const row of await completionsOf(pool, user)) {
@@ -204,13 +204,13 @@ interface Source {
 }
 
 /**
- * The sources of a timeline: each gives what it has in the range, in order, up to the limit. What is recorded of users besides
- * (late events with their times, reversals) joins as a source of its own, or by the position of what it belongs to.
+ * The sources of a timeline. Each returns its items in the range, in order, up to the limit. Further records about a
+ * user can be added as a source, or at the position of the item that they belong to.
  */
 const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   event: async ({ pool, range }) => happening(await eventIds(pool, range)),
   reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),
-  // At the place of the event that it is when it is released.
+  // At the position of the event that it becomes if it is released.
   quarantine: async ({ pool, range }) =>
     (await unreleasedOf(pool, range)).map((row) => ({ position: uuidText(row.id), is: 'quarantine', row })),
   recomputation: async ({ pool, range }) => happening(await recomputationIds(pool, range)),
@@ -242,7 +242,7 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
     ),
 };
 
-/** The first `limit` of a range, of all kinds or of one. */
+/** The first `limit` items of a range, of all kinds or of one. */
 async function firstOf(from: Source, kind: TimelineQuery['kind']): Promise<Found[]> {
   const { newest, limit } = from.range;
   const sources = kind === undefined ? Object.values(SOURCES) : [SOURCES[kind]!];
@@ -275,7 +275,7 @@ const placed = <Row extends { atMs: number; no: number }, F>(
 ): (F & { position: string })[] =>
   rows.map((row) => ({ ...found(row), position: positionOf({ atMs: row.atMs, kind, number: row.no }) }));
 
-/** An event that a guard keeps, or kept until it was dropped; its metric is loaded. */
+/** An event that a guard holds, or held until it was dropped. Its metric must be loaded. */
 function quarantineEntry(compiled: CompiledCatalog, row: QuarantineRow, then: CatalogThen): QuarantineEntry {
   const { id, at, guard, value, attributes, idempotencyKey, status, settled } = quarantinedAnswer(compiled, row);
   return {

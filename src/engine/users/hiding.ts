@@ -16,12 +16,11 @@ export interface HidingOptions {
   redis: Redis;
   pool: Pool;
   scripts: Scripts;
-  /** The sorted sets of a tenant's boards that may hold users whose states do not say so. */
+  /** The sorted sets of a tenant's boards that may contain users whose states do not name them. */
   setsOfBoards: (tenantNo: number) => Promise<string[]>;
   clock: Clock;
 }
 
-/** Hides users from leaderboards. */
 export class Hiding {
   private readonly options: HidingOptions;
 
@@ -30,8 +29,9 @@ export class Hiding {
   }
 
   /**
-   * Hides a user, or ends that, for an administrator or the user; the state after it. Who is hidden keeps everything and is in
-   * no ranking that is not final; who is shown again takes the place of the score. Idempotent. 404 for a user never seen, 503.
+   * Hides a user, or ends that, for an administrator or the user. Returns the state afterwards. A hidden user keeps
+   * everything but is absent from rankings that are not final; a user who is shown again takes the place of the score.
+   * Idempotent. Throws 404 for an unknown user, 503.
    */
   async set(
     compiled: CompiledCatalog,
@@ -51,7 +51,7 @@ export class Hiding {
     return decodeState(called!.state);
   }
 
-  /** All boards as the script takes them. Runs that are cleared have no sets any more, and must get none. */
+  /** All boards in the script's form. Cleared runs have no sets any longer, and must not get new ones. */
   private async boards(compiled: CompiledCatalog, userId: string): Promise<object[]> {
     const { redis, pool, clock } = this.options;
     const { leaderboards, tenantNo } = compiled.catalog;

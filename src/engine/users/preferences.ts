@@ -22,7 +22,7 @@ const CHANNELS = { email: 1, push: 2 } as const;
 const NOT_SENT = '-';
 const EVERY_CHANNEL = 3;
 
-/** Preferences as the script takes them beside the user's fields, see `lua/lib/user_call.lua`. */
+/** Preferences as the script takes them in addition to the user's fields, see `lua/lib/user_call.lua`. */
 export interface SentPreferences {
   [SENT.notifications]?: string;
   [SENT.streakRule]?: SentStreakRule;
@@ -30,8 +30,9 @@ export interface SentPreferences {
 }
 
 /**
- * Checks sent preferences against the catalog. 403 for a streak's metrics, mode or days off where personalization is off
- * (`enabled` is always allowed); 422 for an unknown metric, one named twice, a threshold that is not above 0, or days off where streaks are not daily.
+ * Checks sent preferences against the catalog. Throws 403 for a streak's metrics, mode or days off if personalization
+ * is off (`enabled` is always allowed); 422 for an unknown or repeated metric, a threshold that is not above 0, or days
+ * off if streaks are not daily.
  */
 export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPreferencesRequest): SentPreferences {
   const sent: SentPreferences = {};
@@ -92,7 +93,7 @@ function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPrefe
   });
 }
 
-/** By which channels a user wants which notifications; all, where the user set nothing. */
+/** The channels on which a user wants each kind of notification; all by default. */
 export function notificationPreferences(state: UserState): Required<NotificationPreferences> {
   const entries = KINDS.map((kind, index) => {
     const digit = state.notifications?.[index] ?? NOT_SENT;
@@ -102,7 +103,7 @@ export function notificationPreferences(state: UserState): Required<Notification
   return Object.fromEntries(entries) as Required<NotificationPreferences>;
 }
 
-/** A user's preferences. Where personalization is off, `enabled` is the only one of the streak. */
+/** A user's preferences. Without personalization, `enabled` is the only one about the streak. */
 export function preferencesResponse(compiled: CompiledCatalog, state: UserState): UserPreferencesResponse {
   const notifications = notificationPreferences(state);
   const leaderboards = hidesItself(state) ? { leaderboards: { hidden: true } } : {};

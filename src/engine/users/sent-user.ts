@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import { FUTURE_SIGN_UP } from '../refusals.ts';
 import { SENT } from '../../packed/call-fields.ts';
 
-/** The user fields of a request as the script takes them (SENT), see `lua/lib/admit_user.lua`; false clears. */
+/** The user fields of a request in the script's form (SENT), see `lua/lib/admit_user.lua`. `false` clears a field. */
 export interface SentUser {
   [SENT.name]?: string | false;
   [SENT.email]?: string | false;
@@ -33,7 +33,7 @@ type Sent = Readonly<Record<string, string>> | undefined;
 const unknownKeys = (sent: Sent, known: ReadonlyMap<string, unknown>): string[] =>
   Object.keys(sent ?? {}).filter((key) => !known.has(key));
 
-/** 422 that names the keys; the hint is about the first. */
+/** A 422 that names the keys; the hint is about the first one. */
 const invalidKeys = (keys: readonly string[], known: ReadonlyMap<string, unknown>): AppError =>
   new AppError(
     'unprocessable',
@@ -42,8 +42,8 @@ const invalidKeys = (keys: readonly string[], known: ReadonlyMap<string, unknown
   );
 
 /**
- * 422 if an attribute of an event is none that the catalog has; it names every such key, those of the event's user as well. A user's
- * alone are left to `sentUser`.
+ * Throws 422 if an event's attributes are unknown, and names all unknown keys including those of the event's user. If
+ * only the user's are unknown, `sentUser` throws.
  */
 export function rejectUnknownAttributes(
   { user, attributes }: { user: { attributes?: Sent }; attributes?: Sent },
@@ -59,8 +59,8 @@ export function rejectUnknownAttributes(
 }
 
 /**
- * 422 if anything of a user is sent besides the ID, for keys of the scope `events`; it names the field. Null and no attributes at all are
- * "not sent".
+ * Throws 422 with the field's name if a user has more than an ID, for keys of the scope `events`. `null` and empty
+ * attributes count as not sent.
  */
 export function rejectProfile(user: UpsertedUser): void {
   for (const field of PROFILE_FIELDS) {
@@ -74,8 +74,8 @@ export function rejectProfile(user: UpsertedUser): void {
 }
 
 /**
- * Checks the sent user fields against the catalog. Null if nothing but the ID was sent. 422 as spec §3. `byClient`: sent with an
- * application key, so that the script refuses changes of what only servers may write.
+ * Checks the sent user fields against the catalog. Returns `null` if only the ID was sent. Throws 422. `byClient`: sent
+ * with an application key, so the script refuses changes to fields that only servers may write.
  */
 export function sentUser(
   user: Omit<UpsertedUser, 'id'>,
@@ -86,7 +86,7 @@ export function sentUser(
   const { tz, deviceTokens } = user;
   if (user.name !== undefined) sent[SENT.name] = user.name === '' ? false : user.name;
   if (user.email !== undefined) sent[SENT.email] = user.email === '' ? false : user.email;
-  // The contract types these two as nullable, so that null comes here: not sent, like any other null.
+  // The contract makes these two nullable; `null` means not sent.
   if (deviceTokens !== undefined && deviceTokens !== null)
     sent[SENT.deviceTokens] = deviceTokens.length === 0 ? false : JSON.stringify(deviceTokens);
   if (user.subscribeToEmails !== undefined) sent[SENT.subscribe] = user.subscribeToEmails;
@@ -111,7 +111,7 @@ export function sentUser(
   return null;
 }
 
-/** What of the sent only servers may write, as `SENT.serverOnly`. */
+/** Numbers of the sent attributes that only servers may write, for `SENT.serverOnly`. */
 function serverOnlyIn(sent: SentUser, { catalog, serverAttributes }: CompiledCatalog): number[] {
   const numbers: number[] = [];
   for (const no in sent[SENT.attributes]) if (serverAttributes.has(Number(no))) numbers.push(Number(no));
@@ -119,7 +119,7 @@ function serverOnlyIn(sent: SentUser, { catalog, serverAttributes }: CompiledCat
   return numbers;
 }
 
-/** Whether it is after the user's today, the script knows; what is after everybody's is refused here. */
+/** Refuses a date that is after today in every zone; the script checks the user's zone. */
 function sentSignUp(text: string, nowMs: number): number {
   const day = signUpDay(text);
   if (day === null) throw new AppError('unprocessable', `user.signUpDate '${text}' is no calendar day.`);
@@ -135,9 +135,9 @@ function inZone(text: string, nowMs: number): SentUser {
   return { [SENT.zone]: name, [SENT.offsetSeconds]: zone.offsetSeconds, [SENT.offsetUntilMs]: zone.untilMs };
 }
 
-/** The fields with the present offset of the user's stored zone, which the script asked for. */
+/** The fields with the current offset of the user's stored zone, which the script asked for. */
 export function withZone(sent: SentUser | null, tz: string, nowMs: number): SentUser {
-  // A stored zone was checked when it was set; if this machine does not know it any more, it counts as UTC.
+  // The zone was checked when it was stored. If this machine no longer knows it, it counts as UTC.
   const zone = zoneOffset(tz, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
   const sentZone = sent?.[SENT.zone];
   if (sentZone !== undefined && sentZone !== tz)

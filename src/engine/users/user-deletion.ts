@@ -10,12 +10,12 @@ export interface UserDeletionOptions {
   redis: Redis;
   scripts: Scripts;
   keys: Pick<ApplicationKeys, 'deleteOf'>;
-  /** The sorted sets of a tenant's boards that may hold users whose states do not say so. */
+  /** The sorted sets of a tenant's boards that may contain users whose states do not name them. */
   setsOfBoards: (tenantNo: number) => Promise<string[]>;
   recordAudit: RecordAudit;
 }
 
-/** Deletes users, with all that is held about them. */
+/** Deletes users with all their data. */
 export class UserDeletion {
   private readonly options: UserDeletionOptions;
 
@@ -24,10 +24,10 @@ export class UserDeletion {
   }
 
   /**
-   * Deletes users; those who were there. `by`, `span`: whoever asks for it, and the request's span. When it resolves they are
-   * gone from every live read and their application keys are refused; Postgres follows behind the events before it. What
-   * comes after, batches that are waiting included, is of a new user, for whom no idempotency key is used. Idempotent;
-   * after an error (503) some may be deleted.
+   * Deletes users, and returns those who existed. `by`, `span`: who asks for it, and the request's span. When it
+   * resolves, the users are gone from all live reads and their application keys are refused; Postgres follows after the
+   * earlier events. Later events, including those of waiting batches, belong to a new user without used idempotency
+   * keys. Idempotent; after an error (503) some may be deleted.
    */
   async delete(tenantNo: number, userIds: readonly string[], { by, span }: Asked): Promise<string[]> {
     this.options.scripts.refuseOverload();
@@ -48,7 +48,7 @@ export class UserDeletion {
     { sets, span }: { sets: string[]; span: Span | undefined },
   ): Promise<boolean> {
     const { redis, scripts, keys } = this.options;
-    // First, so that the user's own device does not bring the user back.
+    // First, so that the user's own device cannot create the user again.
     const hadKeys = (await keys.deleteOf(tenantNo, userId)) > 0;
     const wasThere = (await redis.exists(userKey(tenantNo, userId))) === 1;
     const called = await scripts.callUser(tenantNo, { script: 'delete_user', userId, body: {}, keys: sets, span });

@@ -16,22 +16,21 @@ export interface UserDirectoryOptions {
   controlShare: () => number;
 }
 
-/** A page of a list of users. */
 export interface UserPage {
   limit: number;
   skip: number;
-  /** The ID of the last user of the page before. */
+  /** The ID of the last user of the previous page. */
   after?: string | undefined;
   order?: UserOrder | undefined;
   search?: string | undefined;
 }
 
-/** Reads on where it stopped, so many IDs at a time; fewer: these were the last. */
+/** Returns the next IDs, up to a number; fewer if these are the last. */
 type NextIds = (count: number) => Promise<string[]>;
 
 const NOT_FOUND = 'after: this user is not, or no longer, among those found; begin again without it';
 
-/** A tenant's users, to look through. */
+/** Lists and searches a tenant's users. */
 export class UserDirectory {
   private readonly options: UserDirectoryOptions;
 
@@ -40,9 +39,9 @@ export class UserDirectory {
   }
 
   /**
-   * Users in the order of their IDs, or those found by `search`, see `searchUsers`: `limit` of them, fewer only where these
-   * are the last. All whose events were answered before are there, unless Postgres is so far behind that `caughtUp` stops
-   * waiting; what is listed of them is current, and who was deleted is never listed. Throws 422 for an `after` that a
+   * Users in the order of their IDs, or those found by `search` (see `searchUsers`): `limit` of them, fewer only on the
+   * last page. Includes all users whose events were answered before, unless Postgres is so far behind that `caughtUp`
+   * stops waiting. Their fields are current, and deleted users are never listed. Throws 422 for an `after` that a
    * search does not find.
    */
   async list(compiled: CompiledCatalog, page: UserPage): Promise<User[]> {
@@ -84,7 +83,7 @@ export class UserDirectory {
     };
   }
 
-  /** Without those who were deleted and are still in Postgres. */
+  /** Excludes deleted users who are still in Postgres. */
   private async present(compiled: CompiledCatalog, ids: readonly string[]): Promise<User[]> {
     if (ids.length === 0) return [];
     const { redis, controlShare } = this.options;

@@ -1,4 +1,4 @@
-/** Exports of a user: everything that Laurel stores. */
+/** Exports everything that Laurel stores about a user. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -26,7 +26,6 @@ interface UserExportOptions {
   recordAudit: RecordAudit;
 }
 
-/** Everything that is held about one user. */
 export class UserExport {
   private readonly options: UserExportOptions;
 
@@ -35,9 +34,10 @@ export class UserExport {
   }
 
   /**
-   * One JSON document in pieces, of which a page of rows is the largest. Resources are named, not numbered; secrets of
-   * keys are left out. The audit log records it before the first piece. All that was answered before the call is in it; what happens meanwhile may be. Throws
-   * before the first piece: 404 for a user never seen, 503 while Postgres is too far behind.
+   * Yields one JSON document in pieces of at most a page of rows. Resources are named instead of numbered; secrets of
+   * keys are omitted. The audit log records the export before the first piece. Includes everything answered before the
+   * call, and possibly later changes. Throws before the first piece: 404 for an unknown user, 503 while Postgres is too
+   * far behind.
    */
   async *document(compiled: CompiledCatalog, userId: string, by: Author): AsyncGenerator<string> {
     const { redis, pool, users, clock, recordAudit } = this.options;
@@ -76,7 +76,7 @@ export class UserExport {
     yield `,"queuedEvents":${JSON.stringify(queued)}}`;
   }
 
-  /** The user's places in the daily snapshots of boards. One that is as on the day before is listed once. */
+  /** The user's places in the daily snapshots of boards. Consecutive equal places are listed once. */
   private async snapshots(of: {
     tenantNo: number;
     userId: string;
@@ -92,7 +92,7 @@ export class UserExport {
     });
   }
 
-  /** What the user's state holds. */
+  /** The contents of the user's state. */
   private profile(
     compiled: CompiledCatalog,
     { userId, state, names }: { userId: string; state: UserState; names: ReadonlyMap<number, string> },
@@ -114,7 +114,7 @@ export class UserExport {
     return {
       user: {
         ...userResponse(compiled, { userId, state, controlShare: this.options.controlShare() }),
-        // Those that were deleted from the catalog are still held.
+        // Including those that were deleted from the catalog.
         attributes: named(state.attributes, (value) => value),
       },
       preferences: {
@@ -140,10 +140,13 @@ export class UserExport {
 
 const camel = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Columns in which Postgres keeps decimals, which come as texts. */
+/** Decimal columns, whose values Postgres returns as text. */
 const DECIMALS = new Set(['value', 'total']);
 
-/** A row as an export shows it: without what is the same in all, numbers of resources as their names, days as dates. */
+/**
+ * A row in the export's form: without fields that are the same in all rows, with names for numbers of resources and
+ * dates for days.
+ */
 function exportRow(
   row: Record<string, unknown>,
   { user, hidden = [], words = {} }: UserTable,

@@ -22,14 +22,14 @@ export interface UserProfilesOptions {
   controlShare: () => number;
 }
 
-/** Who sends fields of a user: `byClient` with an application key. */
+/** The sender of a user's fields. `byClient`: with an application key. */
 interface Sender {
   byClient?: boolean;
   span?: Span | undefined;
 }
 
 /**
- * Who the users are and what they prefer. Reads see every write that was answered. `span`: of the request, where it is sampled.
+ * Users' profiles and preferences. Reads see every write that was answered. `span`: the request's, if it is sampled.
  */
 export class UserProfiles {
   private readonly options: UserProfilesOptions;
@@ -38,15 +38,16 @@ export class UserProfiles {
     this.options = options;
   }
 
-  /** The user. 404 for one never seen. */
+  /** The user. Throws 404 for an unknown one. */
   async get(compiled: CompiledCatalog, userId: string): Promise<User> {
     const state = await this.options.reads.state(compiled.catalog.tenantNo, userId);
     return userResponse(compiled, { userId, state, controlShare: this.options.controlShare() });
   }
 
   /**
-   * Creates the user, or lays the fields over the one who is there. Idempotent. 422 for unknown attributes or time
-   * zones, a subscription without e-mail and what an application key may not write, 503 while Redis is away or the backlog is full.
+   * Creates the user, or updates the given fields of an existing one. Idempotent. Throws 422 for unknown attributes or
+   * time zones, a subscription without e-mail address and fields that an application key may not write; 503 while Redis
+   * is away or the backlog is full.
    */
   async upsert(
     compiled: CompiledCatalog,
@@ -57,7 +58,7 @@ export class UserProfiles {
     return this.change(compiled, { userId, fields, ...sender, mustExist: false });
   }
 
-  /** As `upsert`, but 404 for a user never seen. */
+  /** The same as `upsert`, but throws 404 for an unknown user. */
   async update(
     compiled: CompiledCatalog,
     userId: string,
@@ -67,12 +68,12 @@ export class UserProfiles {
     return this.change(compiled, { userId, fields, ...sender, mustExist: true });
   }
 
-  /** The user's preferences. 404 for a user never seen. */
+  /** The user's preferences. Throws 404 for an unknown user. */
   async preferences(compiled: CompiledCatalog, userId: string): Promise<UserPreferencesResponse> {
     return preferencesResponse(compiled, await this.options.reads.state(compiled.catalog.tenantNo, userId));
   }
 
-  /** Lays preferences over the user's. 404 for a user never seen, 403 and 422 as `sentPreferences`, 503. */
+  /** Updates the given preferences. Throws 404 for an unknown user, 403 and 422 as `sentPreferences` does, 503. */
   async updatePreferences(
     compiled: CompiledCatalog,
     userId: string,
@@ -83,7 +84,7 @@ export class UserProfiles {
     const preferences = sentPreferences(compiled, request);
     const sent = Object.keys(preferences).length === 0 ? null : preferences;
     const hidden = request.leaderboards?.hidden;
-    // Two steps: one who sees only the first sends the same again.
+    // Two steps. If the second one fails, the client sends the same request again.
     if (hidden !== undefined) await this.options.hiding.set(compiled, userId, { by: 'user', hidden });
     return preferencesResponse(compiled, await this.identify(compiled, { userId, sent, mustExist: true, span }));
   }
@@ -106,7 +107,7 @@ export class UserProfiles {
     return pending.length === 0 ? user : { ...user, pendingLeaderboards: pending };
   }
 
-  /** The user's state after what was sent is applied. */
+  /** The user's state after the sent fields are applied. */
   private async identify(
     compiled: CompiledCatalog,
     {

@@ -1,4 +1,4 @@
-/** Reads of a user's state, and of the leaderboards still to be applied. */
+/** Reads a user's state, and the leaderboards whose group change is pending. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { MetricResponse } from '../../domain/achievement.ts';
@@ -12,7 +12,6 @@ import { userKey } from '../../redis/keys.ts';
 import { findMetric } from '../find-configured.ts';
 import { showsTo, userAchievementResponse } from '../responses.ts';
 
-/** Reads of a user's live state. */
 export class UserReads {
   private readonly redis: Redis;
 
@@ -20,7 +19,7 @@ export class UserReads {
     this.redis = redis;
   }
 
-  /** The user's state. 404 for a user never seen. */
+  /** The user's state. Throws 404 for an unknown user. */
   async state(tenantNo: number, userId: string): Promise<UserState> {
     const state = await this.find(tenantNo, userId);
     if (state === null)
@@ -28,7 +27,7 @@ export class UserReads {
     return state;
   }
 
-  /** The user's state; null for a user never seen. */
+  /** The user's state; `null` for an unknown user. */
   async find(tenantNo: number, userId: string): Promise<UserState | null> {
     const packed = await this.redis.getBuffer(userKey(tenantNo, userId));
     return packed === null ? null : decodeState(packed);
@@ -40,13 +39,13 @@ export class UserReads {
     return new Set(userIds.filter((_, index) => states[index] && decodeState(states[index]).email));
   }
 
-  /** A user's total of a metric, with the metric's achievements. 404 for an unknown user or metric. */
+  /** A user's total of a metric, with the metric's achievements. Throws 404 for an unknown user or metric. */
   async metric(compiled: CompiledCatalog, userId: string, metricKey: string): Promise<MetricResponse> {
     const metric = findMetric(compiled, metricKey);
     return metricResponse(compiled, metric, await this.state(compiled.catalog.tenantNo, userId));
   }
 
-  /** A user's totals of all metrics, oldest metric first, 0 where there was no event. 404 for an unknown user. */
+  /** A user's totals of all metrics, oldest metric first, 0 without events. Throws 404 for an unknown user. */
   async metrics(compiled: CompiledCatalog, userId: string): Promise<MetricResponse[]> {
     const state = await this.state(compiled.catalog.tenantNo, userId);
     return compiled.catalog.metrics.map((metric) => metricResponse(compiled, metric, state));
@@ -67,7 +66,7 @@ function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserSt
   };
 }
 
-/** The group of a board with a breakdown that a user's attributes say; null without one of the values. */
+/** A user's group on a board with a breakdown, by the user's attributes; `null` if a value is missing. */
 export function groupOfUser(
   compiled: CompiledCatalog,
   { breakdownAttributes }: Leaderboard,
@@ -78,9 +77,9 @@ export function groupOfUser(
 }
 
 /**
- * The keys of the leaderboards with a breakdown on whose current run the user's score is in another group than the user's
- * attributes say: the user's next event moves it. A run counts as current from a day before its first day to a day after its
- * last, for it is today somewhere. O(leaderboards).
+ * Keys of the leaderboards with a breakdown on whose current run the user's score is in another group than that of the
+ * user's attributes; the user's next event moves it. A run counts as current from a day before its first day to a day
+ * after its last, since that is today in some zone. O(leaderboards).
  */
 export function pendingLeaderboards(compiled: CompiledCatalog, state: UserState, nowMs: number): string[] {
   const today = Math.floor(nowMs / DAY_MS);

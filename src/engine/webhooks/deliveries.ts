@@ -1,4 +1,4 @@
-/** Deliveries: holds leases of webhooks, takes their due messages, and disables those that fail for long. */
+/** Deliveries: holds leases of webhooks, takes their due messages, and disables webhooks that fail for long. */
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { Resources } from '../../catalog/resources.ts';
@@ -22,26 +22,26 @@ import { type DisableReason, Tries, TryRecorder } from './tries.ts';
 interface HeldWebhooksOptions {
   pool: Pool;
   clock: Clock;
-  /** How long a lease lasts unless it is renewed; ms. */
+  /** How long a lease lasts unless it is renewed (ms). */
   leaseMs?: number | undefined;
-  /** How long a breaker is open for the first time; ms. */
+  /** How long a breaker is open for the first time (ms). */
   firstPauseMs?: number | undefined;
 }
 
 const LEASE_MS = 10_000;
 const FIRST_PAUSE_MS = 30_000;
-/** How old what is known of targets may be: a previous secret ends by itself. */
+/** Maximum age of cached targets, since a previous secret expires by time alone. */
 const TARGETS_MS = 60_000;
-/** Webhooks that one process holds. */
+/** Maximum number of webhooks that a process holds. */
 const MOST_HELD = 20_000;
 
-/** The webhooks that this process holds leases of. Times are of `performance.now()`. */
+/** The webhooks that this process has leases of. Times are of `performance.now()`. */
 class HeldWebhooks {
   private readonly pool: Pool;
   private readonly clock: Clock;
   private readonly leaseMs: number;
   private readonly firstPauseMs: number;
-  /** How its leases are named. */
+  /** The name in its leases. */
   readonly holder = uuid();
   private readonly held = new Map<string, Endpoint>();
   private renewAtMs = 0;
@@ -62,17 +62,17 @@ class HeldWebhooks {
     return this.held.get(webhookId);
   }
 
-  /** When leases are to be renewed next. */
+  /** When leases must next be renewed. */
   get nextMs(): number {
     return this.held.size === 0 ? Infinity : this.renewAtMs;
   }
 
-  /** What is known of the targets is read again by the next `keep`. */
+  /** Makes the next `keep` read the targets again. */
   targetsChanged(): void {
     this.targetsAtMs = 0;
   }
 
-  /** Takes leases of what has something due. Everything that is held is asked for more messages afterwards. */
+  /** Takes leases of webhooks with due messages. All held webhooks then look for more messages. */
   async lease(): Promise<void> {
     const { holder, leaseMs } = this;
     const most = Math.max(0, MOST_HELD - this.held.size);
@@ -90,7 +90,7 @@ class HeldWebhooks {
     await this.loadTargets(added);
   }
 
-  /** Renews leases and reads targets again where it is time to; gives back what is not needed. */
+  /** Renews leases and reads targets if it is time; gives back leases that are not needed. */
   async keep(): Promise<void> {
     const nowMs = performance.now();
     if (nowMs >= this.renewAtMs) await this.renew(nowMs);
@@ -134,7 +134,7 @@ class HeldWebhooks {
     this.held.delete(endpoint.webhookId);
   }
 
-  /** A little earlier than Postgres takes it for, which begins to count later. */
+  /** A little earlier than in Postgres, which starts counting later. */
   private untilMs(): number {
     return performance.now() + this.leaseMs * 0.9;
   }
@@ -153,27 +153,27 @@ class HeldWebhooks {
   }
 }
 
-/** Points of a delivery: messages are taken from the queue, an answer came, tries are recorded. */
+/** Steps of a delivery: messages are taken from the queue, an answer arrived, tries are recorded. */
 export type DeliveryStep = 'taken' | 'answered' | 'recorded';
 
 export interface DeliveriesOptions {
-  /** A few connections of its own: deliveries keep nobody else waiting. */
+  /** A few connections of its own, so that deliveries delay nothing else. */
   pool: Pool;
   clock: Clock;
   sender: Pick<Sender, 'send' | 'close'>;
   log: Log;
-  /** Disables a webhook if it still goes to that URL; whether it did. */
+  /** Disables a webhook if it still has this URL. Returns whether it did. */
   disable: (webhook: { tenantNo: number; webhookId: string; url: string }, reason: DisableReason) => Promise<boolean>;
-  /** Called with every try. */
+  /** Called with the outcome of every try. */
   onTried?: (outcome: Outcome) => void;
-  /** Messages that may wait for a webhook. */
+  /** Maximum number of messages that may wait for a webhook. */
   pendingLimit: number;
   /** See `HeldWebhooksOptions`. */
   leaseMs?: number | undefined;
   firstPauseMs?: number | undefined;
   /** See `TriesOptions`. */
   slots?: number | undefined;
-  /** Called at each step: for tests, which stop the world there. */
+  /** Called at each step, so that tests can stop there. */
   onStep?: ((step: DeliveryStep) => void | Promise<void>) | undefined;
 }
 
@@ -182,20 +182,20 @@ const RETRY_MS = 1_000;
 /** Webhooks whose messages one statement takes, and one round. */
 const TAKEN_TOGETHER = 100;
 const TAKEN_A_ROUND = 200;
-/** A webhook whose last try failed is taken for so much later than those that take what is sent to them. */
+/** A webhook whose last try failed is served this much later than healthy ones. */
 const FAILING_LATER_MS = 1_000;
-/** What is under way when the process ends has so long to end. */
+/** How long tries in flight may take when the process ends. */
 const GRACE_MS = 5_000;
-/** The same line is not logged again sooner. */
+/** Shortest interval between equal log lines. */
 const REPEAT_MS = 10_000;
 
 /**
- * Sends the messages of the queue, in rounds that begin when messages were queued (`look`), when signals may have been lost
- * (`lookForAll`), when a message falls due, and when the lease of a process that died ends. It holds leases of the
- * webhooks that have something due, so that one process at a time sends to one; takes messages ahead, a few of each; and
- * sends up to 16 at a time to a webhook that takes them, one at a time about one user. A webhook that is slow or fails holds up
- * nobody else: it has its own messages, its own number of tries under way, and a breaker. Every message arrives at least once:
- * it leaves the queue when its try is recorded, and a process that dies before leaves it there.
+ * Sends queued messages in rounds. A round begins when messages were queued (`look`), when signals may have been lost
+ * (`lookForAll`), when a message falls due, and when the lease of a dead process expires. Leases ensure that one
+ * process at a time sends to a webhook. Each process takes a few messages of each webhook ahead, and sends up to 16 at
+ * a time to a healthy webhook, one at a time about each user. A slow or failing webhook holds up no other: it has its
+ * own messages, share of tries and breaker. Delivery is at least once: a message leaves the queue when its try is
+ * recorded, so it stays there if the process dies before.
  */
 export class Deliveries {
   private readonly options: DeliveriesOptions;
@@ -206,11 +206,11 @@ export class Deliveries {
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private ended = false;
   private hinted = true;
-  /** Whether messages and leases are to be looked for of which this process knows nothing. */
+  /** Whether to look for messages and leases that this process has not been told about. */
   private mayHaveMissed = true;
-  /** When the next message is to be sent again, of Laurel's clock. */
+  /** When the next message is to be retried, by Laurel's clock. */
   private nextDueMs = Infinity;
-  /** When the next webhook that has something due may be taken (`performance.now()`). */
+  /** When the next webhook with due messages may be leased (`performance.now()`). */
   private nextFreeMs = Infinity;
 
   constructor(options: DeliveriesOptions) {
@@ -242,19 +242,19 @@ export class Deliveries {
     this.rounds = rounds(() => this.round());
   }
 
-  /** Messages may have been queued, or fallen due. */
+  /** Call this when messages may have been queued, or fallen due. */
   readonly look = (): void => {
     this.hinted = true;
     this.rounds.wake();
   };
 
-  /** The same, and what other processes knew of may be for this one now. */
+  /** Call this when messages of other processes may now be for this one. */
   readonly lookForAll = (): void => {
     this.mayHaveMissed = true;
     this.look();
   };
 
-  /** Webhooks may have been changed. */
+  /** Call this when webhooks may have been changed. */
   readonly webhooksChanged = (): void => {
     this.held.targetsChanged();
     this.look();
@@ -270,7 +270,10 @@ export class Deliveries {
     }
   }
 
-  /** Does what can be done now; when the next round must begin, in ms. Rejects when Postgres does not answer. */
+  /**
+   * Does all work that is possible now. Returns the time until the next round (ms). Rejects if Postgres does not
+   * answer.
+   */
   private async work(): Promise<number> {
     await this.held.keep();
     const nowMs = performance.now();
@@ -283,8 +286,8 @@ export class Deliveries {
   }
 
   /**
-   * Begins no further try, waits some seconds for those under way, and gives the leases back. What was not recorded is sent again
-   * by another process.
+   * Starts no further tries, waits some seconds for those in flight, and gives the leases back. Another process repeats
+   * tries that were not recorded.
    */
   async close(): Promise<void> {
     this.ended = true;
@@ -306,7 +309,7 @@ export class Deliveries {
 
   private async lookAhead(): Promise<void> {
     const { pool, clock, pendingLimit } = this.options;
-    // What is written from here on is looked for again.
+    // Rows written from here on are found by the next look.
     this.mayHaveMissed = false;
     try {
       const next = await upcoming(pool, { holder: this.held.holder, nowMs: clock.now() });
@@ -320,8 +323,8 @@ export class Deliveries {
   }
 
   /**
-   * Takes messages and begins tries: of some webhooks at a time, one of each tenant in turn, and of a tenant those first for which
-   * nothing was taken for longest. What is left comes with the next round, after whatever was queued meanwhile.
+   * Takes messages and starts tries for some webhooks at a time: one of each tenant in turn, within a tenant those that
+   * have waited longest. The rest follows in the next round, after newly queued messages.
    */
   private async take(): Promise<void> {
     const nowMs = performance.now();
@@ -352,7 +355,7 @@ export class Deliveries {
       endpoint.mayHaveMore = true;
       const { payload } = message;
       if (payload === null) this.tries.drop(endpoint, message);
-      // It was disabled meanwhile, or its breaker opened: the queue keeps what it has.
+      // If the webhook was disabled or its breaker opened meanwhile, the messages stay in the queue.
       else if (!endpoint.isShut(nowMs)) {
         endpoint.noteLength(payload.length);
         endpoint.lanes.add({ ...message, payload });
@@ -375,7 +378,7 @@ export class Deliveries {
   private restMs(): number {
     const nowMs = performance.now();
     const againMs = this.nextDueMs - this.options.clock.now();
-    // One ms more: timers may be that early.
+    // Add one ms, since timers may fire that early.
     return Math.max(0, Math.min(this.nextFreeMs - nowMs, this.held.nextMs - nowMs, againMs)) + 1;
   }
 }
@@ -394,7 +397,7 @@ function tenantsInTurn(endpoints: readonly Endpoint[]): Endpoint[] {
     .map(({ endpoint }) => endpoint);
 }
 
-/** Who disabled it, for the audit log, and why, for whoever looks at the webhook. */
+/** The actor for the audit log, and the reason shown with the webhook. */
 const REASONS: Readonly<Record<DisableReason, { who: string; text: string }>> = {
   gone: { who: 'webhook delivery (410 Gone)', text: 'the receiver answered 410: it is gone' },
   failing: { who: 'webhook delivery (failing)', text: 'every try failed for 5 days' },
@@ -403,14 +406,14 @@ const REASONS: Readonly<Record<DisableReason, { who: string; text: string }>> = 
 interface DisabledWebhook {
   tenantNo: number;
   webhookId: string;
-  /** Where the tries went. */
+  /** The URL that was tried. */
   url: string;
 }
 
 /**
- * Disables a webhook by an edit of the catalog, which the audit log shows; whether it did. One that was disabled, deleted or
- * given another URL meanwhile stays as it is, and so does one that has only been failing since somebody edited it: the five
- * days begin again.
+ * Disables a webhook by an edit of the catalog, with an entry in the audit log. Returns whether it did. Skips a webhook
+ * that was disabled, deleted or given another URL meanwhile, and one that has been failing only since its last edit,
+ * which restarts the five days.
  */
 export async function disableWebhook(
   resources: Pick<Resources, 'edit'>,

@@ -1,10 +1,10 @@
-/** Connections to webhooks; addresses of private networks are refused. */
+/** Connections to webhooks; refuses addresses of private networks. */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import { isPublicAddress } from '../../catalog/rules/webhook.ts';
 
-/** Nothing was sent, because the address is none that webhooks may go to. The message is for a person and names no address. */
+/** Nothing was sent because webhooks may not go to this address. The message is for users and contains no address. */
 export class TargetRefused extends Error {
   constructor(message = 'the address is not public (WEBHOOK_ALLOW_PRIVATE=1 allows it)') {
     super(message);
@@ -13,23 +13,23 @@ export class TargetRefused extends Error {
 }
 
 export interface GuardOptions {
-  /** Whether private, loopback and link-local addresses may be connected to. */
+  /** Whether private, loopback and link-local addresses are allowed. */
   allowPrivate: boolean;
-  /** By default the name servers of the system are asked. */
+  /** Default: the system's name servers. */
   resolve?: ResolveName;
 }
 
-/** Until a connection stands, the look-up of the name and TLS included. */
+/** Timeout for a connection, including name look-up and TLS. */
 const CONNECT_MS = 10_000;
-/** A connection is kept for the next message for so long, unless the receiver says it closes it sooner. */
+/** How long an idle connection is kept, unless the receiver announces a shorter time. */
 const KEEP_ALIVE_MS = 4_000;
 const MAX_KEEP_ALIVE_MS = 60_000;
 const MAX_HEADER_BYTES = 16_384;
 
 /**
- * Makes connections for webhooks, to public addresses only unless all are allowed. What is checked is the address that is
- * connected to: of a name see `publicLookup`; a literal is checked by itself, since nothing looks it up. In TLS the certificate must
- * be the name's. A connection serves one request at a time, and every origin has its own.
+ * Makes connections for webhooks, only to public addresses unless all are allowed. Checks the address that is actually
+ * connected to: for a name see `publicLookup`; a literal address is checked directly. With TLS the certificate must
+ * match the name. A connection serves one request at a time, and each origin has its own.
  */
 export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPrivate }) }: GuardOptions): Agent {
   const mayConnect = (address: string): boolean => allowPrivate || isPublicAddress(address);
@@ -43,7 +43,7 @@ export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPriva
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // A try has a time-out as a whole, see `Sender`.
+    // `Sender` limits the whole try.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (options, callback) => {
@@ -54,7 +54,7 @@ export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPriva
       }
       connectTo({ ...options, hostname }, (error, socket) => {
         if (error !== null) callback(error, null);
-        // Whatever was looked up and how: this is where it ended.
+        // The address at the other end counts, however it was looked up.
         else if (mayConnect((socket as Socket).remoteAddress ?? '')) callback(null, socket);
         else {
           socket.destroy();
@@ -65,17 +65,18 @@ export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPriva
   });
 }
 
-/** The addresses that a name stands for; rejects where it stands for none. */
+/** Returns the addresses of a name; rejects if it has none. */
 type ResolveName = (name: string) => Promise<string[]>;
 
-/** How long one name server is waited for, and how often each is asked. */
+/** Timeout of one query to a name server, and queries to each server. */
 const DNS_TIMEOUT_MS = 3_000;
 const DNS_TRIES = 2;
 
 /**
- * Asks the name servers by itself: the system's look-up takes one of four threads, and names whose servers hang would hold up
- * every other. It knows no names of the operator's network (`/etc/hosts`, search domains), which nothing may be sent to anyway
- * unless private addresses are allowed: then the system is asked for what the name servers do not know.
+ * Queries the name servers directly: the system's look-up blocks one of four threads, so names with unresponsive
+ * servers would hold up all others. This does not know names of the operator's network (`/etc/hosts`, search domains);
+ * webhooks may use them only if private addresses are allowed, and then the system is asked for names that the name
+ * servers do not know.
  */
 function nameResolver({ allowPrivate }: { allowPrivate: boolean }): ResolveName {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
@@ -89,9 +90,9 @@ function nameResolver({ allowPrivate }: { allowPrivate: boolean }): ResolveName 
 }
 
 /**
- * The look-up of a connection: of the addresses that a name stands for it passes on those that may be connected to, and
- * the connection is made to one of them. So nobody looks the name up again, and a name that stands for another address from one
- * look-up to the next changes nothing. Fails with `TargetRefused` where no address is left.
+ * The look-up of a connection: passes on only those addresses of a name that may be connected to, and the connection
+ * uses one of them. The name is not looked up again, so a name whose address changes between look-ups gains nothing.
+ * Fails with `TargetRefused` if no address is left.
  */
 function publicLookup(resolve: ResolveName, { allowPrivate }: { allowPrivate: boolean }): LookupFunction {
   return (name, options, callback) => {

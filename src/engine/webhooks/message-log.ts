@@ -12,23 +12,23 @@ import {
 import { eraseEndedSecrets, nextSecretEndMs } from '../../postgres/webhooks/secrets.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 
-/** Days whose partitions are made ahead, so that a worker may be away for so long. */
+/** Days whose partitions are created in advance. A worker may be away for that long. */
 const AHEAD = 2;
 
 /**
- * Keeps the log of webhook messages: makes the partitions of the coming days, and drops those of days that are further
- * back than the log is kept, with what still waits of them. Looks once a day (UTC), at its beginning. Doing it again changes
- * nothing, and a crash leaves the rest due.
+ * Manages the log of webhook messages: creates the partitions of the coming days, and drops those that are older than
+ * the retention period, including messages that still wait. Runs once a day at the start of the UTC day. Idempotent;
+ * after a crash the rest is still due.
  */
 export class MessageLog implements DueWork {
   readonly name = 'log of webhooks';
   readonly seesItself = true;
   private readonly pool: Pool;
   private readonly days: number;
-  /** The day (epoch day) on which nothing is left to be done. */
+  /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
-  /** @param options.days that the log is kept */
+  /** @param options.days number of days that the log is kept */
   constructor({ pool, days }: { pool: Pool; days: number }) {
     this.pool = pool;
     this.days = days;
@@ -55,7 +55,7 @@ export class MessageLog implements DueWork {
     for (const day of old) if (!ending.aborted) await dropMessageDay(this.pool, day);
     if (leftovers) await deleteMessagesBefore(this.pool, today - this.days);
     await forgetDeletedWebhooks(this.pool);
-    // A day whose messages are in the default partition gets none of its own.
+    // A day with messages in the default partition gets no partition of its own.
     if (old.length === 0 && !leftovers) this.cleanDay = today;
   }
 
@@ -72,7 +72,7 @@ export class MessageLog implements DueWork {
 
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 
-/** Erases the previous secret of a webhook when the 24 hours in which it signs too are over. */
+/** Erases the previous secret of a webhook after the 24 hours in which it also signs. */
 export class SecretErasure implements DueWork {
   readonly name = 'previous secrets of webhooks';
   readonly seesItself = true;

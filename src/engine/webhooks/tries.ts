@@ -1,4 +1,4 @@
-/** Tries: starts them within each webhook's share, and records the outcomes. */
+/** Starts tries within each webhook's share, and records the outcomes. */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -9,22 +9,25 @@ import { type DueMessage, type RecordedTry, recordTries, type WebhookHealth } fr
 import { type Endpoint, MOST_AT_A_TIME, OPENS_AFTER, type ReadyMessage } from './endpoint.ts';
 import { type Outcome, retryDelayMs, type Sender, type Try } from './sender.ts';
 
-/** What a tenant has of the slots, and which of its webhooks wait for one: since when (`performance.now()`), the longest first. */
+/**
+ * The slots of a tenant, and its webhooks that wait for one, with the start of their wait (`performance.now()`),
+ * longest wait first.
+ */
 interface TenantSlots {
   taken: number;
   failing: number;
   readonly waiting: Map<Endpoint, number>;
 }
 
-/** Of the slots so many, that a tenant has left, are for webhooks that have nothing under way; and so many for those that fail. */
+/** Shares of a tenant's remaining slots for webhooks without a try in flight, and for failing webhooks. */
 const FOR_IDLE = 1 / 8;
 const FOR_FAILING = 1 / 2;
 
 /**
- * The tries that a process may have under way, shared between tenants and their webhooks. A tenant may hold as many slots as are
- * free: alone half of them, a second one half of what that leaves, and so on, so that some stay free for a tenant that has
- * none, however long the tries of others take. Shares become equal as slots are given back. The last slots of a tenant's share
- * are for webhooks that have none. Those whose last try failed share half of all slots likewise.
+ * Shares a process's slots for tries among tenants and their webhooks. A tenant may hold at most as many slots as
+ * remain free: alone half of them, a second tenant half of the rest, and so on. So some slots stay free for a tenant
+ * without any, however long the others' tries take. Shares become equal as slots are given back. The last slots of a
+ * tenant's share are for webhooks without any. Failing webhooks share half of all slots in the same way.
  */
 class Slots {
   private readonly most: number;
@@ -36,12 +39,11 @@ class Slots {
     this.most = most;
   }
 
-  /** Slots that are taken. */
   get taken(): number {
     return this.all;
   }
 
-  /** Whether a webhook may have one more. */
+  /** Whether a webhook may take another slot. */
   isOpenTo({ tenantNo, lanes, health }: Endpoint): boolean {
     const tenant = this.tenants.get(tenantNo);
     const left = this.most - this.all - (tenant?.taken ?? 0);
@@ -49,7 +51,7 @@ class Slots {
     return health.failures === 0 || this.most * FOR_FAILING - this.failing > (tenant?.failing ?? 0);
   }
 
-  /** Takes a slot, which `release` gives back with the same `failing`: whether the webhook's last try failed. */
+  /** Takes a slot. Pass the same `failing` (whether the webhook's last try failed) to `release`. */
   take({ tenantNo }: Endpoint, failing: boolean): void {
     this.add(tenantNo, 1, failing);
   }
@@ -59,13 +61,13 @@ class Slots {
     this.tidy(tenantNo);
   }
 
-  /** Has a webhook wait for a slot; one that waits keeps its place. */
+  /** Queues a webhook for a slot; a waiting one keeps its place. */
   wait(endpoint: Endpoint): void {
     const { waiting } = this.tenant(endpoint.tenantNo);
     if (!waiting.has(endpoint)) waiting.set(endpoint, performance.now());
   }
 
-  /** The webhook that has waited longest of those that may have a slot now; it waits no longer. Null: none may. */
+  /** Removes and returns the longest waiting webhook that may take a slot; `null` if there is none. */
   next(): Endpoint | null {
     let longest: { endpoint: Endpoint; sinceMs: number } | null = null;
     for (const { waiting, taken } of this.tenants.values()) {
@@ -105,7 +107,7 @@ class Slots {
   }
 }
 
-/** Why Laurel disables a webhook: it answered that it is gone, or has only failed for days. */
+/** Why Laurel disables a webhook: it answered 410 Gone, or has only failed for days. */
 export type DisableReason = 'gone' | 'failing';
 
 interface TriesOptions {
@@ -113,23 +115,23 @@ interface TriesOptions {
   recorder: TryRecorder;
   clock: Clock;
   log: Log;
-  /** Tries that may be under way in this process. */
+  /** Maximum number of tries in flight in this process. */
   slots?: number | undefined;
-  /** Called when messages can be taken from the queue, or tried, at some time. */
+  /** Called when messages can be taken from the queue or tried at a certain time. */
   onLater: (later: { atOnce?: true; dueMs?: number; openMs?: number }) => void;
-  /** Called for a webhook that is to be disabled; nothing more is sent to it until its target is read again. */
+  /** Called for a webhook that must be disabled. Nothing more is sent to it until its target is read again. */
   onHopeless: (endpoint: Endpoint, url: string, reason: DisableReason) => void;
-  /** Called with every try. */
+  /** Called with the outcome of every try. */
   onTried?: ((outcome: Outcome) => void) | undefined;
-  /** Called when an answer is there: for tests, which stop the world there. */
+  /** Called when an answer arrived, so that tests can stop there. */
   onAnswered?: (() => void | Promise<void>) | undefined;
 }
 
 const SLOTS = 2_048;
 
 /**
- * The tries under way: begins as many as each webhook, its tenant and this process may have, and has recorded what became of
- * them. A slot that a try leaves goes to the webhook that has waited longest of those that may have one.
+ * The tries in flight. Starts as many as each webhook, its tenant and this process may have, and records the outcomes.
+ * A free slot goes to the longest waiting webhook that may take it.
  */
 export class Tries {
   private readonly options: TriesOptions;
@@ -144,7 +146,7 @@ export class Tries {
     setMaxListeners(0, this.calledOff.signal);
   }
 
-  /** Begins tries of messages that the webhook's lanes hold, `most` of them at most; for the others it waits until slots are left. */
+  /** Starts at most `most` tries of a webhook's messages; the others wait for free slots. */
   begin(endpoint: Endpoint, most = Infinity): void {
     const { recorder, onLater } = this.options;
     const nowMs = performance.now();
@@ -160,14 +162,14 @@ export class Tries {
     if (endpoint.needsMore(nowMs)) onLater({ atOnce: true });
   }
 
-  /** Takes a message from the queue that the log does not have: its user was deleted. */
+  /** Removes a message from the queue that is missing from the log because its user was deleted. */
   drop(endpoint: Endpoint, message: DueMessage): void {
     endpoint.lanes.ended(message.lane);
     const nothing = { ...message, logged: null, delivered: false, dueMs: null };
     this.options.recorder.add(nothing, null, () => this.recorded(endpoint, message.lane));
   }
 
-  /** Begins no more tries; waits `graceMs` for those under way and calls the others off. */
+  /** Starts no more tries, waits `graceMs` for those in flight, and aborts the others. */
   async end(graceMs: number): Promise<void> {
     this.ended = true;
     const endMs = performance.now() + graceMs;
@@ -178,23 +180,23 @@ export class Tries {
 
   private async make(endpoint: Endpoint, message: ReadyMessage, failing: boolean): Promise<void> {
     const { sender, clock, onAnswered } = this.options;
-    // What is known of a webhook may be older than the end of its previous secret.
+    // The previous secret may have expired since the target was read.
     const target = signingAt(endpoint.target!, clock.now());
     const { url } = target;
     this.slots.take(endpoint, failing);
     const beganMs = performance.now();
-    // Rejects when it is called off: what became of the message is not known then, so it is sent again.
+    // Rejects on abort. The outcome is then unknown, so the message is sent again.
     const tried = await sender.send(target, message, this.calledOff.signal).catch(() => null);
     if (tried !== null) await onAnswered?.();
     this.slots.release(endpoint, failing);
     if (tried === null) endpoint.lanes.calledOff(message.lane);
     else this.settle(endpoint, message, { tried, beganMs, url });
-    // Behind those that wait already: a webhook does not keep a slot because its try was the one that ended.
+    // Goes behind those already waiting: a webhook does not keep its slot.
     this.slots.wait(endpoint);
     this.handOut();
   }
 
-  /** Hands out the slots that are free, one at a time. */
+  /** Hands out the free slots one at a time. */
   private handOut(): void {
     while (!this.ended && !this.options.recorder.isBehind) {
       const next = this.slots.next();
@@ -218,7 +220,7 @@ export class Tries {
     const hopeless = tried.outcome === 'gone' ? 'gone' : endpoint.health.isGivenUp(nowMs) ? 'failing' : null;
     const { atMs: at, durationMs, status, error, answer } = tried;
     const logged = { at, durationMs, status, error, answer };
-    // What is disabled begins with no failures once it is enabled.
+    // A disabled webhook starts without failures once it is enabled.
     const noted = hopeless === null && endpoint.target !== null ? health : null;
     endpoint.lanes.ended(message.lane);
     recorder.add({ ...message, logged, delivered, dueMs }, noted, () => this.recorded(endpoint, message.lane));
@@ -230,7 +232,7 @@ export class Tries {
     onHopeless(endpoint, url, hopeless);
   }
 
-  /** How the webhook fares since a try; null: as before. */
+  /** The webhook's health after a try; `null` if unchanged. */
   private judge(endpoint: Endpoint, tried: Try, { beganMs, nowMs }: { beganMs: number; nowMs: number }) {
     const { health, webhookId, tenantNo } = endpoint;
     const endedMs = performance.now();
@@ -267,22 +269,22 @@ interface Entry {
 interface TryRecorderOptions {
   pool: Pool;
   clock: Clock;
-  /** Called when Postgres did not take tries; they are tried again. */
+  /** Called when Postgres did not accept outcomes, which are then retried. */
   onFailed: (error: unknown) => void;
-  /** Called when Postgres has taken some, before anything follows from it: for tests. */
+  /** Called when Postgres has accepted outcomes, before the consequences; for tests. */
   onRecorded?: (() => void | Promise<void>) | undefined;
 }
 
-/** Tries that are recorded together come within this time; a statement takes them at a third of what single ones cost. */
+/** Outcomes within this time are recorded together; a statement then costs a third of single ones. */
 const TOGETHER_MS = 10;
 const MOST_TOGETHER = 250;
-/** So many tries that are not recorded hold further ones up. */
+/** This many unrecorded outcomes hold up further tries. */
 const MOST_WAITING = 2_000;
 const RETRY_MS = 500;
 
 /**
- * Records tries in Postgres, some at a time. While Postgres is away they wait in memory: until they are recorded the messages
- * count as under way, and a process that dies has them sent once more.
+ * Records outcomes in Postgres, several at a time. While Postgres is away they wait in memory. Until they are recorded
+ * the messages count as in flight; if the process dies, they are sent again.
  */
 export class TryRecorder {
   private readonly options: TryRecorderOptions;
@@ -296,12 +298,15 @@ export class TryRecorder {
     this.options = options;
   }
 
-  /** Whether so much waits that nothing further should be sent. */
+  /** Whether too many outcomes wait to start further tries. */
   get isBehind(): boolean {
     return this.waiting.length >= MOST_WAITING;
   }
 
-  /** Has a try recorded. `health`: how its webhook fares since, if that changed. `onRecorded` is called when it is. */
+  /**
+   * Records the outcome of a try. `health`: the webhook's health since, if it changed. Calls `onRecorded` when it is
+   * recorded.
+   */
   add(tried: RecordedTry, health: WebhookHealth | null, onRecorded: () => void): void {
     this.waiting.push({ tried, onRecorded });
     if (health !== null) this.health.set(health.webhookId, health);
@@ -309,7 +314,7 @@ export class TryRecorder {
     else this.timer ??= setTimeout(() => this.begin(), TOGETHER_MS);
   }
 
-  /** Records what waits; false: Postgres did not take it. To be called when no try is under way. */
+  /** Records waiting outcomes; false if Postgres did not accept them. Call it when no try is in flight. */
   async close(): Promise<boolean> {
     await this.writing;
     this.failed = false;

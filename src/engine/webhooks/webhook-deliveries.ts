@@ -1,4 +1,4 @@
-/** Deliveries as an administrator sees them: list, details, resends and tests. */
+/** Deliveries as administrators see them: list, details, resends and tests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
@@ -35,25 +35,24 @@ import { hasSecret } from '../../postgres/webhooks/secrets.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { spanOf } from '../span.ts';
 
-/** Most resends of a webhook that may be unfinished. */
+/** Maximum number of unfinished resends of a webhook. */
 const MOST_OPEN = 10;
 
 interface WebhookDeliveriesOptions {
   pool: Pool;
   clock: Clock;
-  /** Wakes the delivery: something was queued. */
+  /** Wakes the delivery after messages were queued. */
   onQueued: () => void;
-  /** Has workers look for jobs. */
+  /** Makes workers look for jobs. */
   wake: () => Promise<void>;
 }
 
-/** A webhook of a tenant. */
 export interface OwnWebhook {
   tenantNo: number;
   webhook: Webhook;
 }
 
-/** The log of a webhook, and what administrators have sent again of it. `by`: who asks for it. */
+/** The log of a webhook, and resends by administrators. `by`: who asks. */
 export class WebhookDeliveries {
   private readonly options: WebhookDeliveriesOptions;
 
@@ -61,7 +60,7 @@ export class WebhookDeliveries {
     this.options = options;
   }
 
-  /** Some messages of the log, newest first, and the cursor to those after them; null: there are none. */
+  /** A page of the log, newest first, and the cursor of the next page (`null` if there is none). */
   async list(
     { tenantNo, webhook }: OwnWebhook,
     { limit, cursor, status, type, userId, from, to }: DeliveryQuery,
@@ -80,7 +79,10 @@ export class WebhookDeliveries {
     return { rows: page, nextCursor: rows.length > limit ? String(page.at(-1)!.sequence) : null };
   }
 
-  /** One message, with its payload and every try. 404: there is none, or the days of the log are over. */
+  /**
+   * One message, with its payload and every try. Throws 404 if it does not exist or is older than the log's retention
+   * period.
+   */
   async get({ webhook }: OwnWebhook, id: string): Promise<WholeDeliveryRow> {
     const row = await readDelivery(this.options.pool, { webhookId: webhook.id, id });
     if (row === null) throw noDelivery();
@@ -88,8 +90,8 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Queues a message again, under its ID and with all its tries before it; one that waits for its next try is due at once.
-   * Idempotent while it waits. 404; 422 for a webhook that is disabled.
+   * Queues a message again, with its ID and earlier tries. A message that waits for its next try becomes due at once.
+   * Idempotent while it waits. Throws 404; 422 for a disabled webhook.
    */
   async resend({ tenantNo, webhook }: OwnWebhook, id: string, by: Author): Promise<DeliveryRow> {
     const { pool, clock, onQueued } = this.options;
@@ -110,9 +112,9 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Has all messages sent again that are in the log now and are selected: those that failed, unless it says otherwise. The
-   * first are queued at once, the others by a job, as the webhook takes them. One transaction stores the job and queues the first, so
-   * that no crash loses any. 422 for a webhook that is disabled, or has 10 unfinished resends.
+   * Resends all selected messages that are in the log now; by default those that failed. The first ones are queued at
+   * once, the others by a job at the webhook's pace. One transaction stores the job and queues the first ones, so a
+   * crash loses none. Throws 422 for a disabled webhook, or one with 10 unfinished resends.
    */
   async resendAll({ tenantNo, webhook }: OwnWebhook, request: ResendRequest, by: Author): Promise<Resend> {
     const { pool, clock, onQueued, wake } = this.options;
@@ -138,12 +140,11 @@ export class WebhookDeliveries {
     return (await listResends(pool, tenantNo, webhook.id)).find((resend) => resend.id === id)!;
   }
 
-  /** How a webhook fares. */
   state({ webhook: { id, enabled } }: OwnWebhook): Promise<WebhookStateRow> {
     return readWebhookState(this.options.pool, { webhookId: id, enabled });
   }
 
-  /** The latest resends of a webhook, newest first, and how far they are. */
+  /** The latest resends of a webhook, newest first, with their progress. */
   resends({ tenantNo, webhook }: OwnWebhook): Promise<Resend[]> {
     return listResends(this.options.pool, tenantNo, webhook.id);
   }
@@ -152,17 +153,17 @@ export class WebhookDeliveries {
 const noDelivery = (): AppError =>
   new AppError('not_found', 'There is no delivery with this ID, or it is older than the log');
 
-/** Nothing is sent to a webhook that is disabled: what was queued would only wait. */
+/** A disabled webhook gets no messages: queued ones would only wait. */
 function mustBeEnabled({ enabled }: Webhook): void {
   if (!enabled) throw new AppError('unprocessable', 'The webhook is disabled: enable it first');
 }
 
-/** So many messages may wait for a webhook before its resends wait: what is new is not to be refused for what is old. */
+/** Number of waiting messages above which a webhook's resends wait, so that old messages do not displace new ones. */
 const ROOM = 1_000;
-/** Messages queued by one slice: some 30 ms of Postgres's time. */
+/** Messages queued by one slice: about 30 ms of Postgres. */
 const SLICE = 500;
 
-/** Queues the messages that administrators asked to resend, some at a time, as the webhook takes them. */
+/** Queues messages that administrators asked to resend, at the webhook's pace. */
 export class Resends implements JobWork<Resend> {
   readonly kinds = ['webhook_resend'] as const;
   readonly title = 'messages to send again';
@@ -185,8 +186,8 @@ export class Resends implements JobWork<Resend> {
 }
 
 /**
- * Queues the next messages of a resend, in the transaction that records it. A resend ends with its webhook. `count`: whether all that
- * is selected is counted first, which takes as long as the log is.
+ * Queues the next messages of a resend, in the transaction that records it. A resend ends with its webhook. `count`:
+ * whether to count all selected messages first, which takes time in proportion to the log.
  */
 async function resendSome(
   client: PoolClient,
@@ -205,19 +206,19 @@ async function resendSome(
     cursor: last ?? lastSequence,
     done: queued,
     ...(left !== null && { total: done + left }),
-    // What was counted may have gone with its day, or have changed its state.
+    // Counted messages may have been dropped with their day, or have changed their state.
     ...(queued < SLICE && { total: done + queued, end: 'done', nowMs }),
   };
 }
 
-/** How long an answer waits for the first try: most receivers have answered by then. */
+/** How long to wait for the first try; most receivers answer within this time. */
 const WAIT_MS = 5_000;
 const LOOK_MS = 50;
 
 /**
- * Sends a webhook the example of a type, whether it wants the type or not: a message in its log like any other, signed and
- * guarded as any other, but marked as a test and about no user. Resolves with it after its first try, or after 5 seconds with
- * what is known then. 422 for a webhook that is disabled.
+ * Sends a webhook the example of a type, whether it wants the type or not. The message is logged, signed and guarded
+ * like any other, but is marked as a test and is about no user. Resolves after its first try, or after 5 seconds with
+ * the state so far. Throws 422 for a disabled webhook.
  */
 export async function sendTest(
   { pool, clock, onQueued }: WebhookDeliveriesOptions,

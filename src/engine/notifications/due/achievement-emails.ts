@@ -18,17 +18,17 @@ import type { Publisher } from './publisher.ts';
 
 export interface AchievementEmailsOptions {
   publisher: Publisher;
-  /** Called when a tenant's e-mails fail. */
+  /** Called if a tenant's e-mails fail. */
   onFailed?: OnPieceFailed;
 }
 
 const TYPE = 'emails.achievement_due';
-/** Completions of one transaction. */
+/** Completions in a transaction. */
 const AT_ONCE = 500;
 
 /**
- * E-mails about achievements: each completion was noted with the time when its e-mail is due (`noteDue`). The row goes in
- * the transaction that stores the messages. Whoever may not be written to at that time gets none.
+ * E-mails about achievements. `noteDue` noted each completion with the time at which its e-mail is due. The transaction
+ * that stores the messages deletes the row. Users who may not be written to at that time get none.
  */
 export class AchievementEmails implements ScheduledWork {
   readonly name = 'e-mails about achievements';
@@ -79,7 +79,7 @@ export class AchievementEmails implements ScheduledWork {
   }
 }
 
-/** Null: the achievement is no more, or nobody wants it, or the user may not be written to. */
+/** `null` if the achievement is gone, no receiver wants the notification, or the user may not be written to. */
 function notification(
   {
     compiled,

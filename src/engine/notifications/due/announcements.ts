@@ -1,4 +1,4 @@
-/** Announcements: starts and ends of leaderboards, runs and boosts. */
+/** Announces starts and ends of leaderboards, runs and boosts. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
@@ -31,7 +31,7 @@ import { boardPayload, boostPayload } from '../payloads.ts';
 import type { BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
 
-/** The types that announce starts and ends at times of the day in UTC. */
+/** The types that announce starts and ends at times of day in UTC. */
 const ANNOUNCED = [
   'leaderboard.started',
   'leaderboard.finished',
@@ -39,7 +39,7 @@ const ANNOUNCED = [
   'points.boost_finished',
 ] as const satisfies NotificationType[];
 
-/** A start or end that is to be announced. */
+/** A start or end to be announced. */
 type Announcement = BoardAnnouncement | BoostAnnouncement;
 
 interface BoardAnnouncement {
@@ -47,7 +47,7 @@ interface BoardAnnouncement {
   atMs: number;
   about: NotificationSubject;
   board: Leaderboard;
-  /** First day of the run, epoch day. */
+  /** First day of the run (epoch day). */
   runDay: number;
 }
 
@@ -59,9 +59,10 @@ interface BoostAnnouncement {
 }
 
 /**
- * What is to be announced next after a time (epoch ms): all of the same time; none where nothing is to come. Each run of a
- * repeating board has a start and an end. What was over when the board or boost was made is not made up for. Pure.
- * @param wants whether anybody wants the type, about the board or points system
+ * The next announcements after a time (epoch ms), all for the same time; empty if there are none. Each run of a
+ * repeating board has a start and an end. Starts and ends from before the board or boost was created are not announced.
+ * Pure.
+ * @param wants whether a receiver wants the type about the board or points system
  */
 function announcedNext(
   { catalog }: Pick<CompiledCatalog, 'catalog'>,
@@ -95,7 +96,9 @@ function ofBoard(board: Leaderboard, afterMs: number): Announcement[] {
   return found;
 }
 
-/** Of a boost for everybody: one of a single user goes by that user's days (`personal-boosts.ts`). */
+/**
+ * Announcements of a boost for all users. A boost for a single user follows that user's days (`personal-boosts.ts`).
+ */
 function ofBoost(boost: PointsBoost, afterMs: number): Announcement[] {
   if (boost.userId !== null) return [];
   const about = { pointsSystemId: boost.systemId };
@@ -107,7 +110,7 @@ function ofBoost(boost: PointsBoost, afterMs: number): Announcement[] {
   return all.filter(({ atMs }) => atMs > Math.max(afterMs, boost.created));
 }
 
-/** Ranks that the end of a run shows. */
+/** Number of ranks in the announcement of a run's end. */
 const TOP = 10;
 
 interface AnnouncerOptions {
@@ -116,7 +119,7 @@ interface AnnouncerOptions {
   rankings: BoardRankings;
 }
 
-/** Makes the notifications of announced starts and ends. */
+/** Builds the notifications of announcements. */
 class Announcer {
   private readonly options: AnnouncerOptions;
   private readonly kept: KeptRuns;
@@ -126,7 +129,7 @@ class Announcer {
     this.kept = new KeptRuns(options.pool);
   }
 
-  /** The notifications of an announcement: of the end of a run with a breakdown one for each group. */
+  /** The notifications of an announcement. The end of a run with a breakdown has one for each group. */
   async notifications(compiled: CompiledCatalog, announcement: Announcement): Promise<Notification[]> {
     const { type, atMs, about } = announcement;
     const { tenantNo } = compiled.catalog;
@@ -162,7 +165,7 @@ class Announcer {
     return found;
   }
 
-  /** The groups of a run of which the end is announced one by one. */
+  /** The groups of a run whose ends are announced separately. */
   private async groups(
     board: Leaderboard,
     { tenantNo, runDay }: { tenantNo: number; runDay: number },
@@ -175,7 +178,7 @@ class Announcer {
     return rankings.whole(pool, tenantNo, () => groupsOfRun(redis, board, run));
   }
 
-  /** The best of a run as it was kept; as they stand where that has not come to it yet. */
+  /** The best members of a run, from its final standings, or the live ones until those exist. */
   private async top(board: Leaderboard, { tenantNo, ...place }: { tenantNo: number; runDay: number; group: string }) {
     const { pool, rankings } = this.options;
     const run = { tenantNo, boardNo: board.no, runDay: place.runDay };
@@ -191,15 +194,18 @@ interface AnnouncementsOptions {
   publisher: Publisher;
   redis: Redis;
   rankings: BoardRankings;
-  /** Called when a tenant's announcements cannot be made. */
+  /** Called if a tenant's announcements cannot be made. */
   onFailed?: OnPieceFailed;
 }
 
 const KIND = 'announcements';
-/** A tenant's progress is moved this often where nothing is announced: what is switched on later does not look back beyond. */
+/**
+ * Interval at which a tenant's progress advances without announcements. A webhook that is enabled later does not look
+ * back further.
+ */
 const MOVED_EVERY_MS = 3_600_000;
 
-/** A tenant with what it announces next. */
+/** A tenant with its next announcements. */
 interface Next {
   progress: NotificationProgress;
   compiled: CompiledCatalog;
@@ -207,9 +213,9 @@ interface Next {
 }
 
 /**
- * Starts and ends of leaderboards and boosts: 10:00 UTC on the day before, 13:00 UTC on the day after, of each run of a
- * repeating board. How far a tenant's are made is a row that moves in the transaction that stores their messages. A tenant
- * that fails is set aside, and the others go on.
+ * Announces starts and ends of leaderboards and boosts, and of each run of a repeating board: at 10:00 UTC on the day
+ * before, and at 13:00 UTC on the day after. The transaction that stores a tenant's messages also advances the tenant's
+ * progress row. A tenant that fails is set aside; the others go on.
  */
 export class Announcements implements ScheduledWork {
   readonly name = 'announced starts and ends';
@@ -275,7 +281,7 @@ export class Announcements implements ScheduledWork {
     return wanting.has(tenantNo) && !this.pieces.isAside(String(tenantNo));
   }
 
-  /** What each tenant announces next; those that announce nothing are left out. */
+  /** The next announcements of each tenant that has any. */
   private async next(): Promise<Next[]> {
     const { publisher } = this.options;
     const wanting = byTenant(await publisher.wanting(ANNOUNCED));
@@ -300,13 +306,13 @@ export class Announcements implements ScheduledWork {
   }
 }
 
-/** When the first of them is announced, not after a time; null: none is. */
+/** The time of the first announcement, if it is not after a time; else `null`. */
 function firstOf(next: readonly Next[], untilMs: number): number | null {
   const dueMs = Math.min(...next.map(({ announcements }) => announcements[0]!.atMs));
   return dueMs <= untilMs ? dueMs : null;
 }
 
-/** One row a tenant: since when any of the types is wanted. */
+/** One row for each tenant: since when any of the types is wanted. */
 function byTenant(wanting: readonly WantingTenant[]): Map<number, WantingTenant> {
   const found = new Map<number, WantingTenant>();
   for (const each of wanting) {

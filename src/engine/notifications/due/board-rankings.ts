@@ -18,16 +18,16 @@ import {
 import { whileWhole } from '../../persist/cursor-wait.ts';
 import { boardPayload } from '../payloads.ts';
 
-/** Places that are read of a board: all that a board with a maximum has, the best of one without. */
+/** Places that are read of a board: all if the board has a maximum, else the best ones. */
 export const MOST_PLACES = 1_000;
 
-/** A board in play, with its run and group. */
+/** An active board, with its run and group. */
 export interface BoardInPlay {
   board: Leaderboard;
   status: BoardStatus;
 }
 
-/** Reads boards for what is reported of them. */
+/** Reads boards for notifications. */
 export class BoardRankings {
   private readonly redis: Redis;
 
@@ -36,14 +36,14 @@ export class BoardRankings {
   }
 
   /**
-   * Answers what is read of a tenant's boards. RedisNotReady where they were not whole all the while: who is missing on a board that is
-   * being rebuilt did not fall off it.
+   * Returns what `read` reads from a tenant's boards. Throws RedisNotReady if the shard was not open throughout: a user
+   * who is missing during a rebuild has not left the board.
    */
   whole<T>(client: Pool | PoolClient, tenantNo: number, read: () => Promise<T>): Promise<T> {
     return whileWhole(client, { redis: this.redis, shard: shardOf(tenantNo) }, read);
   }
 
-  /** The board of a run that may still move; null: it is switched off or deleted, or the run is final. */
+  /** The board of a run that may still move; `null` if the board is inactive or deleted, or the run is final. */
   inPlay(compiled: CompiledCatalog, { boardNo, runDay }: BoardPlace, nowMs: number): BoardInPlay | null {
     const board = compiled.leaderboardsByNo.get(boardNo);
     const status = board === undefined ? null : boardStatus(board, Math.floor(nowMs / DAY_MS));
@@ -60,13 +60,13 @@ export class BoardRankings {
     );
   }
 
-  /** Those on the board, best first, `MOST_PLACES` at most. */
+  /** The members of the board, best first, at most `MOST_PLACES`. */
   async places(standings: Standings, limit = MOST_PLACES): Promise<RankedMember[]> {
     const { from, members } = await memberPage(standings, { offset: 0, limit });
     return ranked(standings, members, { from, before: undefined });
   }
 
-  /** Rankings as the contract shows them. */
+  /** Rankings in the form of the contract. */
   async rankings(tenantNo: number, places: readonly RankedMember[]): Promise<LeaderboardRanking[]> {
     const names = await userNames(this.redis, tenantNo, places);
     return places.map(({ userId, rank, score }, index) => ({
@@ -77,7 +77,10 @@ export class BoardRankings {
     }));
   }
 
-  /** The payload of `leaderboard.changed` as a board stands now; null: it is not in play any more. RedisNotReady as `whole`. */
+  /**
+   * The payload of `leaderboard.changed` for a board's current state; `null` if the board is no longer active. Throws
+   * RedisNotReady as `whole` does.
+   */
   async changed(
     client: Pool | PoolClient,
     { compiled, place, nowMs }: { compiled: CompiledCatalog; place: BoardPlace; nowMs: number },

@@ -1,4 +1,4 @@
-/** The kinds of emails: recaps, reminders of streaks, and reactivations. */
+/** The kinds of e-mails: recaps, streak reminders, and reactivations. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import {
@@ -22,7 +22,7 @@ import { streakHistory } from '../../streaks/streak-reads.ts';
 import { notificationPreferences } from '../../users/preferences.ts';
 import { reactivationDue, recapDue, streakReminderDue, userJson } from '../payloads.ts';
 
-/** What e-mails of a tenant go by. */
+/** The settings for a tenant's e-mails. */
 export interface EmailSettings {
   compiled: CompiledCatalog;
   aggregation: Settings['aggregationPeriod'];
@@ -30,11 +30,11 @@ export interface EmailSettings {
   controlShare: number;
 }
 
-/** Some users of a zone for whom it is a time of the day at which e-mails are due. */
+/** Some users of a zone in which it is time for e-mails. */
 interface Asked extends EmailSettings {
   pool: Pool;
   userIds: readonly string[];
-  /** IANA name; null: UTC. */
+  /** IANA name; `null` means UTC. */
   zone: string | null;
   moment: LocalMoment;
 }
@@ -42,17 +42,17 @@ interface Asked extends EmailSettings {
 /** An e-mail that is due for a user. */
 export interface DueEmail {
   userId: string;
-  /** What for, for ever: a user gets one for it, whatever becomes of the zone. */
+  /** The occasion. A user gets one e-mail for each, even after changing zones. */
   dueFor: string;
   payload: string;
 }
 
-/** A kind of e-mail that falls due at a time of the day in the users' zones. */
+/** A kind of e-mail that is due at a time of day in the users' zones. */
 export interface EmailKind {
   readonly type: NotificationType;
-  /** When; null: never, by these settings. */
+  /** The time of day; `null` if the settings switch this kind off. */
   time(settings: EmailSettings): LocalTime | null;
-  /** For whom of some users it is due. Reads Postgres, writes nothing. */
+  /** The e-mails that are due for some users. Reads Postgres, writes nothing. */
   due(asked: Asked): Promise<DueEmail[]>;
 }
 
@@ -76,8 +76,8 @@ export const RECAPS: EmailKind = {
 };
 
 /**
- * Reminders of streaks that end with the period unless something is done: not those that a freeze, a pause or a day off
- * keeps, nor those of users who switched streaks off.
+ * Reminders of streaks that end with the period unless the user acts. Excludes streaks that a freeze, a pause or a day
+ * off keeps, and users who switched streaks off.
  */
 export const STREAK_REMINDERS: EmailKind = {
   type: 'emails.streak_reminder_due',
@@ -102,7 +102,7 @@ export const STREAK_REMINDERS: EmailKind = {
   },
 };
 
-/** A streak that is lost when a local day (epoch day) begins, unless something is done; null: there is none. */
+/** The streak that is lost at the start of a local day (epoch day) unless the user acts; `null` if there is none. */
 function streakInDanger({ compiled, moment, zone }: Asked, state: UserState, endDay: number): StreakResponse | null {
   const { streaks: settings } = compiled.catalog;
   const { frequency, weekStart } = settings;
@@ -130,8 +130,8 @@ function streakInDanger({ compiled, moment, zone }: Asked, state: UserState, end
 }
 
 /**
- * Messages to users without an event for some days: local days since that of the last event, or since the user was first
- * seen where there never was one.
+ * Messages to users without an event for some local days, counted from the last event, or from the user's creation
+ * without events.
  */
 export const REACTIVATIONS: EmailKind = {
   type: 'emails.reactivation_due',
@@ -140,7 +140,7 @@ export const REACTIVATIONS: EmailKind = {
     const { tenantNo } = compiled.catalog;
     const metricNos = await metricNumbers(pool, tenantNo);
     const days = REACTIVATION_DAYS.map((rest) => dateOf(moment.day - rest));
-    // No zone is further from UTC than a day.
+    // No zone differs from UTC by more than a day.
     const sinceMs = (moment.day - REACTIVATION_DAYS.at(-1)! - 1) * DAY_MS;
     const users = await restingUsers(pool, { tenantNo, userIds }, { metricNos, days, sinceMs });
     return users.flatMap(({ userId, state: packed, lastDay }) => {
@@ -157,8 +157,8 @@ export const REACTIVATIONS: EmailKind = {
 };
 
 /**
- * Whether a user may be written to about something: has an e-mail address, wants e-mails, also of that kind, and is not in
- * the control group. `controlShare`: share of the users, 0 to 1, who are.
+ * Whether a user may be written to: has an e-mail address, has subscribed to e-mails of that kind, and is not in the
+ * control group. `controlShare`: share of the users, 0 to 1, who are.
  */
 export const isReachable = (
   { userId, state }: { userId: string; state: UserState },

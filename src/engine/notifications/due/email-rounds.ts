@@ -1,4 +1,4 @@
-/** Rounds: a zone's due emails, and those of users whose zone changed. */
+/** Makes the e-mails that are due in a zone, and those of users whose zone changed. */
 import type { Pool, PoolClient } from 'pg';
 import { type LocalMoment, momentToday } from '../../../domain/zone.ts';
 import type { Notification } from '../../../domain/notifications/notification.ts';
@@ -19,17 +19,17 @@ import type { Publisher } from './publisher.ts';
 
 interface EmailRoundsOptions {
   publisher: Publisher;
-  /** Called when a kind of a tenant's zone fails. */
+  /** Called if a kind of e-mail fails in a tenant's zone. */
   onFailed?: OnPieceFailed;
-  /** How long a piece of work takes, about. */
+  /** Approximate duration of a piece of work. */
   workMs?: number;
 }
 
 const KINDS: readonly EmailKind[] = [STREAK_REMINDERS, RECAPS, REACTIVATIONS];
 
-/** Users that are looked at together, and whose messages are one transaction. */
+/** Users that are processed together; their messages are one transaction. */
 const USERS_A_PAGE = 500;
-/** A piece of work takes not much longer than this. */
+/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
 
 const zonePiece = ({ tenantNo, kind, zone }: NotificationProgress): Piece => ({
@@ -39,12 +39,13 @@ const zonePiece = ({ tenantNo, kind, zone }: NotificationProgress): Piece => ({
 });
 
 /**
- * E-mails that are due at a time of the day in the users' zones. When it is that time in a zone of a tenant, its users, or those
- * who listen where nobody else wants it, are gone through in the order of their IDs, some hundred at a time; how far is a row that moves in the transaction that stores
- * their messages. A kind of a zone that fails is set aside, and the others go on.
+ * E-mails that are due at a time of day in the users' zones. When a tenant's zone reaches that time, its users (or only
+ * those with live listeners, if no webhook wants the type) are processed in pages by ID. The transaction that stores
+ * the messages also advances a progress row. A kind of e-mail that fails in a zone is set aside; the others go on.
  *
- * What a user's last e-mail of a kind was due for is kept: one who moves to a zone where the time is still to come gets no
- * second. One who moves to a zone where it is over already, on the same local day, is looked at when the move is stored.
+ * The occasion of a user's last e-mail of each kind is stored, so that a user who moves to a zone where the time is
+ * still to come gets no second one. A user who moves to a zone where the time has passed on the same local day is
+ * processed when the move is stored.
  */
 export class EmailRounds implements ScheduledWork {
   readonly name = 'e-mails that are due';
@@ -80,18 +81,18 @@ export class EmailRounds implements ScheduledWork {
     while (next !== null && !ending.aborted && performance.now() < endMs) {
       const { zone, moment } = next;
       const done = await this.pieces.attempt(zonePiece(zone.progress), ending, () => this.page(zone, moment, upToMs));
-      // Another process is faster.
+      // Another process is ahead.
       if (done?.value === false) return;
       next = this.next(followed, lastMs);
     }
   }
 
-  /** Those whose moves could not be looked at. */
+  /** Tenants whose moved users could not be processed. */
   private tenantsAside(): number[] {
     return this.pieces.aside.map(({ key }) => Number(key)).filter(Number.isInteger);
   }
 
-  /** The zone of a kind that is due first, not after a time. */
+  /** The kind and zone that is due first, if not after a time. */
   private next(zones: readonly FollowedZone[], upToMs: number): { zone: FollowedZone; moment: LocalMoment } | null {
     let first: { zone: FollowedZone; moment: LocalMoment } | null = null;
     for (const zone of zones) {
@@ -102,7 +103,7 @@ export class EmailRounds implements ScheduledWork {
     return first;
   }
 
-  /** Goes through some users of a zone for whom it is the time; false: another process did. */
+  /** Processes a page of users of a zone in which it is time. Returns false if another process did. */
   private async page(zone: FollowedZone, moment: LocalMoment, nowMs: number): Promise<boolean> {
     const { publisher } = this.options;
     const { settings, progress } = zone;
@@ -140,7 +141,7 @@ export class EmailRounds implements ScheduledWork {
   }
 }
 
-/** For whom of some users of a zone e-mails are due at a moment. */
+/** The e-mails that are due for some users of a zone at a moment. */
 async function dueIn(
   pool: Pool,
   { zone, moment, userIds }: { zone: FollowedZone; moment: LocalMoment; userIds: readonly string[] },
@@ -149,7 +150,7 @@ async function dueIn(
   return zone.kind.due({ ...zone.settings, pool, userIds, zone: zone.name, moment });
 }
 
-/** The notifications of e-mails, in the client's transaction: of those that were not due for the same before. */
+/** The notifications of e-mails whose occasion is new, in the client's transaction. */
 async function claimed(
   client: PoolClient,
   { zone, moment, due }: { zone: FollowedZone; moment: LocalMoment; due: readonly DueEmail[] },
@@ -165,8 +166,8 @@ async function claimed(
 }
 
 /**
- * Looks at some users of a tenant whose zone changed: for whom it was the time of an e-mail today in the new zone, before
- * they came, it is due now.
+ * Processes users of a tenant whose zone changed. If it was time for an e-mail in the new zone today, before they came,
+ * the e-mail is due now.
  * @param zones the tenant's
  */
 async function lookAtMoved(

@@ -11,32 +11,32 @@ import { zonesOf } from '../../../postgres/streak-sweep.ts';
 import type { EmailKind, EmailSettings } from './email-kinds.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
-/** A kind of e-mail that somebody wants of a tenant. */
+/** A kind of e-mail that a receiver wants from a tenant. */
 interface Wanted {
   tenantNo: number;
   kind: EmailKind;
   settings: EmailSettings;
   time: LocalTime;
-  /** What fell due up to then (epoch ms) was before anybody wanted it. */
+  /** E-mails that fell due up to this time (epoch ms) are not wanted. */
   sinceMs: number;
-  /** The users for whom; null: all. */
+  /** The users about whom it is wanted; `null` for all. */
   users: Wanting<NotificationType>['users'];
 }
 
-/** A zone of a tenant in which e-mails of a kind fall due. */
+/** A tenant's zone in which e-mails of a kind fall due. */
 export interface FollowedZone extends Wanted {
-  /** IANA name; null: UTC. */
+  /** IANA name; `null` means UTC. */
   name: string | null;
   progress: NotificationProgress;
 }
 
-/** Times that are known of zones: each is asked for again and again until it comes. */
+/** Maximum number of cached due times. Each is queried repeatedly until it comes. */
 const MOST_KNOWN = 20_000;
 
 const keyOf = ({ tenantNo, kind, zone }: Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone'>): string =>
   `${tenantNo}:${kind}:${zone}`;
 
-/** The zones of users for whom e-mails fall due that somebody wants, with how far they are. */
+/** The zones of users with wanted e-mails, and the progress of each. */
 export class FollowedZones {
   private readonly publisher: Publisher;
   private readonly kinds: readonly EmailKind[];
@@ -50,8 +50,8 @@ export class FollowedZones {
   }
 
   /**
-   * Begins with the zones that are new and those of kinds that are wanted now, and ends with the others: what falls due is
-   * that of the day on which a zone's first user came, or after the webhook was made. Then as `followed`.
+   * Starts new zones and newly wanted kinds, and ends the others. E-mails fall due from the day on which a zone's first
+   * user came, or after the webhook was created. Then returns the same as `followed`.
    */
   async follow(nowMs: number): Promise<FollowedZone[]> {
     const { pool } = this.publisher;
@@ -81,7 +81,7 @@ export class FollowedZones {
     return this.followed(wanted);
   }
 
-  /** The zones as they stand. */
+  /** The zones with their current progress. */
   async followed(known?: ReadonlyMap<string, Wanted>): Promise<FollowedZone[]> {
     const wanted = known ?? (await this.wanted());
     if (wanted.size === 0) return [];
@@ -92,7 +92,7 @@ export class FollowedZones {
     });
   }
 
-  /** When e-mails fall due in a zone next. */
+  /** When e-mails next fall due in a zone. */
   momentAfter({ time, name, progress: { doneMs } }: FollowedZone): LocalMoment {
     const key = `${time.minute}:${time.weekday}:${time.dayOfMonth}:${doneMs}:${name}`;
     let moment = this.known.get(key);
@@ -103,7 +103,7 @@ export class FollowedZones {
     return moment;
   }
 
-  /** The kinds that are wanted and fall due at all, by `<tenant no>:<type>`. */
+  /** The wanted kinds that have a due time, by `<tenant no>:<type>`. */
   private async wanted(): Promise<Map<string, Wanted>> {
     const { pool } = this.publisher;
     const wanting = await this.publisher.wanting(this.types);

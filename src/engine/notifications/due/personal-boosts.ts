@@ -11,18 +11,18 @@ import type { Publisher, Wanting } from './publisher.ts';
 
 export interface PersonalBoostsOptions {
   publisher: Publisher;
-  /** Called when a tenant's boosts cannot be announced. */
+  /** Called if a tenant's boosts cannot be announced. */
   onFailed?: OnPieceFailed;
 }
 
 const TYPES = ['points.boost_started', 'points.boost_finished'] as const;
 type BoostType = (typeof TYPES)[number];
 
-/** A day begins so much before or after UTC's, at most. */
+/** A zone's day begins at most this long before or after UTC's. */
 const EARLIEST_MS = 14 * 3_600_000;
 const LATEST_MS = 12 * 3_600_000;
 
-/** A start or end of a boost that is for one user. */
+/** The start or end of a boost for a single user. */
 interface Announcement {
   compiled: CompiledCatalog;
   boost: PersonalBoost;
@@ -31,15 +31,16 @@ interface Announcement {
 }
 
 /**
- * Boosts that are for one user: announced when the first day begins in the user's zone (UTC's for a user never seen), and the
- * day after the last. The time moves with the zone, so each announcement that was made is kept: one is made once, and what
- * is over when the user comes to a zone is made at once. What was over when the boost or the webhook was made is not made.
+ * Boosts for single users: announced when the first day begins in the user's zone (UTC for an unknown user), and on the
+ * day after the last one. The time moves with the zone. So each announcement is stored and made once, and one whose
+ * time has passed when the user changes zone is made at once. Starts and ends from before the boost or the webhook was
+ * created are not announced.
  */
 export class PersonalBoosts implements ScheduledWork {
   readonly name = 'boosts of single users';
   private readonly options: PersonalBoostsOptions;
   private readonly pieces: Pieces;
-  /** Announcements that are known to be made. */
+  /** Announcements that were already made. */
   private readonly made = new Set<string>();
 
   constructor(options: PersonalBoostsOptions) {
@@ -70,7 +71,7 @@ export class PersonalBoosts implements ScheduledWork {
     }
   }
 
-  /** What is still to be announced by a time, and maybe some that are later by a day. */
+  /** Pending announcements up to a time, possibly with some that are up to a day later. */
   private async announcements(upToMs: number): Promise<Announcement[]> {
     const { publisher } = this.options;
     const wanting = await publisher.wanting(TYPES);
@@ -130,7 +131,7 @@ type PersonalBoost = PointsBoost & { userId: string };
 
 const isPersonal = (boost: PointsBoost): boost is PersonalBoost => boost.userId !== null;
 
-/** The day (epoch day) at whose beginning a start or end is announced; null: there is none. */
+/** The day (epoch day) at whose start a start or end is announced; `null` if there is none. */
 function announcedDay({ start, end }: PointsBoost, type: BoostType): number | null {
   if (type === 'points.boost_started') return dayOf(start);
   return end === null ? null : dayOf(end) + 1;

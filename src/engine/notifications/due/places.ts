@@ -38,15 +38,15 @@ import type { Publisher } from './publisher.ts';
 interface PlacesOptions {
   publisher: Publisher;
   redis: Redis;
-  /** Called when a board's places cannot be compared. */
+  /** Called if a board's places cannot be compared. */
   onFailed?: OnPieceFailed;
 }
 
-/** Tenants whose boards are followed have a progress of this kind. */
+/** The kind of progress row of tenants whose boards are followed. */
 const KIND = 'places';
-/** Boards that are looked up at a time. */
+/** Boards in a query. */
 const AT_ONCE = 100;
-/** A piece of work takes not much longer than this. */
+/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
 
 const boardPiece = ({ tenantNo, boardNo }: { tenantNo: number; boardNo: number }): Piece => ({
@@ -56,9 +56,9 @@ const boardPiece = ({ tenantNo, boardNo }: { tenantNo: number; boardNo: number }
 });
 
 /**
- * Ranks that change because others' do: within 15 minutes of a change on a board its places (the first 1,000 of one without a
- * maximum) are compared with what was reported, and who has another rank is reported, also one who fell off the board. When a
- * tenant's first webhook wants it, places are read as they are then.
+ * Reports ranks that change because of other users. Within 15 minutes of a change on a board, its places (at most the
+ * first 1,000) are compared with the reported ones, and users with another rank are reported, including those who fell
+ * off the board. When a tenant's first webhook wants this, the current places become the reported ones.
  */
 export class Places implements ScheduledWork {
   readonly name = 'places on leaderboards';
@@ -113,7 +113,7 @@ export class Places implements ScheduledWork {
     return wantingTenants(this.options.publisher.pool, ['leaderboard.rank_changed']);
   }
 
-  /** The tenants whose boards are to be followed from now on, and those whose are not any more. */
+  /** The tenants whose boards are followed from now on, and those whose boards no longer are. */
   private async followed(): Promise<{ begun: number[]; ended: number[] }> {
     const wanting = new Set((await this.wanting()).map(({ tenantNo }) => tenantNo));
     const progress = await notificationProgress(this.options.publisher.pool, [KIND]);
@@ -144,7 +144,7 @@ export class Places implements ScheduledWork {
   }
 }
 
-/** The runs of a board that somebody's local day is in, or that are not final. */
+/** The runs of a board that are not final, or contain somebody's local day. */
 function runsInPlay(board: Leaderboard, nowMs: number): Run[] {
   const rule = playedRule(board);
   const utcDay = Math.floor(nowMs / DAY_MS);
@@ -153,21 +153,20 @@ function runsInPlay(board: Leaderboard, nowMs: number): Run[] {
   return [...distinct.values()].filter(({ endDay }) => endDay === null || finalMs(endDay) > nowMs);
 }
 
-/** What a board's places are compared with. */
+/** The context of a comparison. */
 interface Comparing {
   rankings: BoardRankings;
   compiled: CompiledCatalog;
-  /** Share of the users who are in the control group. */
+  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
-  /** Laurel's clock. */
   nowMs: number;
 }
 
 /**
- * Compares a board's places with those that were reported, in the client's transaction, which holds the cursor of the
- * tenant's shard from before the places are read: no rank that is older than a reported one is ever reported. Answers what
- * goes out now; ranks of users with an open window are left to wait there. Null: another process compares the board. Throws
- * RedisNotReady where the board was not whole all the while.
+ * Compares a board's places with the reported ones, in the client's transaction. The transaction holds the cursor of
+ * the tenant's shard since before the places are read, so no rank is reported that is older than a reported one.
+ * Returns the notifications to send now; ranks of users with an open window wait there. Returns `null` if another
+ * process compares the board. Throws RedisNotReady if the shard was not open throughout.
  */
 async function comparePlaces(
   client: PoolClient,
@@ -192,7 +191,7 @@ async function comparePlaces(
     tenantNo,
     changes.map(({ userId }) => userId),
   );
-  // A user whom Postgres does not know yet is reported by the record that comes.
+  // A user whom Postgres does not know yet will be reported by the user's next record.
   const notifications = changes.flatMap((change) => {
     const state = states.get(change.userId);
     if (state === undefined) return [];
@@ -211,7 +210,7 @@ async function comparePlaces(
   return notifications.filter((_, index) => going.has(index));
 }
 
-/** The places as they are: of the first ranks, and of those who were there before and are not any more. */
+/** The current places of the first ranks, and of users who were among them before. */
 async function placesNow(
   rankings: BoardRankings,
   played: BoardInPlay,
@@ -222,7 +221,7 @@ async function placesNow(
   const now = new Map<string, Place>();
   for (const { userId, rank, score } of await rankings.places(standings)) now.set(userId, { rank, value: score });
   if (played.board.maxParticipants !== null) return now;
-  // Of a board without a maximum only the best are compared: who left those has a rank all the same.
+  // On a board without a maximum, a user who left the compared ranks still has a rank.
   for (const userId of known.keys()) {
     if (now.has(userId)) continue;
     const found = await standings.find(userId);
@@ -263,10 +262,10 @@ export interface Place {
   value: number;
 }
 
-/** A user whose rank is not the one that was reported, nor waits to be. */
+/** A user whose current rank is neither reported nor waiting to be. */
 interface Overtaken {
   userId: string;
-  /** Null: not on the board. */
+  /** `null` if the user is not on the board. */
   now: Place | null;
   before: { rank: number | null; value: number | null };
 }
@@ -274,10 +273,10 @@ interface Overtaken {
 const NOWHERE = { rank: null, value: null };
 
 /**
- * Users of whom another rank is to be reported. What was reported in a window counts before what was compared last; what
- * waits in one is enough where it is of the rank of now. Where nothing was compared before, those without a window are left
- * out: nobody knows where they were. Pure.
- * @param known the places as they were compared last
+ * Users whose changed rank must be reported. A rank reported in a window takes precedence over the last comparison; a
+ * waiting change suffices if it has the current rank. Without an earlier comparison, users without a window are skipped
+ * because their previous place is unknown. Pure.
+ * @param known the places at the last comparison
  */
 export function overtaken({
   now,

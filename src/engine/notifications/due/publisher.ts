@@ -13,41 +13,44 @@ import type { ListenedUsers } from '../../../redis/live-streams.ts';
 import { listenersOf } from '../listeners.ts';
 import type { Wants } from '../rules.ts';
 
-/** Where making notifications of the clock can be stopped by a crash. */
+/** The steps at which tests crash the making of notifications. */
 export type PublishStep = 'made' | 'inserted' | 'published';
 
 export interface PublisherOptions {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
-  /** Called after a commit with what was made, where it was anything. */
+  /** Called after a commit with the notifications, if there were any. */
   onMade?: (notifications: readonly Notification[]) => void;
-  /** Live streams, which want every type about their users: those of the tenants listened to, and Laurel's clock. Without it: webhooks only. */
+  /**
+   * Live streams, which want every type about their users: the tenants with listeners, and Laurel's clock. If omitted,
+   * only webhooks count.
+   */
   live?: { tenants: () => Promise<ReadonlyMap<number, ListenedUsers>>; clock: Clock };
   onStep?: (step: PublishStep) => void | Promise<void>;
 }
 
-/** Who listens to a tenant's live streams, and since when (Laurel's clock) as far as this process knows. */
+/** The listeners of a tenant's live streams, and since when (Laurel's clock) this process knows them. */
 interface Listened {
   sinceMs: number;
-  /** Null: everybody's are listened to. */
+  /** `null` if all users are listened to. */
   users: ReadonlyMap<string, number> | null;
 }
 
-/** A tenant of which somebody wants a type. */
+/** A tenant and a type that a receiver wants from it. */
 export type Wanting<T> = WantingTenant & {
   type: T;
-  /** The users about whom it is wanted, and for each since when, as `sinceMs`; null: about everybody. */
+  /** The users about whom it is wanted, each with its own `sinceMs`; `null` for all users. */
   users: ReadonlyMap<string, number> | null;
 };
 
-/** Who listens is asked again after so long. */
+/** Interval between queries for listeners. */
 const LOOK_MS = 250;
 
-/** Makes the notifications that come from the clock, not from a record. */
+/** Makes the notifications that come from the clock instead of a record. */
 export class Publisher {
   readonly pool: Pool;
   private readonly options: PublisherOptions;
-  /** By the numbers of tenants whose live streams somebody listens to. */
+  /** Tenants with live listeners, by number. */
   private listened: ReadonlyMap<number, Listened> = new Map();
   /** By Laurel's clock: nothing falls due while it stands still. */
   private lookedAtMs = -Infinity;
@@ -57,13 +60,13 @@ export class Publisher {
     this.options = options;
   }
 
-  /** A tenant's catalog, at a version or a later one. */
+  /** A tenant's catalog, at this version or a later one. */
   async catalog(tenantNo: number, version: number): Promise<CompiledCatalog> {
     await this.options.catalogs.atLeast(tenantNo, version);
     return this.options.catalogs.of(tenantNo);
   }
 
-  /** The tenants of which somebody wants one of some types, a row a type: an enabled webhook, or a live stream. */
+  /** The tenants from which an enabled webhook or a live stream wants one of the types; a row for each type. */
   async wanting<T extends NotificationType>(types: readonly T[]): Promise<Wanting<T>[]> {
     const byWebhooks = (await wantingTenants(this.pool, types)) as (WantingTenant & { type: T })[];
     const wanting: Wanting<T>[] = byWebhooks.map((one) => ({ ...one, users: null }));
@@ -80,7 +83,7 @@ export class Publisher {
     return wanting;
   }
 
-  /** What of a tenant somebody wants about a user, or about none (null), as of the last call of `wanting`. */
+  /** What receivers want from a tenant about a user, or about no user (`null`), as of the last call of `wanting`. */
   wants(compiled: CompiledCatalog, userId: string | null): Wants {
     const listened = this.listened.get(compiled.catalog.tenantNo);
     if (listened !== undefined && (userId === null || listened.users?.has(userId) !== false)) return () => true;
@@ -92,7 +95,7 @@ export class Publisher {
     const { live } = this.options;
     if (live === undefined) return;
     const nowMs = live.clock.now();
-    // Several kinds ask in one pass of the schedule.
+    // Several kinds of work ask in one pass of the schedule.
     if (Math.abs(nowMs - this.lookedAtMs) < LOOK_MS) return;
     const tenants = await live.tenants();
     this.lookedAtMs = nowMs;
@@ -113,9 +116,10 @@ export class Publisher {
   }
 
   /**
-   * Stores the messages of the notifications that `make` answers, in one transaction with what it writes. The transaction
-   * holds the cursor of the tenant's shard from before `make` is called, as the persister does, so that messages about a
-   * user are in the order of commits: `make` must be short. Where it answers null, nothing is written, and it is false.
+   * Stores the messages of the notifications that `make` returns, in one transaction with what `make` writes. Like the
+   * persister, the transaction holds the cursor of the tenant's shard from before `make` is called, so that messages
+   * about a user are in commit order. `make` must be short. If it returns `null`, nothing is written and the result is
+   * false.
    * @param nowMs Laurel's clock
    */
   async publish(
@@ -145,5 +149,5 @@ export class Publisher {
   }
 }
 
-/** Another process was faster. */
+/** Another process is ahead. */
 class Overtaken extends Error {}

@@ -21,26 +21,26 @@ import type { Publisher } from './publisher.ts';
 export interface WindowsOptions {
   publisher: Publisher;
   rankings: Pick<BoardRankings, 'changed'>;
-  /** Called when a tenant's windows cannot be flushed. */
+  /** Called if a tenant's windows cannot be flushed. */
   onFailed?: OnPieceFailed;
 }
 
-/** Windows of one transaction: the persister of the shard waits for it. */
+/** Windows in a transaction; the shard's persister waits for it. */
 const AT_ONCE = 500;
-/** A piece of work takes not much longer than this. */
+/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
 
-/** What is to be reported at the end of a window; `payload`: null where its rankings are still to be read. */
+/** The report at the end of a window. `payload` is `null` until its rankings are read. */
 interface Report {
   window: EndedWindow;
   notification: Notification;
 }
 
 /**
- * The windows of `throttle` that are over: what waits in one is reported as one message and begins another; one in which
- * nothing changed ends silently, as does one of a rank that is again what was reported, and all that nobody wants any more.
- * Rows are locked while they are reported, in the transaction that stores the messages: two workers, or a crash, make none
- * twice and lose none.
+ * Flushes the windows of `throttle` that are over. The changes that wait in a window are reported as one message and
+ * start the next window. A window ends silently without changes, if a rank is back at the reported one, or if no
+ * receiver wants it any longer. The transaction that stores the messages locks the rows, so concurrent workers and
+ * crashes neither duplicate nor lose any.
  */
 export class Windows implements ScheduledWork {
   readonly name = 'windows of notifications';
@@ -86,7 +86,7 @@ export class Windows implements ScheduledWork {
     return this.pieces.aside.map(({ key }) => Number(key));
   }
 
-  /** Flushes some windows of a tenant; how many. */
+  /** Flushes some windows of a tenant. Returns their number. */
   private async flush(compiled: CompiledCatalog, at: { endedMs: number; nowMs: number }): Promise<number> {
     const { publisher, rankings } = this.options;
     const { tenantNo } = compiled.catalog;
@@ -107,7 +107,7 @@ export class Windows implements ScheduledWork {
       await reopenWindows(client, tenantNo, { windows: others.map(({ window }) => reported(window)), nowMs: at.nowMs });
       return others.map(({ notification }) => notification);
     });
-    // Rankings are read while nobody waits for the cursor. A change that comes meanwhile waits in the next window.
+    // Read rankings without holding the cursor. A change in the meantime waits in the next window.
     for (const { window, notification } of boards) {
       const place = movedBoard(notification);
       const payload = await rankings.changed(publisher.pool, { compiled, place, nowMs: at.nowMs });
@@ -121,7 +121,7 @@ export class Windows implements ScheduledWork {
   }
 }
 
-/** What is to be reported of a window that is over; null: nothing. */
+/** The report of a window that is over; `null` if there is nothing to report. */
 function report(compiled: CompiledCatalog, window: EndedWindow): Report | null {
   const { type, source, atMs, payload, userId } = window;
   if (payload === null || source === null || atMs === null) return null;
