@@ -7,8 +7,7 @@ import { seatedUser } from './board-report.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { happenedIn } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
-import { announcedIn, isBefore, NOT_KEPT, REBUILT, tenantOf } from './shard-tail.ts';
-import type { FeedSources, ReadMove } from './tenant-feed.ts';
+import { announcedIn, type FeedSources, isBefore, NOT_KEPT, type ReadMove, REBUILT, tenantOf } from './shard-tail.ts';
 
 /** A read of this many takes the process one to two milliseconds. */
 const ENTRIES_A_READ = 100;

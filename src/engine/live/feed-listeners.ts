@@ -1,10 +1,19 @@
-/** The listeners of a feed, and the leaderboards that they follow. */
+/** The listeners of a feed: what each wants, the sample of events and the leaderboards that are reported to them. */
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import { decimalText } from '../../domain/decimal.ts';
 import { LIVE_TYPES, type LiveType } from '../../domain/notifications/live.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { RECORD } from '../../packed/record-fields.ts';
+import type { HappenedRecord } from '../../packed/record.ts';
+import { TOTAL } from '../../packed/user-fields.ts';
 import { type LiveListeners, MOST_LISTENING_USERS } from '../../redis/live-streams.ts';
 import { boardChanged, type BoardSources, comparePlaces, moved, ranksChanged } from './board-report.ts';
+import type { LiveGrant } from './grants.ts';
 import type { LiveListener, Unsent } from './live-listener.ts';
 import type { ChangedGroup, PendingBoards } from './pending-boards.ts';
+
+/** The listeners of a feed, and the leaderboards that they follow. */
 
 /** The listeners of a tenant, indexed by their interests. */
 export class FeedListeners {
@@ -220,4 +229,57 @@ function put(made: Made, listener: LiveListener, messages: readonly Unsent[]): v
   const own = made.get(listener);
   if (own === undefined) made.set(listener, [...messages]);
   else own.push(...messages);
+}
+
+/** Events per second that a stream shows: enough to see what is going on, without copying the history. */
+export const SAMPLED_A_SECOND = 20;
+
+/** Samples events for one stream: up to a number per second, the first ones of each moment. Counts the others. */
+export class EventSample {
+  private readonly grant: LiveGrant;
+  private readonly nowMs: () => number;
+  private allowed = SAMPLED_A_SECOND;
+  private countedMs: number;
+  private skipped = 0;
+
+  /** @param nowMs the machine's time, from any origin */
+  constructor(grant: LiveGrant, nowMs: () => number = () => performance.now()) {
+    this.grant = grant;
+    this.nowMs = nowMs;
+    this.countedMs = nowMs();
+  }
+
+  /** The message about an event; `null` if the event belongs to another user or metric, or is only counted. */
+  take(compiled: CompiledCatalog, record: HappenedRecord): Unsent | null {
+    const { userId, metricIds } = this.grant;
+    if (userId !== null && userId !== record[RECORD.userId]) return null;
+    const metric = compiled.metricsByNo.get(record[RECORD.metric] ?? -1);
+    if (metric === undefined || (metricIds !== null && !metricIds.includes(metric.id))) return null;
+    const nowMs = this.nowMs();
+    this.allowed = Math.min(SAMPLED_A_SECOND, this.allowed + ((nowMs - this.countedMs) / 1000) * SAMPLED_A_SECOND);
+    this.countedMs = nowMs;
+    if (this.allowed < 1) {
+      this.skipped += 1;
+      return null;
+    }
+    this.allowed -= 1;
+    const { skipped } = this;
+    this.skipped = 0;
+    return { type: 'event', payload: JSON.stringify({ type: 'event', event: eventOf(metric.key, record), skipped }) };
+  }
+}
+
+const eventOf = (metricKey: string, record: HappenedRecord) => ({
+  id: uuidText(record[RECORD.id]),
+  userId: record[RECORD.userId],
+  metricKey,
+  value: numberOf(record[RECORD.value]),
+  total: numberOf(record[RECORD.total]),
+  at: new Date(record[RECORD.atMs]).toISOString(),
+});
+
+function numberOf(recorded: HappenedRecord[typeof RECORD.value]): number {
+  return recorded === undefined
+    ? 0
+    : Number(decimalText({ whole: recorded[TOTAL.whole], micros: recorded[TOTAL.micros] }));
 }

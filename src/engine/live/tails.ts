@@ -15,8 +15,7 @@ import { holderOf } from './grants.ts';
 import { HEARTBEAT_S } from './live-sink.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { digestOf, type ParsedId } from './message-id.ts';
-import { REBUILT, ShardTail } from './shard-tail.ts';
-import type { FeedSources } from './tenant-feed.ts';
+import { type FeedSources, REBUILT, ShardTail } from './shard-tail.ts';
 
 /** Where a listener starts: now; after the message with an ID; or now, with a message that it missed something. */
 export type BeginFrom = ParsedId | 'start' | 'unknown' | { gap: string };
