@@ -18,7 +18,7 @@ local function listened_since(listened, tenant_no, now)
   return tonumber(until_ms), outbox_since, announced_since
 end
 
--- The field that tells for which users and for what somebody listens to a tenant.
+-- The field with the users and the types for which somebody listens to a tenant.
 local function listeners_field(tenant_no)
   return LISTENED.listeners .. tenant_no
 end
