@@ -79,7 +79,6 @@ export class WorkerMetrics {
   }
 }
 
-/** Headers of the metrics response. */
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
 /**

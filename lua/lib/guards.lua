@@ -125,8 +125,8 @@ end
 -- Applies a quarantined event's user fields at once, as in a call about the user, because guards concern only the value.
 -- Returns: the record and its leaderboard changes; or nil and a refusal, after which the state must be discarded.
 local function see_user(event, of)
-  local said = { plan = event.plan, now = event.now, sent = sent_of(of.sent), boosts = event.boosts }
-  local outcome, refusal = apply_said(said, of.state, of.is_new)
+  local request = { plan = event.plan, now = event.now, sent = sent_of(of.sent), boosts = event.boosts }
+  local outcome, refusal = apply_request(request, of.state, of.is_new)
   if refusal then
     return nil, refusal
   end

@@ -18,7 +18,7 @@ local function listened_since(listened, tenant_no, now)
   return tonumber(until_ms), outbox_since, announced_since
 end
 
--- The field that tells for which users and for what somebody listens to a tenant.
+-- The field that holds for which users of a tenant, and for what, somebody listens.
 local function listeners_field(tenant_no)
   return LISTENED.listeners .. tenant_no
 end

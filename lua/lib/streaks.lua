@@ -202,7 +202,7 @@ local function settle_by_earlier(state, rule, row, left)
   for n, earlier in ipairs(rule.before) do
     if earlier.ends >= state[USER.updatedMs] and earlier.ends > settled then
       local day = day_at(state, earlier.ends, left)
-      -- Activity at that very moment came before the end, so everything is settled except weeks that began anew then.
+      -- Activity at that very moment came before the end, so everything is settled except weeks that began again then.
       if earlier.ends > state[USER.updatedMs] then
         local then_row = row_of(math.min(day, row[ROW.day]), row, earlier.week)
         settlements = add_settlements(settlements, settle_by(state, earlier, then_row, left, rule))

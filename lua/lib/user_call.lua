@@ -35,25 +35,25 @@ end
 
 -- Applies a request's user fields, and completes an achievement, in memory; writes nothing to Redis. After a refusal the state may be
 -- half changed and must be discarded.
--- `said`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own), achievement
+-- `request`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own), achievement
 -- { no, users, locked } to complete, or nil.
 -- Returns: the outcome of settle_user with ledgers and changes (see score_boards), or nil and a refusal.
-local function apply_said(said, state, is_new)
-  local plan, now = said.plan, said.now
-  local refusal, settlements = admit_user(state, said.sent, now, plan, said)
+local function apply_request(request, state, is_new)
+  local plan, now = request.plan, request.now
+  local refusal, settlements = admit_user(state, request.sent, now, plan, request)
   if refusal then
     return nil, refusal
   end
-  local outcome = settle_user(state, plan, now, said.left)
+  local outcome = settle_user(state, plan, now, request.left)
   outcome.settlements = add_settlements(settlements, outcome.settlements)
-  if said.sent then
-    set_preferences(state, said.sent, outcome.day)
+  if request.sent then
+    set_preferences(state, request.sent, outcome.day)
   end
-  local ledgers = open_ledgers(plan, state, said.boosts)
+  local ledgers = open_ledgers(plan, state, request.boosts)
   if is_new then
     welcome_user(ledgers, state, outcome.day)
   end
-  local achievement = said.achievement
+  local achievement = request.achievement
   if achievement and not state[USER.completions][achievement.no] then
     if achievement.locked then
       return nil, { [RECORD.kind] = REFUSAL.locked }
@@ -65,7 +65,7 @@ local function apply_said(said, state, is_new)
     outcome.completed[1] = achievement.no
     complete_achievements(state, plan.achievements, now, outcome.completed)
   end
-  local blocking = fire_triggers(ledgers, said, state, outcome)
+  local blocking = fire_triggers(ledgers, request, state, outcome)
   if blocking then
     return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
@@ -127,12 +127,12 @@ local function is_asked(sent)
 end
 
 -- The common part of `identify_user` and `complete_achievement`: from the call to the reply. `achievement`: the one to complete, or nil.
-local function run_said(call, achievement)
+local function run_request(call, achievement)
   local user, plan, now, sent = call.user, call.plan, call.now, call.sent
   local is_new, asked = not user.packed, is_asked(sent)
   local state = state_of(user, now, plan.streak.freezes, call.counters)
-  local said = { plan = plan, now = now, sent = sent, boosts = call.boosts, achievement = achievement }
-  local outcome, refusal = apply_said(said, state, is_new)
+  local request = { plan = plan, now = now, sent = sent, boosts = call.boosts, achievement = achievement }
+  local outcome, refusal = apply_request(request, state, is_new)
   if refusal then
     return unwritten(refusal)
   end

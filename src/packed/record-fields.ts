@@ -87,7 +87,6 @@ export const RECORD = {
   released: 'rl',
   /** 1 if data changed that Postgres keeps separately for the streak sweep. */
   due: 'y',
-  /** SETTLEMENTs. */
   settlements: 'w',
   /** SETTLEMENTs of no frequency, which replays of streaks need (`src/domain/streaks/replay.ts`). */
   beside: 'sb',

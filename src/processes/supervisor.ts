@@ -11,7 +11,6 @@ export interface ChildCommand {
   /** The JavaScript file. It reports `ready` (see `child-process.ts`) and ends on SIGTERM. */
   file: URL;
   env: NodeJS.ProcessEnv;
-  /** Its Node options. */
   nodeOptions?: readonly string[];
 }
 
@@ -20,7 +19,6 @@ interface Child {
   process: ChildProcess | null;
   /** Consecutive exits, each soon after the start. */
   failures: number;
-  /** Number of restarts. */
   restarts: number;
   timer: NodeJS.Timeout | null;
 }
@@ -145,7 +143,6 @@ const describe = (code: number | null, signal: NodeJS.Signals | null): string =>
 interface SupervisedState {
   name: string;
   isUp: boolean;
-  /** Number of restarts. */
   restarts: number;
 }
 

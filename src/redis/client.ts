@@ -34,8 +34,8 @@ interface Family {
 const CLOSED = 'Connection is closed.';
 
 /**
- * A connection that can be ended while it waits to reconnect. A plain client never emits `end` in that case, so whoever waits
- * for it, such as a BullMQ worker that closes, would wait forever. The same holds for duplicates, which BullMQ makes.
+ * A connection that can be ended while it waits to reconnect. A plain client never emits `end` in that case, so a BullMQ
+ * worker that waits for it while closing would wait forever. The same holds for duplicates, which BullMQ creates.
  */
 export class PatientRedis extends Redis {
   /** Undefined while the base constructor connects. */

@@ -7,7 +7,6 @@ import { fieldsOf } from '../redis-address.ts';
 import { SharedRuns } from '../shared-runs.ts';
 import { INSTALLATION_TAG, isShardKey, SHARD_NUMBERS, shardOfKey, shardTag } from './keys.ts';
 
-/** Where a server listens. */
 export interface Address {
   host: string;
   port: number;

@@ -209,7 +209,6 @@ export const packFields = (fields: readonly Buffer[]): Buffer => packr.pack(fiel
 
 export const unpackFields = (packed: Buffer): Buffer[] => unpack(packed) as Buffer[];
 
-/** A decoded record of an entry, and its bytes. */
 export interface ReadRecord {
   value: unknown;
   bytes: Buffer;

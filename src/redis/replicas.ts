@@ -248,7 +248,6 @@ export class RoundConnection {
 /** Time limit for a Sentinel to connect and to answer. */
 const PATIENCE_MS = 500;
 
-/** One Sentinel's view of a master. */
 interface View {
   /** The Sentinel's own ID. */
   id: string;

@@ -64,7 +64,7 @@ export function reportUncaught(): void {
 }
 
 /**
- * Like `reportUncaught`, for a process with a log: logs uncaught errors and unhandled rejections (`origin` tells which) at `fatal`, and
+ * Like `reportUncaught`, for a process with a log: logs uncaught errors and unhandled rejections (`origin` names the kind) at `fatal`, and
  * Node's warnings at `warn`. `name`: the process's name.
  */
 export function logProcessErrors(name: string): void {

@@ -1,6 +1,5 @@
 /** The parts of an error that may be logged. */
 
-/** An error in the form in which it is logged. */
 interface LoggedError {
   /** Class of the error, e.g. `ReplyError`. */
   type: string;

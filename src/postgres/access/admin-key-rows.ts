@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** An admin key in a list. */
 export interface AdminKeyRow {
   id: string;
   prefix: string;
@@ -26,7 +25,6 @@ const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${SOVEREIGN} AND id <> $1)
 export const lockAdminKeys = (client: PoolClient): Promise<unknown> =>
   client.query('LOCK TABLE admin_keys IN SHARE ROW EXCLUSIVE MODE');
 
-/** An admin key to create. */
 export interface WantedAdminKey {
   name: string;
   access: AdminKeyRow['access'];
@@ -78,7 +76,6 @@ export async function listAdminKeys(
 const find = async (client: PoolClient, id: string): Promise<AdminKeyRow | null> =>
   (await client.query<AdminKeyRow>(`SELECT ${COLUMNS} FROM admin_keys WHERE id = $1`, [id])).rows[0] ?? null;
 
-/** The fields of a key to change. */
 export interface AdminKeyChange {
   id: string;
   name?: string;

@@ -24,7 +24,6 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** An action of a caller. */
 export interface AuditEntry {
   action: AuditAction;
   kind: string;
@@ -192,7 +191,6 @@ function isRefused(error: unknown): boolean {
 /** Log fields about an entry's request. */
 const requestOf = ({ requestId = null }: Author): { requestId: string | null } => ({ requestId });
 
-/** An entry of the audit log. */
 export interface AuditRow {
   at: Date;
   who: string;

@@ -84,7 +84,6 @@ export interface KeyRecord {
   prefix: string;
   /** SHA-256 of the body. */
   hash: Buffer;
-  /** The user of an application key. */
   userId: string | null;
   /** The tenant of an application key, or the only tenant of an admin key; `null` for an admin key of all tenants. */
   tenantNo: number | null;

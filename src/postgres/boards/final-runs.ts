@@ -204,7 +204,6 @@ export async function finalMember(
   return rows[0] ?? null;
 }
 
-/** A user's result in a final run. */
 interface FinalPlace {
   boardNo: number;
   runDay: number;

@@ -37,7 +37,6 @@ export interface StoredFigures {
   gaining?: number;
   losing?: number;
   failed?: number;
-  /** Users with changes. */
   changed?: number;
   /** Users who gain and lose. */
   achievements?: Record<number, [number, number]>;
@@ -222,7 +221,6 @@ export async function setStatus(
   );
 }
 
-/** A user's row in a plan. */
 export interface PlannedRow<Plan> {
   userId: string;
   /** When the user was created (epoch ms). */

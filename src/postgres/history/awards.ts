@@ -1,7 +1,6 @@
 /** Points awards of a user, and totals by user attributes. */
 import type { Pool } from 'pg';
 
-/** A stored award of points. */
 interface StoredAward {
   id: string;
   triggerNo: number;

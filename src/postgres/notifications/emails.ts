@@ -167,7 +167,6 @@ export async function forgetOtherMoves(pool: Pool, tenantNos: readonly number[])
   );
 }
 
-/** A completion for which an email is due. */
 export interface DueCompletion {
   tenantNo: number;
   userId: string;

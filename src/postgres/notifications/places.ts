@@ -112,7 +112,7 @@ export async function savePlaces(
   );
 }
 
-/** What was reported to a user about a leaderboard within the current window, and what waits. */
+/** The values reported to a user about a leaderboard within the current window, and the waiting change. */
 export interface ReportedPlace {
   userId: string;
   rank: number | null;

@@ -204,7 +204,7 @@ export async function closeWindows(
   );
 }
 
-/** What was just reported for a window; rank and value only for ranks. */
+/** The values just reported for a window; rank and value only for ranks. */
 export interface ReportedWindow extends Pick<EndedWindow, 'userId' | 'subject' | 'rank' | 'value'> {
   /** The reported change. Anything recorded after it still waits. */
   source: string;

@@ -199,7 +199,7 @@ export class BinaryRows {
 
 /**
  * The base-10,000 digits (`weight` + 1 of them) of a whole number too large for exact arithmetic in doubles. Totals are bounded below
- * that (`SUM_BOUND`); older ones are stored as they are.
+ * that (`SUM_BOUND`); older ones are stored unchanged.
  */
 function largeDigits(whole: number, weight: number): number[] {
   const text = BigInt(whole)

@@ -89,7 +89,6 @@ function lastOfEach(rows: readonly CompletionRow[]): CompletionRow[] {
   return newest.toReversed();
 }
 
-/** A completion stored for quick access. */
 interface NewestCompletion {
   userId: string;
   achievementNo: number;

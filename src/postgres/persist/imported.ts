@@ -18,7 +18,6 @@ export interface ImportedDayRow {
   localDay: number;
 }
 
-/** The history of imported users. */
 interface ImportedHistory {
   days: readonly ImportedDayRow[];
   awards: readonly AwardRow[];

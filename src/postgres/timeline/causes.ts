@@ -5,7 +5,6 @@ import { idsByWindows, windowAround } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
 import { type TimelineRange, userSystems } from './range.ts';
 
-/** A stored event. */
 export interface TimelineEventRow {
   id: string;
   metricNo: number;
@@ -43,7 +42,6 @@ export interface TimelineAwardRow {
   catalogVersion: number | null;
 }
 
-/** A stored completion. */
 export interface TimelineCompletionRow {
   achievementNo: number;
   at: Date;

@@ -1,6 +1,5 @@
 /** Positions of a timeline page, and the numbers that identify a user. */
 
-/** A part of a user's timeline. */
 export interface TimelineRange {
   tenantNo: number;
   userId: string;

@@ -3,7 +3,6 @@ import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A message in a webhook's log. */
 export interface DeliveryRow {
   id: string;
   type: string;
@@ -101,7 +100,6 @@ export async function readDelivery(
   return rows[0] ?? null;
 }
 
-/** A webhook's status. */
 export interface WebhookStateRow {
   waiting: number;
   oldest: Date | null;

@@ -54,7 +54,6 @@ export async function renewLeases(pool: Pool, holder: string, leaseMs: number): 
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Releases leases. */
 export async function releaseLeases(pool: Pool, holder: string, webhookIds: readonly string[]): Promise<void> {
   await pool.query(
     'UPDATE webhook_state SET holder = NULL, held_until = NULL WHERE holder = $1 AND webhook_id = ANY ($2::uuid[])',

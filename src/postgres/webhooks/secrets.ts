@@ -25,7 +25,6 @@ export async function dropWebhookSecrets(client: PoolClient, ids: string[]): Pro
   await client.query('DELETE FROM webhook_secrets WHERE webhook_id = ANY($1::uuid[])', [ids]);
 }
 
-/** Secrets that sign what is sent to a webhook. */
 export interface SigningSecrets {
   /** The secret and, for 24 hours after a rotation, the previous one. */
   secrets: string[];

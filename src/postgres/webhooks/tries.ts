@@ -49,7 +49,6 @@ export async function takeMessages(pool: Pool, wanted: readonly Wanted[], nowMs:
   return rows;
 }
 
-/** A try in the log. */
 interface LoggedTry {
   /** When it began (epoch ms, real time). */
   at: number;
@@ -60,7 +59,6 @@ interface LoggedTry {
   answer: string | null;
 }
 
-/** The outcome of a message's try. */
 export interface RecordedTry {
   webhookId: string;
   sequence: number;
