@@ -82,8 +82,8 @@ export class WorkerMetrics {
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
 /**
- * Serves the result of `read` at GET `/metrics`, and `/healthz`, on a worker's own port. Resolves with a function that closes it. Throws a
- * `StartError` if the port cannot be opened.
+ * Serves the result of `read` at GET `/metrics`, and `/healthz`, on a worker's own port. Resolves with a function that
+ * closes it. Throws a `StartError` if the port cannot be opened.
  */
 export async function openMetricsPort(
   { host, port }: { host: string; port: number },

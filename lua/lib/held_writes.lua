@@ -122,8 +122,8 @@ local function write_held(key)
   end
 end
 
--- Adds the held counts to a hash, field by field. Reading all, adding in Lua and writing all takes more instructions, both with 1 and
--- with 64 events per call (`npm run bench:instructions`).
+-- Adds the held counts to a hash, field by field. Reading all, adding in Lua and writing all takes more instructions, both
+-- with 1 and with 64 events per call (`npm run bench:instructions`).
 local function write_counts(key, counts)
   local gone
   for field, added in pairs(counts) do

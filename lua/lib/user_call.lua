@@ -4,9 +4,10 @@
 --- @include "calls"
 --- @include "points"
 
--- Merges sent preferences into those of a user whose streaks are settled to the local day. Fields that are not sent stay unchanged.
--- `sent`: notifications, one digit per kind ('-': not sent; src/engine/users/preferences.ts); streakRule { on, all, metrics } with -1
--- and false for fields that are not sent; daysOff, valid from the next day.
+-- Merges sent preferences into those of a user whose streaks are settled to the local day. Fields that are not sent stay
+-- unchanged.
+-- `sent`: notifications, one digit per kind ('-': not sent; src/engine/users/preferences.ts); streakRule { on, all, metrics
+-- } with -1 and false for fields that are not sent; daysOff, valid from the next day.
 local function set_preferences(state, sent, day)
   if sent[SENT.notifications] then
     local merged = {}
@@ -33,10 +34,10 @@ local function set_preferences(state, sent, day)
   end
 end
 
--- Applies a request's user fields, and completes an achievement, in memory; writes nothing to Redis. After a refusal the state may be
--- half changed and must be discarded.
--- `request`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own), achievement
--- { no, users, locked } to complete, or nil.
+-- Applies a request's user fields, and completes an achievement, in memory; writes nothing to Redis. After a refusal the
+-- state may be half changed and must be discarded.
+-- `request`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own),
+-- achievement { no, users, locked } to complete, or nil.
 -- Returns: the outcome of settle_user with ledgers and changes (see score_boards), or nil and a refusal.
 local function apply_request(request, state, is_new)
   local plan, now = request.plan, request.now
@@ -80,11 +81,11 @@ local function unwritten(reply, packed_state)
   return { cmsgpack.pack(reply), packed_state or '', '' }
 end
 
--- Opens a call about one user: see open_call. The first of its own keys is the user's; it is not in `keys`. `user`: see read_user.
--- The body has userId, id (of the call, 32 hex digits) and, if the script uses them, sent (SENT, JSON text) and boosts (the user's
--- own, JSON text).
--- Returns: the call; and the script's reply if an earlier try was applied, or if the user does not exist and `may_be_new` is not set;
--- nil if the call must go on.
+-- Opens a call about one user: see open_call. The first of its own keys is the user's; it is not in `keys`. `user`: see
+-- read_user. The body has userId, id (of the call, 32 hex digits) and, if the script uses them, sent (SENT, JSON text) and
+-- boosts (the user's own, JSON text).
+-- Returns: the call; and the script's reply if an earlier try was applied, or if the user does not exist and `may_be_new` is
+-- not set; nil if the call must go on.
 local function open_user_call(keys, args, may_be_new)
   local call = open_call(keys, args)
   local body = call.body
@@ -126,7 +127,8 @@ local function is_asked(sent)
   return false
 end
 
--- The common part of `identify_user` and `complete_achievement`: from the call to the reply. `achievement`: the one to complete, or nil.
+-- The common part of `identify_user` and `complete_achievement`: from the call to the reply. `achievement`: the one to
+-- complete, or nil.
 local function run_request(call, achievement)
   local user, plan, now, sent = call.user, call.plan, call.now, call.sent
   local is_new, asked = not user.packed, is_asked(sent)

@@ -37,7 +37,10 @@ import type {
 } from './refusal-fields.ts';
 import type { PackedPause, PackedTotal } from './state.ts';
 
-/** A script's report about one thing that happened: the answer to the caller, and the record in the outbox. `record-fields.ts` describes the fields. */
+/**
+ * A script's report about one thing that happened: the answer to the caller, and the record in the outbox.
+ * `record-fields.ts` describes the fields.
+ */
 export interface HappenedRecord {
   [kindField]:
     | typeof KIND.event

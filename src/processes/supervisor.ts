@@ -29,8 +29,8 @@ const RESTART_MS = { first: 200, last: 10_000 };
 const SETTLED_MS = 30_000;
 
 /**
- * Keeps child processes running: restarts those that exit unexpectedly, with growing delays. Children run in their own sessions, so Ctrl-C
- * in the terminal reaches only this process, which ends them in order.
+ * Keeps child processes running: restarts those that exit unexpectedly, with growing delays. Children run in their own
+ * sessions, so Ctrl-C in the terminal reaches only this process, which ends them in order.
  */
 export class Supervisor {
   private readonly log: Log;
@@ -47,8 +47,8 @@ export class Supervisor {
   }
 
   /**
-   * Starts a child and resolves when it is ready. If it exits before, throws a `StartError` and does not restart it. With `retry`, restarts it
-   * like a child that exits later and throws nothing; use it if other children do the same work.
+   * Starts a child and resolves when it is ready. If it exits before, throws a `StartError` and does not restart it. With
+   * `retry`, restarts it like a child that exits later and throws nothing; use it if other children do the same work.
    */
   async start(command: ChildCommand, { retry = false } = {}): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');

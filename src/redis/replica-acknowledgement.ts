@@ -62,8 +62,9 @@ const LOOK_AGAIN_MS = 500;
  */
 const MISSING_MS = 3_000;
 /**
- * In a cluster, a master that a majority cannot reach refuses commands after `cluster-node-timeout`, and a replica takes over no sooner. A
- * master that still serves after that time is therefore still the master. The default timeout applies if the setting cannot be read.
+ * In a cluster, a master that a majority cannot reach refuses commands after `cluster-node-timeout`, and a replica takes
+ * over no sooner. A master that still serves after that time is therefore still the master. The default timeout applies if
+ * the setting cannot be read.
  */
 const BEYOND_NODE_TIMEOUT_MS = 1_000;
 const NODE_TIMEOUT_MS = 15_000;
@@ -244,7 +245,10 @@ export class ReplicaAcknowledgement {
     return { redisProcessId, connection: opened, offset, atMs: performance.now() };
   }
 
-  /** The offset that all replicas hold; `null` if one is missing or late, which may change the set that counts. Throws errors of Redis. */
+  /**
+   * The offset that all replicas hold; `null` if one is missing or late, which may change the set that counts. Throws errors
+   * of Redis.
+   */
   private async heldBy(inSync: InSync, connection: RoundConnection): Promise<number | null> {
     const { redis } = connection;
     const { timeoutMs } = this.options;
@@ -290,8 +294,8 @@ export class ReplicaAcknowledgement {
   }
 
   /**
-   * While no replica acknowledges, locates the master repeatedly, so that a failover is followed as soon as the Sentinels know of it. A
-   * replica that has been missing for long no longer counts.
+   * While no replica acknowledges, locates the master repeatedly, so that a failover is followed as soon as the Sentinels
+   * know of it. A replica that has been missing for long no longer counts.
    */
   private lookAgain(connection: RoundConnection): void {
     if (performance.now() - this.renewedMs > this.missingMs) this.renew();

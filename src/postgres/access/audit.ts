@@ -107,9 +107,10 @@ const MOST_WAITING = 10_000;
 const RETRY_MS = 1_000;
 
 /**
- * Records actions that have no Postgres transaction (those in Redis, and reads) in the audit log. It does so after the action and never makes it fail:
- * while Postgres is unreachable, a limited number of records wait in memory for a retry. A process that dies loses waiting records, usually those
- * of the last milliseconds. Records that arrive during a write are written together by the next statement.
+ * Records actions that have no Postgres transaction (those in Redis, and reads) in the audit log. It does so after the
+ * action and never makes it fail: while Postgres is unreachable, a limited number of records wait in memory for a retry. A
+ * process that dies loses waiting records, usually those of the last milliseconds. Records that arrive during a write are
+ * written together by the next statement.
  */
 export class AuditTrail {
   private readonly pool: Pool;
@@ -276,8 +277,8 @@ function add(counts: Map<string, number>, name: string): void {
 const A_MINUTE_MS = 60_000;
 
 /**
- * Counts refused keys and records them in the audit log: at most one entry per minute and reason from each process, with at most ten prefixes and
- * addresses. Never sees a secret. If the process dies, the counts of the last minute are lost.
+ * Counts refused keys and records them in the audit log: at most one entry per minute and reason from each process, with at
+ * most ten prefixes and addresses. Never sees a secret. If the process dies, the counts of the last minute are lost.
  */
 export class RefusedKeys {
   private readonly record: RecordAudit;

@@ -104,8 +104,8 @@ const COLUMNS = `
   (extract(epoch FROM settled) * 1000)::float8 AS "settledMs"`;
 
 /**
- * A page of a tenant's quarantine, newest first. An index provides the order, overall or per user. Filters on metric, guard or time skip
- * the rows in between, of which at most `QUARANTINED.most` are waiting.
+ * A page of a tenant's quarantine, newest first. An index provides the order, overall or per user. Filters on metric, guard
+ * or time skip the rows in between, of which at most `QUARANTINED.most` are waiting.
  */
 export async function listQuarantine(pool: Pool, query: QuarantineQuery): Promise<QuarantineRow[]> {
   const { tenantNo, status, limit, before, userId, metricNo, guard, fromMs, toMs } = query;

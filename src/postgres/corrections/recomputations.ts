@@ -122,7 +122,10 @@ export async function listRecomputations(pool: Pool, tenantNo: number): Promise<
   return rows;
 }
 
-/** A tenant's recomputation by ID, or `null`. `lock`: locks its jobs and then the row for the transaction, in the same order as its job. */
+/**
+ * A tenant's recomputation by ID, or `null`. `lock`: locks its jobs and then the row for the transaction, in the same order
+ * as its job.
+ */
 export async function readRecomputation(
   client: Pool | PoolClient,
   { tenantNo, id, lock = false }: { tenantNo: number; id: string; lock?: boolean },
@@ -325,8 +328,8 @@ export async function outcomeOf(
 }
 
 /**
- * Sample users of a plan: those who gain, who lose, and whose changes were not all made. While the step is running, the last group contains only
- * users without any change made, because finding the others reads all users.
+ * Sample users of a plan: those who gain, who lose, and whose changes were not all made. While the step is running, the last
+ * group contains only users without any change made, because finding the others reads all users.
  */
 export async function samplesOf<Plan>(
   pool: Pool,

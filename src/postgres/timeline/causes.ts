@@ -141,8 +141,8 @@ export function awardCausesStatement(newest: boolean): string {
 }
 
 /**
- * Causes of the user's awards (events and others), by the ID with which the awards begin. Costs one index step each, in each points system in which the
- * user has awards.
+ * Causes of the user's awards (events and others), by the ID with which the awards begin. Costs one index step each, in each
+ * points system in which the user has awards.
  */
 export function awardCauses(pool: Pool, { tenantNo, userId, ...range }: TimelineRange): Promise<string[]> {
   const { above, below, newest } = range;

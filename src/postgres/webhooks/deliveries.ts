@@ -58,8 +58,8 @@ const QUEUED = 'FROM webhook_queue JOIN webhook_messages AS message USING (webho
 const NO_DAY = 2 ** 31 - 1;
 
 /**
- * A page of a webhook's log, newest first. An index provides the order, overall and for waiting or failed messages and those about a user. With
- * a filter on the type or on `delivered`, it skips the rows in between.
+ * A page of a webhook's log, newest first. An index provides the order, overall and for waiting or failed messages and those
+ * about a user. With a filter on the type or on `delivered`, it skips the rows in between.
  */
 export async function listDeliveries(pool: Pool, query: DeliveriesQuery): Promise<DeliveryRow[]> {
   const { tenantNo, webhookId, limit, before, status, type, userId, fromMs, toMs } = query;

@@ -5,8 +5,8 @@ import { DAY_MS } from '../../domain/periods.ts';
 const OVERLAP_MS = DAY_MS;
 
 /**
- * Sets the secrets of stored webhooks. The current secret keeps signing for 24 hours from `nowMs` (Laurel's clock); an older one stops
- * immediately, so a second rotation revokes a leaked secret.
+ * Sets the secrets of stored webhooks. The current secret keeps signing for 24 hours from `nowMs` (Laurel's clock); an older
+ * one stops immediately, so a second rotation revokes a leaked secret.
  */
 export async function setWebhookSecrets(
   client: PoolClient,
