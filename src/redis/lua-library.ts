@@ -323,7 +323,7 @@ local function run_believing(keys, args)
   local belief, never = args[arg_no], keys[key_no]
   local mark = marks[belief] or mark_of(belief)
   if mark == nil or redis.call('GET', mark_keys[never] or mark_key_of(never)) ~= mark then
-    return redis.error_reply('UNMARKED the shard is not what it is believed to be')
+    return redis.error_reply('UNMARKED the shard does not match the belief of the caller')
   end
   keys[key_no], args[arg_no] = nil, nil
   return run(keys, args)

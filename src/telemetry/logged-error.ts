@@ -69,7 +69,7 @@ export function errorText(error: unknown): string {
 }
 
 function describe(error: unknown, depth: number): LoggedError {
-  if (!(error instanceof Error)) return { type: typeof error, message: 'thrown, but no error' };
+  if (!(error instanceof Error)) return { type: typeof error, message: 'the thrown value is not an error' };
   try {
     return describeError(error, depth);
   } catch {

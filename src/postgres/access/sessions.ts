@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { type Author, parseApiKey } from '../../domain/administration/author.ts';
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
-import { SOVEREIGN } from './admin-key-rows.ts';
+import { CAN_CREATE_KEYS } from './admin-key-rows.ts';
 import { writeAudit } from './audit.ts';
 import { GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
 
@@ -207,7 +207,7 @@ export async function makeSignInToken(pool: Pool, nowMs: number): Promise<string
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const { rowCount } = await pool.query(
     `INSERT INTO sign_in_tokens (hash, key_id, expires_at)
-     SELECT $1, id, $2 FROM admin_keys WHERE ${SOVEREIGN} ORDER BY created, id LIMIT 1`,
+     SELECT $1, id, $2 FROM admin_keys WHERE ${CAN_CREATE_KEYS} ORDER BY created, id LIMIT 1`,
     [keyHash(token), new Date(nowMs + TOKEN_MS)],
   );
   return rowCount === 0 ? null : token;
