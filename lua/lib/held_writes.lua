@@ -96,7 +96,7 @@ local function hold_count(key, field, added)
   counts[field] = (counts[field] or 0) + (added or 1)
 end
 
--- Moves a user from one total of a points system (`points_totals`) to another; 0 means no points.
+-- Moves a user from one total of a points system to another; 0 means no points.
 local function hold_total(key, before, after)
   local totals = this_call.totals or held('totals')
   local moved = totals[key]

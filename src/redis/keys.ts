@@ -49,7 +49,7 @@ export const liveGrantsKey = (kind: 'ticket' | 'session', prefix: string): strin
 /** hash: set-aside outbox entries that Postgres refuses even as bytes, position → packed fields. */
 export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-entries`;
 
-/** string: a sweep is processing the shard's users. It renews the key while it runs. See `storing-order.ts`. */
+/** string: a sweep is processing the shard's users. It renews the key while it runs. See `outbox.ts`. */
 export const sweepKey = (shard: number): string => `${tag(shard)}:sweep`;
 
 /** string: a caller waits for Postgres to store the shard's outbox. */
@@ -127,7 +127,7 @@ export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`
  */
 export const quarantineKey = (tenantNo: number): string => `${tenant(tenantNo)}:${QUARANTINED.keyEnd}`;
 
-/** hash: number of users per total (> 0) of a points system, and per range of totals; see `points-totals.ts`. */
+/** hash: number of users per total (> 0) of a points system, and per range of totals; see `lua/lib/held_writes.lua`. */
 export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;
 export const pointsKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:p:`;
 
@@ -140,10 +140,10 @@ export const boardKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}
 export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
   `${tenant(tenantNo)}:g:${boardNo}:${runDay}`;
 
-/** string: empty. In a cluster, writing it follows earlier writes through replication; see `in-sync-replicas.ts`. */
+/** string: empty. In a cluster, writing it follows earlier writes through replication; see `replicas.ts`. */
 export const replicatedKey = (shard: number): string => `${tag(shard)}:replicated`;
 
-/** pub/sub channel without subscribers. Its messages follow writes through replication; see `in-sync-replicas.ts`. */
+/** pub/sub channel without subscribers. Its messages follow writes through replication; see `replicas.ts`. */
 export const REPLICATED_CHANNEL = 'laurel:replicated';
 
 /** hash: webhook delivery tries, outcome → count. */

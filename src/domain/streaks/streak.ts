@@ -90,7 +90,7 @@ export function streakDates(
   };
 }
 
-/** A streak in a user's state, as of its last settlement (`settle-streaks.ts`). */
+/** A streak in a user's state, as of its last settlement (`settle.ts`). */
 export interface StreakAsLeft {
   length: number;
   /** First day (epoch day) of its first period; null at length 0. */

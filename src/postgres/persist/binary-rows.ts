@@ -283,7 +283,7 @@ export function binaryBigIntegers(values: readonly (number | null)[]): Buffer {
   return buffer.subarray(0, at);
 }
 
-/** Runs a `COPY … FROM STDIN` with rows in text (`copy-text.ts`) or binary format, in the client's transaction. */
+/** Runs a `COPY … FROM STDIN` with rows in text (`copyText`) or binary format, in the client's transaction. */
 export function copyRows(client: PoolClient, statement: string, rows: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const stream = client.query(from(statement));
