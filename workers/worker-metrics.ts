@@ -43,7 +43,6 @@ export class WorkerMetrics {
     this.transactions.register(this.registry);
   }
 
-  /** Observes a transaction of the persister. */
   readonly stored = ({ entries, events, guarded, ms }: Stored): void => {
     this.entries.inc(entries);
     this.events.inc(events);

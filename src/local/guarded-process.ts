@@ -17,7 +17,6 @@ export interface GuardedProcess {
 interface GuardedCommand {
   command: string;
   args: readonly string[];
-  /** The signal for a clean shutdown. */
   stopSignal: 'SIGINT' | 'SIGTERM' | 'SIGQUIT';
   /** The user to run as; requires root. */
   as: { uid: number; gid: number } | null;

@@ -74,7 +74,6 @@ export const QUEUED_BATCH = {
 
 /** Fields of a batch's results. Each step adds another field, named after the progress it reached. */
 export const BATCH_RESULT = {
-  /** Number of events with an answer. */
   answered: 'n',
 } as const;
 
@@ -86,7 +85,6 @@ export const SENT = {
   name: 'n',
   email: 'e',
   deviceTokens: 'd',
-  /** Whether the user subscribes to emails. */
   subscribe: 'sub',
   /** Attribute number → value. */
   attributes: 'a',
@@ -143,7 +141,6 @@ export const CHANGE = {
   oldGroup: 3,
   oldScore: 4,
   score: 5,
-  /** Whether only the group changed. */
   onlyGroup: 6,
 } as const;
 

@@ -19,7 +19,6 @@ export const GUARD_ACTION = {
   quarantined: 3,
   /** It was refused because the quarantine is full. */
   full: 4,
-  /** It was dropped from quarantine. */
   dropped: 5,
 } as const;
 

@@ -73,7 +73,6 @@ export const RECORD = {
   total: 't',
   /** RECORDED_STREAK in the configured frequency (events). */
   streak: 's',
-  /** Numbers of completed achievements. */
   completed: 'c',
   /** RECORDED_POINTS. */
   points: 'p',
@@ -227,9 +226,7 @@ export const RECORDED_BOARD = {
 export const SETTLEMENT = { frequency: 0, kind: 1, firstDay: 2, lastDay: 3, length: 4, atMs: 5 } as const;
 
 export const SETTLED = {
-  /** A freeze excused the days. */
   freeze: 1,
-  /** A pause excused the days. */
   pause: 2,
   /** The streak of this length and these days was lost. */
   lost: 3,
@@ -237,7 +234,6 @@ export const SETTLED = {
   restored: 4,
   /** A restored streak replaced the streak of this length and these days. */
   replaced: 5,
-  /** The days were days off. */
   off: 6,
   /** An administrator reset the streak of this length and these days. */
   reset: 7,

@@ -272,7 +272,6 @@ const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
   before: orNull(packed[DAYS_OFF.before]),
 });
 
-/** A score in a run of a board. */
 interface UnpackedScore extends Decimal {
   boardNo: number;
   runDay: number;

@@ -32,7 +32,6 @@ export interface LivePosition {
 export interface Listened {
   /** By Redis's clock, like positions. */
   nowMs: number;
-  /** The newest positions. */
   last: LivePosition;
   /** For each of the tenants, in order: from where the streams are complete. */
   since: LivePosition[];
@@ -249,7 +248,6 @@ interface NewGrant {
   grant: unknown;
   /** Readable part of the API key that created it. */
   prefix: string;
-  /** Most grants that this key may hold. */
   most: number;
   ttlMs: number;
 }

@@ -45,7 +45,6 @@ export function totalFields(total: number): string[] {
 interface LuaToken {
   kind: 'name' | 'number' | 'string' | 'sign' | 'other';
   text: string;
-  /** Its offset in the text. */
   at: number;
 }
 

@@ -26,9 +26,7 @@ export interface ReplicaAcknowledgementOptions {
   redis: Redis;
   /** Its gate: the Redis process and connection for which its shards are open. */
   gate: { readonly redisProcessId: string | null; readonly connection: number; readonly own: readonly number[] };
-  /** How long replicas may take. */
   timeoutMs: number;
-  /** Called when replicas stop or resume acknowledging. */
   onChange?: (isAway: boolean) => void;
   /** Called with the addresses of replicas that no longer count because they cannot have become the master. */
   onGone?: (replicas: readonly string[]) => void;
@@ -51,7 +49,6 @@ const SLOW_MS = 10;
 const SLICE_MS = 100;
 /** Interval of asking the Sentinels whether they reach a missing replica. */
 const ASK_AGAIN_MS = 200;
-/** How long `acknowledging` waits. */
 const MOMENT_MS = 250;
 /** Interval of locating the master while no replica acknowledges. */
 const LOOK_AGAIN_MS = 500;
@@ -92,7 +89,6 @@ export class ReplicaAcknowledgement {
   private away = false;
   /** `MISSING_MS`, or in a cluster longer than `cluster-node-timeout`. */
   private missingMs: number;
-  /** When the Sentinels were last asked. */
   private askedMs = -Infinity;
   /** When the connections were last renewed or last worked. */
   private renewedMs = 0;

@@ -228,7 +228,6 @@ export class JoinedCalls {
     this.redis = redis;
   }
 
-  /** Whether a call over this connection can still join. */
   takes(redis: Redis): boolean {
     return this.joining !== null && redis === this.redis;
   }

@@ -17,7 +17,6 @@ const SEND_MS = 4_000;
 const FLUSH_MS = 2_000;
 /** Shortest time between two log lines about problems. */
 const REPEAT_MS = 60_000;
-/** Most characters of a problem's text. */
 const LOGGED_CHARS = 300;
 
 /**

@@ -30,14 +30,12 @@ export interface AuditEntry {
   /** UUID of the subject, if it has one. */
   id?: string | null;
   name?: string | null;
-  /** ID of the user concerned. */
   userId?: string;
   /** Previous and new values of the changed fields. */
   before?: object | undefined;
   after?: object | undefined;
 }
 
-/** The entries of one request. */
 interface AuditRecord {
   /** `null` for the organisation. */
   tenantNo: number | null;
@@ -245,7 +243,6 @@ export async function readAudit(
 /** Most prefixes and addresses in an entry. Others are only counted. */
 const NAMED = 10;
 
-/** Counts for one reason. */
 class Refusals {
   private count = 0;
   private readonly prefixes = new Map<string, number>();
@@ -257,7 +254,6 @@ class Refusals {
     if (address !== null) add(this.addresses, address);
   }
 
-  /** The form in the audit log. */
   summary(): object {
     return {
       count: this.count,

@@ -137,7 +137,6 @@ export async function noteCleared(pool: Pool, runId: number): Promise<void> {
   await pool.query('UPDATE board_runs SET is_cleared = true WHERE id = $1', [runId]);
 }
 
-/** Identifies a run of a leaderboard. */
 interface RunNamed {
   tenantNo: number;
   boardNo: number;
