@@ -112,8 +112,9 @@ local function restore_streak(state, best, at)
   at.settlements[#at.settlements + 1] = { frequency, SETTLED.restored, first, at.row[ROW.day], length }
 end
 
--- Applies one change to a settled state. `change`: freeze (true: give one, up to `max`), pause or unpause { first day, last day, id },
--- reset (true), or restore { length, first, last, since }: the longest streak lost or reset on or after the day `since`.
+-- Applies one change to a settled state. `change`: freeze (true: give one, up to `max`), pause or unpause { first day, last
+-- day, id }, reset (true), or restore { length, first, last, since }: the longest streak lost or reset on or after the day
+-- `since`.
 -- `at`: rule (the plan's streak), row (of the plan's periods), settlements and record, which this function extends.
 -- Returns: nil, or the reason for which nothing changed (STREAK_REFUSAL).
 local function change_streak(state, change, at)

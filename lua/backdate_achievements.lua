@@ -30,9 +30,9 @@ local function take_counts(state, counts)
   end
 end
 
--- Applies the backdating to a user in memory. Returns: the record without its ID, and the leaderboard changes; nil if there is nothing to
--- write. A blocking trigger refuses all completions, as it would in an event. The counts stay, so that the first event that can pay
--- completes the achievements.
+-- Applies the backdating to a user in memory. Returns: the record without its ID, and the leaderboard changes; nil if there
+-- is nothing to write. A blocking trigger refuses all completions, as it would in an event. The counts stay, so that the
+-- first event that can pay completes the achievements.
 local function backdate(user, counts, own_boosts)
   local state = state_of(user)
   local outcome = settle_user(state, plan, now)

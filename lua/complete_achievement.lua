@@ -15,4 +15,4 @@ Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + size of the plan + boards × log N).
 ]]
 local call, reply = open_user_call(KEYS, ARGV, true)
-return reply or run_said(call, call.body.achievement)
+return reply or run_request(call, call.body.achievement)

@@ -5,15 +5,16 @@
 --- @include "lib/streaks"
 
 --[[
-Counts full years since users' sign-up and completes the anniversaries and composites that follow. Pays points for the completions and
-updates leaderboards of points. Computes first, writes last. A year is counted once, so a repeated or concurrent call changes nothing.
+Counts full years since users' sign-up and completes the anniversaries and composites that follow. Pays points for the
+completions and updates leaderboards of points. Computes first, writes last. A year is counted once, so a repeated or
+concurrent call changes nothing.
 
 KEYS: those of every call (lib/calls), then the users, each once.
-ARGV: those of every call, with the plan of `compileAnniversaryPlan` (its day is the UTC day of the times); body: users, a list of
-      { userId, id (of the record, 32 hex), atMs, signUpDay (epoch day), years (full years since then at that time), boosts (the
-      user's own, JSON text), zone (to which the offset belongs; '' for none), offsetSeconds (at that time) }.
-Returns: one number per user: 1 counted, 0 nothing to count, -1 the user is in another zone (nothing was done; the caller must ask
-      again); then the position in the outbox ('' if nothing was written).
+ARGV: those of every call, with the plan of `compileAnniversaryPlan` (its day is the UTC day of the times); body: users, a
+      list of { userId, id (of the record, 32 hex), atMs, signUpDay (epoch day), years (full years since then at that time),
+      boosts (the user's own, JSON text), zone (to which the offset belongs; '' for none), offsetSeconds (at that time) }.
+Returns: one number per user: 1 counted, 0 nothing to count, -1 the user is in another zone (nothing was done; the caller
+      must ask again); then the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, counters, points totals, boards.
 Cost: O(users × (size of a user + boards × log N)).
@@ -22,8 +23,8 @@ local call = open_call(KEYS, ARGV)
 local plan = call.plan
 local replies, applied, touched = {}, {}, {}
 
--- Completes in memory the achievements that follow from a user's years. Returns: the record without its ID, and the leaderboard changes.
--- The plan's triggers do not block, because there is no request to refuse.
+-- Completes in memory the achievements that follow from a user's years. Returns: the record without its ID, and the
+-- leaderboard changes. The plan's triggers do not block, because there is no request to refuse.
 local function celebrate(user, state, at, offset, own_boosts)
   local outcome = settle_user(state, plan, at, nil, offset)
   complete_achievements(state, plan.achievements, at, outcome.completed)

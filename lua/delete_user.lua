@@ -2,12 +2,12 @@
 --- @include "lib/user_call"
 
 --[[
-Deletes a user, in one atomic step: state, leaderboard places, the tenant's counts and points totals, quarantined events. The outbox
-records it, so Postgres deletes its rows in the right order. Used idempotency keys stay but count as unused, because a later user
-with the same ID has a newer generation (lib/users); the persister removes them. A repeated call changes nothing.
+Deletes a user, in one atomic step: state, leaderboard places, the tenant's counts and points totals, quarantined events. The
+outbox records it, so Postgres deletes its rows in the right order. Used idempotency keys stay but count as unused, because a
+later user with the same ID has a newer generation (lib/users); the persister removes them. A repeated call changes nothing.
 
-KEYS: those of a call about one user (lib/user_call), then sorted sets of ended runs in which the user may still be although the state
-      no longer names them.
+KEYS: those of a call about one user (lib/user_call), then sorted sets of ended runs in which the user may still be although
+      the state no longer names them.
 ARGV: those of such a call; body: userId, id.
 Returns: the record `deletion`, or a refusal unknownUser, maybeStored (packed, src/packed/record.ts); ''; the position in the
       outbox.

@@ -2,12 +2,13 @@
 --- @include "lib/quarantine"
 
 --[[
-Drops quarantined events of a tenant without applying them, in one atomic step. The outbox records it. A repeated call changes nothing.
+Drops quarantined events of a tenant without applying them, in one atomic step. The outbox records it. A repeated call
+changes nothing.
 
 KEYS: those of every call (lib/calls).
 ARGV: those of every call; body: events, a list of { userId, id (32 hex) }.
-Returns: per event the record `guarded`, or the refusal notQuarantined (packed, src/packed/record.ts); then the position in the
-      outbox ('' if nothing was written).
+Returns: per event the record `guarded`, or the refusal notQuarantined (packed, src/packed/record.ts); then the position in
+      the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, quarantine.
 Cost: O(events × quarantined events of the user).

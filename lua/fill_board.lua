@@ -3,18 +3,19 @@
 --- @include "lib/streaks"
 
 --[[
-Replaces users' scores on a leaderboard with those computed from history, so a repeated call changes nothing. Computes first, writes last.
+Replaces users' scores on a leaderboard with those computed from history, so a repeated call changes nothing. Computes first,
+writes last.
 
-The caller's sums belong to a state of the user that may be outdated. Such a user must be summed again. For users who change every
-time, `exact` is off: the gain of the total since then is added to the current run, if it certainly belongs there. Late events and
-reversals may belong to another run. A leaderboard of streaks takes the current lengths.
+The caller's sums belong to a state of the user that may be outdated. Such a user must be summed again. For users who change
+every time, `exact` is off: the gain of the total since then is added to the current run, if it certainly belongs there. Late
+events and reversals may belong to another run. A leaderboard of streaks takes the current lengths.
 
 KEYS: those of every call (lib/calls), then the users.
-ARGV: those of every call, with a plan of no metric with `board`, `counts` (number of its metric, for a leaderboard of a metric),
-      `exact` (true: never add to the sums of another state); body: users, a list of { userId, sums (a list of HISTORY_SUM) };
-      states: the packed state to which each user's sums belong ('' for a leaderboard of streaks).
-Returns: one number per user: 1 has a score now, 0 has none, -1 must be summed again (nothing was done for this user); then the
-      position in the outbox ('' if nothing was written).
+ARGV: those of every call, with a plan of no metric with `board`, `counts` (number of its metric, for a leaderboard of a
+      metric), `exact` (true: never add to the sums of another state); body: users, a list of { userId, sums (a list of
+      HISTORY_SUM) }; states: the packed state to which each user's sums belong ('' for a leaderboard of streaks).
+Returns: one number per user: 1 has a score now, 0 has none, -1 must be summed again (nothing was done for this user); then
+      the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, boards.
 Cost: O(users × (size of a user + log N)).

@@ -1,14 +1,14 @@
 --- @include "lib/user_call"
 
 --[[
-Hides a user from leaderboards or shows a hidden user again, in one atomic step. The scores stay in the state, but a hidden user is in no
-sorted set of a leaderboard. An administrator and the user can each hide the user, who is shown only if neither does. A repeated call
-changes nothing.
+Hides a user from leaderboards or shows a hidden user again, in one atomic step. The scores stay in the state, but a hidden
+user is in no sorted set of a leaderboard. An administrator and the user can each hide the user, who is shown only if neither
+does. A repeated call changes nothing.
 
-KEYS: those of a call about one user (lib/user_call), then sorted sets of ended runs in which the user may still be although the state
-      no longer names them.
-ARGV: those of such a call; body: userId, id, boards (of plans; `runs`: first days of the current runs, `cleared`: first days of runs
-      that Redis no longer holds), by (HIDDEN_BY), hidden.
+KEYS: those of a call about one user (lib/user_call), then sorted sets of ended runs in which the user may still be although
+      the state no longer names them.
+ARGV: those of such a call; body: userId, id, boards (of plans; `runs`: first days of the current runs, `cleared`: first days
+      of runs that Redis no longer holds), by (HIDDEN_BY), hidden.
 Returns: a record `user`, or a refusal unknownUser, maybeStored (packed, src/packed/record.ts); the user's packed state; the
       position in the outbox ('' if nothing was written).
 Errors: those of Redis only.

@@ -17,4 +17,4 @@ local call, reply = open_user_call(KEYS, ARGV, true)
 if not reply and not call.user.packed and call.body.mustExist then
   reply = unwritten({ [RECORD.kind] = REFUSAL.unknownUser })
 end
-return reply or run_said(call)
+return reply or run_request(call)

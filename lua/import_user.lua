@@ -1,14 +1,15 @@
 --- @include "lib/user_call"
 
 --[[
-Imports a user, in one atomic step: the state, leaderboard places, the tenant's counts and points totals, and, through the outbox, the
-history for Postgres. Refuses an ID that is already in use. A repeated call changes nothing.
+Imports a user, in one atomic step: the state, leaderboard places, the tenant's counts and points totals, and, through the
+outbox, the history for Postgres. Refuses an ID that is already in use. A repeated call changes nothing.
 
-KEYS: those of a call about one user (lib/user_call), then the sorted sets that the user enters and the sets that list their groups.
-ARGV: those of such a call; body: userId, id, import (its name), counters (fields of the tenant's counters to increment), sets (per
-      key the score, or the group); states: the record `imported`, the state without its generation.
-Returns: a map of the kind `imported`, or a refusal alreadyImported, userExists, tooLarge, profileTooLarge, maybeStored (packed);
-      ''; the position in the outbox ('' if nothing was written).
+KEYS: those of a call about one user (lib/user_call), then the sorted sets that the user enters and the sets that list their
+      groups.
+ARGV: those of such a call; body: userId, id, import (its name), counters (fields of the tenant's counters to increment),
+      sets (per key the score, or the group); states: the record `imported`, the state without its generation.
+Returns: a map of the kind `imported`, or a refusal alreadyImported, userExists, tooLarge, profileTooLarge, maybeStored
+      (packed); ''; the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + KEYS × log N).

@@ -1,15 +1,16 @@
 --- @include "lib/live_streams"
 
 --[[
-Registers or renews listeners to the live streams of some tenants of a shard. Until the registration expires, entries that leave the
-outbox are kept for them, and notifications that no record causes are announced to them. Publishes the number of each tenant that
-had no listener, no listener for all users, or no listener for one of the given users.
+Registers or renews listeners to the live streams of some tenants of a shard. Until the registration expires, entries that
+leave the outbox are kept for them, and notifications that no record causes are announced to them. Publishes the number of
+each tenant that had no listener, no listener for all users, or no listener for one of the given users.
 
-KEYS: 1 tenants with listeners, 2 outbox, 3 announced notifications, then for each tenant its users with listeners (sorted set).
-ARGV: 1 duration (ms), 2 the channel to publish to, then for each tenant its number and its listeners (JSON: { everybody = whether for
-      all users, ranks = whether for ranks, users = IDs of single users }).
-Returns: the time (epoch ms); the newest positions in the outbox and in the announced notifications; the oldest position that each has
-      kept ('' if all are kept); and for each tenant the two positions from which nothing is missing.
+KEYS: 1 tenants with listeners, 2 outbox, 3 announced notifications, then for each tenant its users with listeners (sorted
+      set).
+ARGV: 1 duration (ms), 2 the channel to publish to, then for each tenant its number and its listeners (JSON: { everybody =
+      whether for all users, ranks = whether for ranks, users = IDs of single users }).
+Returns: the time (epoch ms); the newest positions in the outbox and in the announced notifications; the oldest position that
+      each has kept ('' if all are kept); and for each tenant the two positions from which nothing is missing.
 Errors: those of Redis only.
 Writes: tenants with listeners, users with listeners.
 Cost: O(tenants + users × log N).

@@ -1,9 +1,10 @@
 --- @include "lib/old_keys"
 
 --[[
-Tells which used idempotency keys the compact form (lib/old_keys) contains.
+Checks which used idempotency keys the compact form (lib/old_keys) contains.
 
-KEYS: two per idempotency key: the tenant's old keys (hash, and prefix of the segments), the bucket in which it would be if it were hot.
+KEYS: two per idempotency key: the tenant's old keys (hash, and prefix of the segments), the bucket in which it would be if
+      it were hot.
 ARGV: the field of each idempotency key.
 Returns: 1 or 0 for each.
 Errors: those of Redis only.

@@ -108,7 +108,8 @@ local function count_completions(counters, done)
   end
 end
 
--- The points of awards in a run of a leaderboard of points. `points`: a list of RECORDED_POINTS; `today`: the day of awards without a day.
+-- The points of awards in a run of a leaderboard of points. `points`: a list of RECORDED_POINTS; `today`: the day of awards
+-- without a day.
 local function awarded_in(board, run, points, today)
   local sum = 0
   for _, each in ipairs(points) do
@@ -124,12 +125,12 @@ local function awarded_in(board, run, points, today)
   return sum
 end
 
--- Changes a user's scores in runs that are not final as a recomputation planned, and moves them to the current groups. On leaderboards
--- of points, adds the awards of the same recomputation to the runs of their days.
--- `planned`: scores, a list of { no, run, whole, micros }; `group` and `instead`: if the score is still in group `instead`, move it
--- back to `group`; keeps: lower no score.
--- `by`: boards, a list of { board, runs = a list of { first, last }, filled = the leaderboard was filled since, so its scores need only
--- the awards }; points, a list of RECORDED_POINTS; reverts: the planned scores already include the awards.
+-- Changes a user's scores in runs that are not final as a recomputation planned, and moves them to the current groups. On
+-- leaderboards of points, adds the awards of the same recomputation to the runs of their days.
+-- `planned`: scores, a list of { no, run, whole, micros }; `group` and `instead`: if the score is still in group `instead`,
+-- move it back to `group`; keeps: lower no score.
+-- `by`: boards, a list of { board, runs = a list of { first, last }, filled = the leaderboard was filled since, so its
+-- scores need only the awards }; points, a list of RECORDED_POINTS; reverts: the planned scores already include the awards.
 -- Writes: the state's boards. Returns: changes (see score_boards); a list of RECOMPUTED_SCORE.
 local function recompute_scores(state, planned, by, outcome)
   local wanted, changes, done = {}, {}, {}
@@ -198,7 +199,8 @@ local function ledgers_of(changed)
   return ledgers
 end
 
--- Applies the plan to a user in memory. Returns: the record without its ID and the leaderboard changes; nil if nothing remains to be done.
+-- Applies the plan to a user in memory. Returns: the record without its ID and the leaderboard changes; nil if nothing
+-- remains to be done.
 local function recompute(user, planned)
   local state = state_of(user)
   local outcome = settle_user(state, plan, now)

@@ -16,8 +16,8 @@ Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + awards + boards × log N).
 ]]
--- Adds to a user's scores in runs that are not final, which need not be the current ones. Skips a run without a score of the user: it is
--- final, or older than the runs that the state holds.
+-- Adds to a user's scores in runs that are not final, which need not be the current ones. Skips a run without a score of the
+-- user: it is final, or older than the runs that the state holds.
 -- `moves`: a list of { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (IDs) }.
 -- `moved_by`: by award ID, the change of the total; see `compensate`. Returns: a list of changes, see `score_boards`.
 local function correct_scores(state, moves, moved_by)

@@ -62,7 +62,6 @@ export const BACKSTOP_MS = 60_000;
 /** Held by the one worker process that does scheduled work. */
 const SCHEDULE_LOCK = 0x6c61_7573; // 'laus'
 
-/** Other parts of the worker, and its settings. */
 interface With {
   delivery: Delivery;
   persister: Persister;

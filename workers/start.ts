@@ -11,8 +11,8 @@ export type { WorkersOptions };
 
 export interface Workers {
   /**
-   * Takes no more jobs, stores the outbox and closes all connections. After `timeoutMs` it stops storing; the rest stays in the outbox.
-   * Delivery tries in progress get some more seconds. Safe to call twice.
+   * Takes no more jobs, stores the outbox and closes all connections. After `timeoutMs` it stops storing; the rest stays in
+   * the outbox. Delivery tries in progress get some more seconds. Safe to call twice.
    */
   close(timeoutMs?: number): Promise<void>;
 }
@@ -20,7 +20,10 @@ export interface Workers {
 /** Delay after which the schedule asks again who listens to live streams. */
 const LISTENED_WITHIN_MS = 500;
 
-/** Starts a process's background work, with its own connections. Rejects if no Redis answers, or if one belongs to another Laurel. */
+/**
+ * Starts a process's background work, with its own connections. Rejects if no Redis answers, or if one belongs to another
+ * Laurel.
+ */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const ending = new AbortController();
   // One listener per shard that is being stored.

@@ -55,9 +55,9 @@ export interface Watched {
 }
 
 /**
- * The backstop behind BullMQ's wake-ups: checks shards for work whose wake-up was lost, at the start, soon after a signal, while anything
- * waits, and otherwise at the backstop of signals. Servers are checked independently, so that an unreachable one does not delay the
- * others. `look` resolves to whether anything waits in the shards, and must not reject.
+ * The backstop behind BullMQ's wake-ups: checks shards for work whose wake-up was lost, at the start, soon after a signal,
+ * while anything waits, and otherwise at the backstop of signals. Servers are checked independently, so that an unreachable
+ * one does not delay the others. `look` resolves to whether anything waits in the shards, and must not reject.
  */
 export function watchShards(
   { redis, signals, kind, backstopMs = BACKSTOP_MS }: Watched & { kind: SignalKind },
@@ -96,8 +96,9 @@ interface WatchOptions extends Watched {
 }
 
 /**
- * Watches the outboxes (`watchShards`) and stores overdue entries, whatever happened to their wake-ups. A check takes two commands for all
- * shards of a server. Every 10 s it also logs shards that are behind or stuck. `close` waits for work in progress.
+ * Watches the outboxes (`watchShards`) and stores overdue entries, whatever happened to their wake-ups. A check takes two
+ * commands for all shards of a server. Every 10 s it also logs shards that are behind or stuck. `close` waits for work in
+ * progress.
  */
 export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions): { close(): Promise<void> } {
   const behind = new BehindLog(log);

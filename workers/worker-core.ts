@@ -27,15 +27,12 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   idempotencyHotDays?: number;
   /** Maximum idempotency keys per user and UTC day; 0 for no limit. */
   idempotencyKeysPerDay?: number;
-  /** Days for which the audit log is kept. */
   auditRetentionDays?: number;
   /** Outbox entries that may wait before events are refused. A sweep leaves most of them to events. */
   backlogLimit?: number;
-  /** Days for which webhook messages are kept. */
   webhookLogDays?: number;
   /** Days for which individual events and awards are kept; forever if absent. */
   eventRetentionDays?: number | null;
-  /** Settings of webhook deliveries. */
   delivery?: DeliveryOptions;
   /** Observes the work, if present. */
   metrics?: WorkerMetrics;

@@ -43,7 +43,6 @@ export class WorkerMetrics {
     this.transactions.register(this.registry);
   }
 
-  /** Observes a transaction of the persister. */
   readonly stored = ({ entries, events, guarded, ms }: Stored): void => {
     this.entries.inc(entries);
     this.events.inc(events);
@@ -79,12 +78,11 @@ export class WorkerMetrics {
   }
 }
 
-/** Headers of the metrics response. */
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
 /**
- * Serves the result of `read` at GET `/metrics`, and `/healthz`, on a worker's own port. Resolves with a function that closes it. Throws a
- * `StartError` if the port cannot be opened.
+ * Serves the result of `read` at GET `/metrics`, and `/healthz`, on a worker's own port. Resolves with a function that
+ * closes it. Throws a `StartError` if the port cannot be opened.
  */
 export async function openMetricsPort(
   { host, port }: { host: string; port: number },

@@ -1,11 +1,11 @@
 --- @include "remembered"
 --- @include "streaks"
 
--- A change of time zone that moves the user's current day forward ends no streak and does not count one day as two. The current day becomes
--- the new day, with its progress and its distance to the last met day. From a week or month that is left, only what the streak needs to
--- survive is kept: a week met before the journey does not count as the next one met.
+-- A change of time zone that moves the user's current day forward ends no streak and does not count one day as two. The
+-- current day becomes the new day, with its progress and its distance to the last met day. From a week or month that is
+-- left, only what the streak needs to survive is kept: a week met before the journey does not count as the next one met.
 -- Same rule as src/domain/streaks/streak-machine.ts.
--- `state`: its streaks are settled in the old zone. `before` and `after`: rows of the plan's periods { day, week, month, ... }.
+-- `state`: its streaks are settled in the old zone. `before` and `after`: rows of the plan's periods (ROW).
 local function shift_streaks(state, before, after)
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
     local streak = streak_at[frequency]
@@ -24,14 +24,12 @@ local function shift_streaks(state, before, after)
   end
 end
 
--- Applies the fields of a request to a user's state: sent fields replace, others stay, `false` clears.
--- `sent` (see sent_of): n name, e email address, d device tokens (JSON text), sub subscribe to emails, a { attribute no = value }, z time
--- zone with zo its offset in seconds and zu the end of the offset's validity (epoch ms); zn in place of z only updates offset and end for
--- a user in that zone; bn, bo with z: the previous zone and its current offset.
--- First settles what the clock did in the previous zone.
--- Writes: seen.changed = true if name, email address, an attribute or the sign-up date changed; seen.moved = true if the zone changed;
--- seen.left = { the zone's previous offset, its end } if only the offset changed (see settle_streaks). `seen`: the event or call.
--- A user who unsubscribed stays unsubscribed until an explicit subscription: an address sent along with an event is not consent.
+-- Applies the fields of a request to a user's state: sent fields replace, others stay, `false` clears. A new zone first settles the
+-- streaks in the previous one. A user who unsubscribed stays unsubscribed until an explicit subscription, because an address
+-- sent along with an event is not consent.
+-- `sent`: SENT, see sent_of. `seen`: the event or call.
+-- Writes: seen.changed = true if name, email address, an attribute or the sign-up date changed; seen.moved = true if the zone
+-- changed; seen.left = { the zone's previous offset, its end } if only the offset changed (see settle_streaks).
 -- Returns: true and the settlements (see settle_streaks), or false for a subscription without an email address.
 local function upsert_user(state, sent, now, plan, seen)
   local name, email = state[USER.name], state[USER.email]
@@ -139,9 +137,10 @@ local function changed_server_only(state, sent)
   return nil
 end
 
--- The first step of everything that concerns a user: makes sure that the stored zone's offset is valid at this time, then applies the sent
--- fields (see upsert_user; nil for none). `seen`: see upsert_user.
--- Returns: a refusal (`z`, `sv`, `h` or `m`) that leaves the state unchanged, or nil and the settlements of a change of zone.
+-- The first step of every event and call about a user: makes sure that the stored zone's offset is valid at this time, then
+-- applies the sent fields (nil for none). `seen`: see upsert_user.
+-- Returns: a refusal (unknownOffset, serverOnly, futureSignUp or noAddress) that leaves the state unchanged, or nil and the
+-- settlements of a change of zone.
 local function admit_user(state, sent, now, plan, seen)
   local renewed = sent
     and (

@@ -107,9 +107,9 @@ local function out_of_points(ledgers, outcome, attributes)
   return nil
 end
 
--- Removes scores of leaderboards that no longer exist from the user's state, at the first event of a UTC day; otherwise they would stay
--- forever. `plan.present`: { newest, boards }. A leaderboard with a number above the newest belongs to a newer catalog, which the
--- sender of this plan does not have yet.
+-- Removes scores of leaderboards that no longer exist from the user's state, at the first event of a UTC day; otherwise they
+-- would stay forever. `plan.present`: { newest, boards }. A leaderboard with a number above the newest belongs to a newer
+-- catalog, which the sender of this plan does not have yet.
 local function drop_gone_boards(plan, state)
   local today_ms = (plan.firstDay + 1) * 86400000
   if state[USER.updatedMs] >= today_ms then
@@ -127,7 +127,8 @@ local function drop_gone_boards(plan, state)
   state[USER.boards] = kept
 end
 
--- Records in a state that the user sent an event; call it before `updatedMs` changes. Returns whether it is the first of the UTC day.
+-- Records in a state that the user sent an event; call it before `updatedMs` changes. Returns whether it is the first of the
+-- UTC day.
 local function note_active_day(state, now)
   local day = math.floor(now / 86400000)
   if state[USER.activeDay] >= day then
@@ -169,16 +170,17 @@ local function near_range_end(event, state)
   return near
 end
 
--- Applies one event to a decoded state in memory; writes nothing to Redis. After the refusals `o` and `v`, and if a guard stopped the
--- event, the state is half changed and must be discarded; refusals of admit_user leave it unchanged. `v` occurs only if
--- `near_range_end` was true.
+-- Applies one event to a decoded state in memory; writes nothing to Redis. After the refusals outOfPoints and outOfRange,
+-- and if a guard stopped the event, the state is half changed and must be discarded; refusals of admit_user leave it unchanged.
+-- outOfRange occurs only if `near_range_end` was true.
 -- The documented order is: user, guards, out-of-points check, total, streak, achievements, points, leaderboards.
--- `event`: plan, now, whole, micros, sent (see upsert_user, which writes `changed`, `moved`, `left`), counted (numbers of the
--- achievements and triggers whose event-attribute conditions match), boosts (the user's own, by points system number), occurred
--- (nil: now; else at: when it happened, second: of the local day then, and `late` for a late event: see take_replay).
--- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, first_of_day }, or nil and
--- a refusal. `due_moved`: a streak of any frequency was extended; `settlements`: see settle_streaks; `first_of_day`: see
--- note_active_day.
+-- `event`: plan, now, whole, micros, sent (see upsert_user, which writes `changed`, `moved`, `left`), counted (numbers of
+-- the achievements and triggers whose event-attribute conditions match), boosts (the user's own, by points system number),
+-- occurred (nil: now; else at: when it happened, second: of the local day then, and `late` for a late event: see
+-- take_replay).
+-- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, first_of_day }, or
+-- nil and a refusal. `due_moved`: a streak of any frequency was extended; `settlements`: see settle_streaks; `first_of_day`:
+-- see note_active_day.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
   local late, replayed = event.occurred and event.occurred.late, nil

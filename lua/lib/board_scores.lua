@@ -1,9 +1,9 @@
 --- @include "decimals"
 --- @include "users"
 
--- Position of a user's scores on a leaderboard in the flat list `scores` of SCORE (by leaderboard number, newest run first), or where they
--- would be. Searches linearly, because taking the list out of the state costs more per score than a step. `from`: a position
--- not after the leaderboard's, so that leaderboards in ascending order share one walk; nil for the first.
+-- Position of a user's scores on a leaderboard in the flat list `scores` of SCORE (by leaderboard number, newest run first),
+-- or where they would be. Searches linearly, because taking the list out of the state costs more per score than a step.
+-- `from`: a position not after the leaderboard's, so that leaderboards in ascending order share one walk; nil for the first.
 local function board_place(scores, no, from)
   local at = from or 1
   while scores[at] and scores[at] < no do
@@ -45,11 +45,12 @@ local function score_slot(scores, no, run_day)
   return at
 end
 
--- The user's score in a run of a leaderboard: a list and the index in it. Creates it with score 0 if necessary. If it was created, or runs
--- before `oldest` exist, the leaderboard's scores become a separate list in `blocks`, and `with_blocks` puts all of these in place
--- at once. So the first event of a day with 100 new runs costs only one walk.
--- `oldest`: first day of the oldest run that still accepts events anywhere. Scores of earlier runs are dropped, because Postgres holds the
--- final scores. At most three are kept: a user who crosses the date line may return to the run before the last.
+-- The user's score in a run of a leaderboard: a list and the index in it. Creates it with score 0 if necessary. If it was
+-- created, or runs before `oldest` exist, the leaderboard's scores become a separate list in `blocks`, and `with_blocks`
+-- puts all of these in place at once. So the first event of a day with 100 new runs costs only one walk.
+-- `oldest`: first day of the oldest run that still accepts events anywhere. Scores of earlier runs are dropped, because
+-- Postgres holds the final scores. At most three are kept: a user who crosses the date line may return to the run before the
+-- last.
 -- `from`: see `board_place`.
 local function score_block(scores, no, run_day, oldest, from, blocks)
   local first = board_place(scores, no, from)

@@ -1,10 +1,11 @@
--- Takes awarded points back, or gives them back if the points are negative. A total never falls below 0 nor rises above the maximum.
--- What cannot be taken is owed (positive) and offset against what later reversals give. What cannot be given is owed too (negative)
--- and offset against what they take. The result therefore does not depend on the order in which events are reversed.
--- `awards`: a list of COMPENSATED; `held`: IDs of awards that stay unchanged; `limits`: maximum by system number (as text), or nil
--- to give and take exactly what `awards` says.
--- Writes: the state's points and what is owed. Returns: the changes, as RECORDED_POINTS; a list of SHORTFALL; by award ID, the change
--- of the total.
+-- Takes awarded points back, or gives them back if the points are negative. A total never falls below 0 nor rises above the
+-- maximum. What cannot be taken is owed (positive) and offset against what later reversals give. What cannot be given is
+-- owed too (negative) and offset against what they take. The result therefore does not depend on the order in which events
+-- are reversed.
+-- `awards`: a list of COMPENSATED; `held`: IDs of awards that stay unchanged; `limits`: maximum by system number (as text),
+-- or nil to give and take exactly what `awards` says.
+-- Writes: the state's points and what is owed. Returns: the changes, as RECORDED_POINTS; a list of SHORTFALL; by award ID,
+-- the change of the total.
 local function compensate(state, awards, held, limits)
   local stays = {}
   for _, award in ipairs(held) do

@@ -68,8 +68,9 @@ local function add_to_total(totals, no, whole, micros)
   return peak, peak
 end
 
--- Removes a value from the running total `no` of a table of totals. A positive value also lowers the peak, a negative one does not;
--- the peak never falls below the remaining total, so that what is earned again counts again. Exact unless values of both signs occur.
+-- Removes a value from the running total `no` of a table of totals. A positive value also lowers the peak, a negative one
+-- does not; the peak never falls below the remaining total, so that what is earned again counts again. Exact unless values
+-- of both signs occur.
 local function take_from_total(totals, no, whole, micros)
   local total = totals[no]
   if not total then

@@ -5,8 +5,8 @@
 
 local HOUR_MS = 3600000
 
--- The user's sums for a guarded metric (GUARD_SUMS) in the current hour and day. An hour or day before the newest one (events of a batch,
--- a journey west) counts towards the newest, so that nobody gets a limit twice.
+-- The user's sums for a guarded metric (GUARD_SUMS) in the current hour and day. An hour or day before the newest one
+-- (events of a batch, a journey west) counts towards the newest, so that nobody gets a limit twice.
 local function guard_sums(state, metric, hour, day)
   state[USER.guarded] = state[USER.guarded] or {}
   local sums = state[USER.guarded][metric]
@@ -71,12 +71,13 @@ local function allowed_by(guard, whole, micros, now, sums, total, sent_time)
   return room_for(whole, micros, guard, total and total[TOTAL.whole] or 0, total and total[TOTAL.micros] or 0)
 end
 
--- Applies a metric's guards to an event before any part of it is applied, one after another, each to the value that earlier ones left. A
--- refusal takes precedence over quarantine, and quarantine over clamping. The value that is left is applied and counts for the guards'
--- sums. Events released from quarantine are not checked and do not count.
+-- Applies a metric's guards to an event before any part of it is applied, one after another, each to the value that earlier
+-- ones left. A refusal takes precedence over quarantine, and quarantine over clamping. The value that is left is applied and
+-- counts for the guards' sums. Events released from quarantine are not checked and do not count.
 -- `event`: as for apply_event, with `id` and `quarantine` (see in_quarantine).
 -- Writes: event.whole, event.micros, event.clamped (GUARDED), the state's sums.
--- Returns: nil if the event may be applied; else a record without the fields that `guarded_record` adds, or the refusal `y`.
+-- Returns: nil if the event may be applied; else a record without the fields that `guarded_record` adds, or the refusal
+-- notQuarantined.
 local function guard_event(event, state, day)
   local guards, metric = event.plan.guards, event.plan.metric
   -- Nothing can have happened later than now. A future time would leave room for later events before it.
@@ -125,8 +126,8 @@ end
 -- Applies a quarantined event's user fields at once, as in a call about the user, because guards concern only the value.
 -- Returns: the record and its leaderboard changes; or nil and a refusal, after which the state must be discarded.
 local function see_user(event, of)
-  local said = { plan = event.plan, now = event.now, sent = sent_of(of.sent), boosts = event.boosts }
-  local outcome, refusal = apply_said(said, of.state, of.is_new)
+  local request = { plan = event.plan, now = event.now, sent = sent_of(of.sent), boosts = event.boosts }
+  local outcome, refusal = apply_request(request, of.state, of.is_new)
   if refusal then
     return nil, refusal
   end
@@ -142,9 +143,9 @@ local function see_user(event, of)
   return { record, outcome.changes }
 end
 
--- Completes guard_event's result to the record of an event that is not applied, for the outbox and the answer. A quarantined event's
--- record contains everything that its release needs. `of`: { id, user_id, sent, attributes, key } as in the call, state (before the event),
--- before (the same packed, or nil), is_new.
+-- Completes guard_event's result to the record of an event that is not applied, for the outbox and the answer. A quarantined
+-- event's record contains everything that its release needs. `of`: { id, user_id, sent, attributes, key } as in the call,
+-- state (before the event), before (the same packed, or nil), is_new.
 -- Writes: the user's quarantine in memory; the state, if a quarantined event changes user fields.
 -- Returns: the record and, if the user must be written, an APPLIED of it; or a refusal.
 local function guarded_record(record, event, of)

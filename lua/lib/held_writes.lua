@@ -96,7 +96,7 @@ local function hold_count(key, field, added)
   counts[field] = (counts[field] or 0) + (added or 1)
 end
 
--- Moves a user from one total of a points system (`points_totals`) to another; 0 means no points.
+-- Moves a user from one total of a points system to another; 0 means no points.
 local function hold_total(key, before, after)
   local totals = this_call.totals or held('totals')
   local moved = totals[key]
@@ -122,8 +122,8 @@ local function write_held(key)
   end
 end
 
--- Adds the held counts to a hash, field by field. Reading all, adding in Lua and writing all takes more instructions, both with 1 and
--- with 64 events per call (`npm run bench:instructions`).
+-- Adds the held counts to a hash, field by field. Reading all, adding in Lua and writing all takes more instructions, both
+-- with 1 and with 64 events per call (`npm run bench:instructions`).
 local function write_counts(key, counts)
   local gone
   for field, added in pairs(counts) do

@@ -4,8 +4,8 @@ local function redis_ms()
   return tonumber(seconds) * 1000 + math.floor(tonumber(micros) / 1000)
 end
 
--- Reads a tenant's field of the tenants with live listeners. Returns: until when somebody listens (epoch ms), and the positions in the
--- outbox and in the announced notifications from which nothing is missing; nil if nobody listens at `now`.
+-- Reads a tenant's field of the tenants with live listeners. Returns: until when somebody listens (epoch ms), and the
+-- positions in the outbox and in the announced notifications from which nothing is missing; nil if nobody listens at `now`.
 local function listened_since(listened, tenant_no, now)
   local text = redis.call('HGET', listened, tenant_no)
   if not text then
@@ -18,13 +18,13 @@ local function listened_since(listened, tenant_no, now)
   return tonumber(until_ms), outbox_since, announced_since
 end
 
--- The field with the users and the types for which somebody listens to a tenant.
+-- The field that holds for which users of a tenant, and for what, somebody listens.
 local function listeners_field(tenant_no)
   return LISTENED.listeners .. tenant_no
 end
 
--- For a tenant with listeners: until when (epoch ms) somebody listens for all of its users, and until when somebody listens to ranks;
--- 0 if nobody does.
+-- For a tenant with listeners: until when (epoch ms) somebody listens for all of its users, and until when somebody listens
+-- to ranks; 0 if nobody does.
 local function listened_for(listened, tenant_no)
   local everybody_ms, ranks_ms = string.match(redis.call('HGET', listened, listeners_field(tenant_no)), '^(%d+) (%d+)$')
   return tonumber(everybody_ms), tonumber(ranks_ms)
@@ -39,9 +39,9 @@ local function are_ranks_listened(listened, tenant_no)
   return ranks_ms > now
 end
 
--- Bounds a stream that lets live streams catch up. Removes entries older than `keep_ms`, and the older half if the stream takes more than
--- `max_bytes`; the field `floor` of `listened` then gets the oldest remaining position. The stream expires when nothing is added for
--- twice `keep_ms`. Writes: stream, listened.
+-- Bounds a stream that lets live streams catch up. Removes entries older than `keep_ms`, and the older half if the stream
+-- takes more than `max_bytes`; the field `floor` of `listened` then gets the oldest remaining position. The stream expires
+-- when nothing is added for twice `keep_ms`. Writes: stream, listened.
 local function bound_stream(stream, listened, bounds)
   redis.call('XTRIM', stream, 'MINID', '~', string.format('%.0f', bounds.now - bounds.keep_ms))
   if (redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0) > bounds.max_bytes then

@@ -77,8 +77,8 @@ local function old_key_token(base, segments, bucket, field, generation)
   return string.format('%.0f:%.0f:%.0f', segments, #text, generation or 0)
 end
 
--- The earlier use of a key that is not hot, in the form of a bucket's value. Returns: the use; false if the key was not used; or nil and a
--- token if it may have been used and Postgres must be asked (see `old_key_token`).
+-- The earlier use of a key that is not hot, in the form of a bucket's value. Returns: the use; false if the key was not
+-- used; or nil and a token if it may have been used and Postgres must be asked (see `old_key_token`).
 -- `answers`: earlier answers of Postgres, event number → LOOKED_UP; `n`: this event's number.
 local function old_use(base, segments, bucket, field, generation, answers, n)
   local token = old_key_token(base, segments, bucket, field, generation)

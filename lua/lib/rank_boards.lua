@@ -1,8 +1,8 @@
 --- @include "held_writes"
 
--- Removes a user from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so that a user
--- who passes through many groups leaves none behind. The set's key is `prefix` and the rest; the list's key has `g` for the `b` at the
--- end of the prefix (src/redis/keys.ts).
+-- Removes a user from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so
+-- that a user who passes through many groups leaves none behind. The set's key is `prefix` and the rest; the list's key has
+-- `g` for the `b` at the end of the prefix (src/redis/keys.ts).
 -- Cost: O(log N).
 local function leave_board(prefix, run, group, user_id)
   local key = prefix .. run .. ':' .. group
@@ -18,8 +18,9 @@ local function leave_set(prefix, key, user_id)
   leave_board(prefix, run, group, user_id)
 end
 
--- Moves a user between the sorted sets of a run, from the old group to the new one, with the new score; scores <= 0 are in no set. Groups of
--- a leaderboard with a breakdown are also listed in a set, for readers of the whole run (see `leave_board` for its key).
+-- Moves a user between the sorted sets of a run, from the old group to the new one, with the new score; scores <= 0 are in
+-- no set. Groups of a leaderboard with a breakdown are also listed in a set, for readers of the whole run (see `leave_board`
+-- for its key).
 -- `change`: { board, run day, group, old group, old score, score }. With an old score <= 0, the user was in no set.
 -- `later`: the new score may be held back (see held_writes); without it, it is written at once.
 local function move_on_board(change, user_id, prefix, key, later)
@@ -43,16 +44,7 @@ local function move_on_board(change, user_id, prefix, key, later)
   end
 end
 
--- Moves a user on the leaderboards' sorted sets and returns the ranks. Equal scores share a rank: 1 + the number of members above. A score
--- <= 0 is not on the leaderboard; with `max`, neither is a rank beyond it.
--- On a full leaderboard, the score of the last rank shows without counting that a lower user is not on it, which is true for most. It is
--- read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect what is known to the rest
--- of the call, so such scores are held back and written together.
--- Returns, for changes that did more than move to another group: a list of { board no, run day, group, previous rank, rank, threshold };
--- rank -1: not on the leaderboard. For leaderboards with `scores`, followed by the scores before and after.
--- `unheard`: ranks are needed only for leaderboards with `heard`. On others the scores are moved, those of a call together, and nothing
--- is counted or returned.
--- Cost: O(log N) per leaderboard.
+-- The rank of a score; -1 if it is below `lowest` or the rank is beyond `max`. Cost: O(log N).
 local function rank_of(key, score, max, lowest)
   if score <= 0 or score < lowest then
     return -1
@@ -88,6 +80,16 @@ local function run_prefix(prefix, no, run_day)
   return run.text
 end
 
+-- Moves a user on the leaderboards' sorted sets and returns the ranks. Equal scores share a rank: 1 + the number of members
+-- above. A score <= 0 is not on the leaderboard; with `max`, neither is a rank beyond it.
+-- On a full leaderboard, the score of the last rank shows without counting that a lower user is not on it, which is true for
+-- most. It is read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect
+-- what is known to the rest of the call, so such scores are held back and written together.
+-- Returns, for changes that did more than move to another group: a list of { board no, run day, group, previous rank, rank,
+-- threshold }; rank -1: not on the leaderboard. For leaderboards with `scores`, followed by the scores before and after.
+-- `unheard`: ranks are needed only for leaderboards with `heard`. On others the scores are moved, those of a call together,
+-- and nothing is counted or returned.
+-- Cost: O(log N) per leaderboard.
 local function rank_boards(changes, user_id, prefix, unheard)
   -- Allocate room for the usual number.
   local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')

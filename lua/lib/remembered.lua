@@ -22,8 +22,8 @@ do
   end
 end
 
--- A request's user fields: SENT of a JSON text, with attributes by number; nil for ''. Few different texts occur, such as a zone or one
--- or two attributes, and decoding takes 9,000 instructions. Long texts and personal data are not cached.
+-- A request's user fields: SENT of a JSON text, with attributes by number; nil for ''. Few different texts occur, such as a
+-- zone or one or two attributes, and decoding takes 9,000 instructions. Long texts and personal data are not cached.
 local sent_of
 do
   local MOST_SENT, LONGEST_SENT = 1024, 128

@@ -1,9 +1,10 @@
 --- @include "streaks"
 
--- Replaces a user's streaks with the result of replaying them with a late event. src/engine/corrections/late-events.ts computes `late`.
--- The clock's later effects are then settled as usual.
--- `late`: streaks { STREAK, ... } by FREQUENCY (nil: unchanged), freezes, earned (the day from which the next earning interval counts;
--- nil: none yet), settlements and beside that are not stored yet (see settle_streaks), gained (number of freezes in `beside`).
+-- Replaces a user's streaks with the result of replaying them with a late event. src/engine/corrections/late-events.ts
+-- computes `late`. The clock's later effects are then settled as usual.
+-- `late`: streaks { STREAK, ... } by FREQUENCY (nil: unchanged), freezes, earned (the day from which the next earning
+-- interval counts; nil: none yet), settlements and beside that are not stored yet (see settle_streaks), gained (number of
+-- freezes in `beside`).
 -- Writes: the state's streaks, freezes and earnedDay. Returns: the settlements (see settle_streaks).
 local function take_replay(state, late)
   if not late.streaks then

@@ -218,13 +218,14 @@ local function settle_by_earlier(state, rule, row, left)
   return settlements, false
 end
 
--- Settles a user's streaks up to a local day. Streaks whose periods were not met use pauses and freezes or end, and freezes are
--- earned. If there is nothing to do, this costs three comparisons. A day before the streaks' day (a late event, a zone further
--- west) changes nothing.
--- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums }; -1 means none.
+-- Settles a user's streaks up to a local day. Streaks whose periods were not met use pauses and freezes or end, and freezes
+-- are earned. If there is nothing to do, this costs three comparisons. A day before the streaks' day (a late event, a zone
+-- further west) changes nothing.
+-- A streak: { length, first day, last period met or excused, ms of the extending event, current period, sums }; -1 means
+-- none.
 -- `row`: the plan's periods for that day. `rule`: the plan's `streak`. `left`: see `day_at`.
--- Returns: nil, or a list of { frequency, kind (SETTLED), first day, last day, length of a lost streak }, with `earned`, the number of
--- freezes, and `beside`, SETTLEMENTs without a frequency, which replays need.
+-- Returns: nil, or a list of { frequency, kind (SETTLED), first day, last day, length of a lost streak }, with `earned`, the
+-- number of freezes, and `beside`, SETTLEMENTs without a frequency, which replays need.
 local function settle_streaks(state, rule, row, left)
   local settlements, passed
   if rule.before then
@@ -260,9 +261,10 @@ local function settled_record(record, settlements, state)
   end
 end
 
--- Settles a user's streaks up to a time (epoch ms). `left`: see day_at. `offset`: the zone's offset at that time; nil: the state's.
--- Returns: an outcome { day, second (of the local day), row (of the plan's periods), settlements (see settle_streaks), length (of the
--- streak in the configured frequency), completed (an empty list of achievements) }.
+-- Settles a user's streaks up to a time (epoch ms). `left`: see day_at. `offset`: the zone's offset at that time; nil: the
+-- state's.
+-- Returns: an outcome { day, second (of the local day), row (of the plan's periods), settlements (see settle_streaks),
+-- length (of the streak in the configured frequency), completed (an empty list of achievements) }.
 local function settle_user(state, plan, at, left, offset)
   local local_second = math.floor(at / 1000) + (offset or state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)

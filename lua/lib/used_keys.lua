@@ -11,7 +11,8 @@ local function one_more_key(state, today)
   return used_keys + 1
 end
 
--- The storage of a tenant's used keys: the number of segments of old keys (lib/old_keys; 0 without any), and whether the tenant is large.
+-- The storage of a tenant's used keys: the number of segments of old keys (lib/old_keys; 0 without any), and whether the
+-- tenant is large.
 -- `old_keys`: key of the tenant's old keys.
 local function shape_of_keys(old_keys)
   local segments, large = unpack(redis.call('HMGET', old_keys, OLD_KEYS.segments, OLD_KEYS.large))
@@ -28,8 +29,8 @@ local function hot_use(bucket, field, is_large)
   return is_large and redis.call('HGET', narrow_bucket(bucket, field), field) or redis.call('HGET', bucket, field)
 end
 
--- Writes the use of a key that is not hot. A full wide bucket makes the tenant large, permanently; one in eight keys checks this. Later
--- keys go to narrow buckets. Those in wide buckets are found there until they become old.
+-- Writes the use of a key that is not hot. A full wide bucket makes the tenant large, permanently; one in eight keys checks
+-- this. Later keys go to narrow buckets. Those in wide buckets are found there until they become old.
 local function note_use(old_keys, bucket, field, use, is_large)
   if is_large then
     redis.call('HSET', narrow_bucket(bucket, field), field, use)

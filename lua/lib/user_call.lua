@@ -4,9 +4,10 @@
 --- @include "calls"
 --- @include "points"
 
--- Merges sent preferences into those of a user whose streaks are settled to the local day. Fields that are not sent stay unchanged.
--- `sent`: notifications, one digit per kind ('-': not sent; src/engine/users/preferences.ts); streakRule { on, all, metrics } with -1
--- and false for fields that are not sent; daysOff, valid from the next day.
+-- Merges sent preferences into those of a user whose streaks are settled to the local day. Fields that are not sent stay
+-- unchanged.
+-- `sent`: notifications, one digit per kind ('-': not sent; src/engine/users/preferences.ts); streakRule { on, all, metrics
+-- } with -1 and false for fields that are not sent; daysOff, valid from the next day.
 local function set_preferences(state, sent, day)
   if sent[SENT.notifications] then
     local merged = {}
@@ -33,27 +34,27 @@ local function set_preferences(state, sent, day)
   end
 end
 
--- Applies a request's user fields, and completes an achievement, in memory; writes nothing to Redis. After a refusal the state may be
--- half changed and must be discarded.
--- `said`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own), achievement
--- { no, users, locked } to complete, or nil.
+-- Applies a request's user fields, and completes an achievement, in memory; writes nothing to Redis. After a refusal the
+-- state may be half changed and must be discarded.
+-- `request`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own),
+-- achievement { no, users, locked } to complete, or nil.
 -- Returns: the outcome of settle_user with ledgers and changes (see score_boards), or nil and a refusal.
-local function apply_said(said, state, is_new)
-  local plan, now = said.plan, said.now
-  local refusal, settlements = admit_user(state, said.sent, now, plan, said)
+local function apply_request(request, state, is_new)
+  local plan, now = request.plan, request.now
+  local refusal, settlements = admit_user(state, request.sent, now, plan, request)
   if refusal then
     return nil, refusal
   end
-  local outcome = settle_user(state, plan, now, said.left)
+  local outcome = settle_user(state, plan, now, request.left)
   outcome.settlements = add_settlements(settlements, outcome.settlements)
-  if said.sent then
-    set_preferences(state, said.sent, outcome.day)
+  if request.sent then
+    set_preferences(state, request.sent, outcome.day)
   end
-  local ledgers = open_ledgers(plan, state, said.boosts)
+  local ledgers = open_ledgers(plan, state, request.boosts)
   if is_new then
     welcome_user(ledgers, state, outcome.day)
   end
-  local achievement = said.achievement
+  local achievement = request.achievement
   if achievement and not state[USER.completions][achievement.no] then
     if achievement.locked then
       return nil, { [RECORD.kind] = REFUSAL.locked }
@@ -65,7 +66,7 @@ local function apply_said(said, state, is_new)
     outcome.completed[1] = achievement.no
     complete_achievements(state, plan.achievements, now, outcome.completed)
   end
-  local blocking = fire_triggers(ledgers, said, state, outcome)
+  local blocking = fire_triggers(ledgers, request, state, outcome)
   if blocking then
     return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }
   end
@@ -80,11 +81,11 @@ local function unwritten(reply, packed_state)
   return { cmsgpack.pack(reply), packed_state or '', '' }
 end
 
--- Opens a call about one user: see open_call. The first of its own keys is the user's; it is not in `keys`. `user`: see read_user.
--- The body has userId, id (of the call, 32 hex digits) and, if the script uses them, sent (SENT, JSON text) and boosts (the user's
--- own, JSON text).
--- Returns: the call; and the script's reply if an earlier try was applied, or if the user does not exist and `may_be_new` is not set;
--- nil if the call must go on.
+-- Opens a call about one user: see open_call. The first of its own keys is the user's; it is not in `keys`. `user`: see
+-- read_user. The body has userId, id (of the call, 32 hex digits) and, if the script uses them, sent (SENT, JSON text) and
+-- boosts (the user's own, JSON text).
+-- Returns: the call; and the script's reply if an earlier try was applied, or if the user does not exist and `may_be_new` is
+-- not set; nil if the call must go on.
 local function open_user_call(keys, args, may_be_new)
   local call = open_call(keys, args)
   local body = call.body
@@ -126,13 +127,14 @@ local function is_asked(sent)
   return false
 end
 
--- The common part of `identify_user` and `complete_achievement`: from the call to the reply. `achievement`: the one to complete, or nil.
-local function run_said(call, achievement)
+-- The common part of `identify_user` and `complete_achievement`: from the call to the reply. `achievement`: the one to
+-- complete, or nil.
+local function run_request(call, achievement)
   local user, plan, now, sent = call.user, call.plan, call.now, call.sent
   local is_new, asked = not user.packed, is_asked(sent)
   local state = state_of(user, now, plan.streak.freezes, call.counters)
-  local said = { plan = plan, now = now, sent = sent, boosts = call.boosts, achievement = achievement }
-  local outcome, refusal = apply_said(said, state, is_new)
+  local request = { plan = plan, now = now, sent = sent, boosts = call.boosts, achievement = achievement }
+  local outcome, refusal = apply_request(request, state, is_new)
   if refusal then
     return unwritten(refusal)
   end

@@ -33,9 +33,9 @@ local function unpack_state(packed)
   return { cmsgpack.unpack(packed) }
 end
 
--- Packs a state. Missing fields after the last existing one take no space. Lua keeps at least the first STATE.first positions of a state in
--- the array part of its table, which `next` visits in order and before all others. So the search for the last field visits only the
--- few fields after these; testing each of the possible positions took 2,500 instructions.
+-- Packs a state. Missing fields after the last existing one take no space. Lua keeps at least the first STATE.first
+-- positions of a state in the array part of its table, which `next` visits in order and before all others. So the search for
+-- the last field visits only the few fields after these; testing each of the possible positions took 2,500 instructions.
 local function pack_state(state)
   local last, position = STATE.first, next(state, STATE.first)
   while position do
@@ -112,7 +112,8 @@ local function read_users(users, keys, ids)
   end
 end
 
--- Decodes or creates a user's state. For an existing user, `user` suffices. A refused event discards the state, which is decoded again.
+-- Decodes or creates a user's state. For an existing user, `user` suffices. A refused event discards the state, which is
+-- decoded again.
 -- `freezes`: those of a new user; `counters`: key of the tenant's counters.
 local function state_of(user, now, freezes, counters)
   if not user.state then
@@ -125,13 +126,13 @@ local function state_of(user, now, freezes, counters)
   return user.state
 end
 
--- A packed state has at most LIMIT.stateBytes, of which fields from requests take at most LIMIT.profileBytes, so that events have room
--- for what they add. Redis decodes and encodes the whole state at each event, which blocks all other commands.
+-- A packed state has at most LIMIT.stateBytes, of which fields from requests take at most LIMIT.profileBytes, so that events
+-- have room for what they add. Redis decodes and encodes the whole state at each event, which blocks all other commands.
 
--- Whether an event may bring a user near a limit; for most users, only this check is made. From 16 KiB on, a state is packed after each
--- event, not only at the end of the call. `sent`: bytes of the event's user fields; `plan`: the event's. The catalog bounds what an
--- event adds beyond these fields, except for the groups of leaderboards with a breakdown (`plan.grouped` of them): they repeat
--- attribute values, so each is at most as long as the user's fields.
+-- Whether an event may bring a user near a limit; for most users, only this check is made. From 16 KiB on, a state is packed
+-- after each event, not only at the end of the call. `sent`: bytes of the event's user fields; `plan`: the event's. The
+-- catalog bounds what an event adds beyond these fields, except for the groups of leaderboards with a breakdown
+-- (`plan.grouped` of them): they repeat attribute values, so each is at most as long as the user's fields.
 local function near_full(user, sent, plan)
   user.sent = user.sent + sent
   return (user.sent + (user.packed and #user.packed or 0)) * (1 + (plan.grouped or 0)) > 16384

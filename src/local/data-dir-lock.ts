@@ -10,8 +10,8 @@ import { StartError } from '../start-error.ts';
 const MAX_SOCKET_PATH = 100;
 
 /**
- * Locks the data directory for this process, or throws a `StartError` if a running Laurel holds it. The lock is a socket on which the holder
- * listens, so the lock of a killed process is recognised as stale.
+ * Locks the data directory for this process, or throws a `StartError` if a running Laurel holds it. The lock is a socket on
+ * which the holder listens, so the lock of a killed process is recognised as stale.
  */
 export async function lockDataDir(dataDir: string): Promise<{ release(): Promise<void> }> {
   const path = socketPath(dataDir);
@@ -61,8 +61,8 @@ function isAnswered(path: string): Promise<boolean> {
 const WAIT_MS = 15_000;
 
 /**
- * Stops the server that a killed Laurel left running on this data, unless its guard already did, and waits until it is gone. Two servers on
- * the same files would corrupt them. Call it only while holding the lock.
+ * Stops the server that a killed Laurel left running on this data, unless its guard already did, and waits until it is gone.
+ * Two servers on the same files would corrupt them. Call it only while holding the lock.
  */
 export async function endLeftoverServer(directory: string): Promise<void> {
   const pid = Number(await readFile(pidFile(directory), 'utf8').catch(() => ''));

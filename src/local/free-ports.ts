@@ -11,8 +11,8 @@ export interface Listener {
 }
 
 /**
- * Throws a `StartError` if a port is already in use. Frontends share their port, so without this check a second Laurel would silently take
- * half of the first one's connections.
+ * Throws a `StartError` if a port is already in use. Frontends share their port, so without this check a second Laurel would
+ * silently take half of the first one's connections.
  */
 export async function requireFreePorts(listeners: readonly Listener[]): Promise<void> {
   for (const { host, port, hostVariable, portVariable } of listeners) {

@@ -17,7 +17,6 @@ export interface GuardedProcess {
 interface GuardedCommand {
   command: string;
   args: readonly string[];
-  /** The signal for a clean shutdown. */
   stopSignal: 'SIGINT' | 'SIGTERM' | 'SIGQUIT';
   /** The user to run as; requires root. */
   as: { uid: number; gid: number } | null;
@@ -27,8 +26,8 @@ interface GuardedCommand {
 }
 
 /**
- * The guard reads from a pipe that this process holds. If the pipe closes without a message, this process has died (even by kill -9), and the
- * guard stops the server, after 20 s by force. The server itself keeps the shell's process ID.
+ * The guard reads from a pipe that this process holds. If the pipe closes without a message, this process has died (even by
+ * kill -9), and the guard stops the server, after 20 s by force. The server itself keeps the shell's process ID.
  */
 const GUARD = `
 signal=$1; remove=$2; shift 2
@@ -46,8 +45,8 @@ const KEPT_OUTPUT = 4000;
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
- * Starts a server that never outlives this process. It runs in its own session, so Ctrl-C in the terminal reaches only this process, which
- * stops the server when it no longer needs it.
+ * Starts a server that never outlives this process. It runs in its own session, so Ctrl-C in the terminal reaches only this
+ * process, which stops the server when it no longer needs it.
  */
 export function startGuarded(command: GuardedCommand): GuardedProcess {
   const child = spawn(
@@ -108,8 +107,8 @@ function exitOf(child: ChildProcess): GuardedProcess['exited'] {
 const NEEDED = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR', 'TZDIR'] as const;
 
 /**
- * The environment of a private server. Contains nothing else of this process's environment, because keys and passwords in it would be readable
- * while the server runs by everybody who may inspect the process.
+ * The environment of a private server. Contains nothing else of this process's environment, because keys and passwords in it
+ * would be readable while the server runs by everybody who may inspect the process.
  */
 export function serverEnvironment(): NodeJS.ProcessEnv {
   const needed = NEEDED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
@@ -130,8 +129,8 @@ interface NoServerUser {
 }
 
 /**
- * Chooses the user that runs a private server: this process's user or, if that is root, the owner of the data, otherwise `postgres` if it
- * exists, otherwise `nobody`.
+ * Chooses the user that runs a private server: this process's user or, if that is root, the owner of the data, otherwise
+ * `postgres` if it exists, otherwise `nobody`.
  * @param paths programs and data that the user must be able to reach
  */
 export function chooseServerUser(dataDir: string, paths: readonly string[]): ServerUser | NoServerUser {
@@ -141,8 +140,8 @@ export function chooseServerUser(dataDir: string, paths: readonly string[]): Ser
   const closed = paths.find((path) => !isReachable(path));
   if (closed === undefined) return { owner, prefix: [] };
   if (!existsSync('/usr/bin/setpriv')) return { problem: `no other user may enter ${closed}` };
-  // Keep one privilege of root: passing through closed directories such as /root. Without the secure bit, access(2), which Postgres uses to
-  // find its own programs, would ignore that privilege.
+  // Keep one privilege of root: passing through closed directories such as /root. Without the secure bit, access(2), which
+  // Postgres uses to find its own programs, would ignore that privilege.
   const kept = '-all,+dac_override';
   return {
     owner,

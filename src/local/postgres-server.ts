@@ -42,22 +42,24 @@ const SILENCE_MS = 60_000;
 const ATTEMPTS = 3;
 
 /**
- * The built-in server supports only pglz. After a checkpoint, when the first change of each page writes the whole page to the WAL, pglz
- * costs 45 µs of CPU per event and saves half of those 5 KB (`npm run bench -- persist`). lz4 saves as much for 4 µs.
+ * The built-in server supports only pglz. After a checkpoint, when the first change of each page writes the whole page to
+ * the WAL, pglz costs 45 µs of CPU per event and saves half of those 5 KB (`npm run bench -- persist`). lz4 saves as much
+ * for 4 µs.
  */
 const WAL_COMPRESSION = 'wal_compression=off';
 
 /**
- * Rare checkpoints, because after each one the first change of a page writes the whole page to the WAL. Under load there is one every
- * `max_wal_size` ÷ 1.9. The compose files have the same settings.
+ * Rare checkpoints, because after each one the first change of a page writes the whole page to the WAL. Under load there is
+ * one every `max_wal_size` ÷ 1.9. The compose files have the same settings.
  */
 export const CHECKPOINTS = ['max_wal_size=4GB', 'checkpoint_timeout=15min'];
 
 const MIB = 2 ** 20;
 
 /**
- * An eighth of the memory that the server may use, from Postgres's default of 128 MiB up to 512 MiB. With 400,000 users and a million
- * events, an event cost Postgres 32 µs of CPU with 128 MiB and 26 µs with 512 MiB, because it read fewer pages from the system's cache.
+ * An eighth of the memory that the server may use, from Postgres's default of 128 MiB up to 512 MiB. With 400,000 users and
+ * a million events, an event cost Postgres 32 µs of CPU with 128 MiB and 26 µs with 512 MiB, because it read fewer pages
+ * from the system's cache.
  */
 export function sharedBuffersMiB(memoryBytes: number): number {
   return Math.max(128, Math.min(512, Math.floor(memoryBytes / 8 / MIB)));
@@ -175,8 +177,8 @@ interface PostgresBinaries {
 }
 
 /**
- * The Postgres programs that npm installed for this platform, ready to run. An install script, which npm may be configured to skip, creates
- * the links between their libraries.
+ * The Postgres programs that npm installed for this platform, ready to run. An install script, which npm may be configured
+ * to skip, creates the links between their libraries.
  */
 async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const native = nativeDirectory();
@@ -210,13 +212,16 @@ async function createLibraryLinks(native: string): Promise<void> {
   }
 }
 
-/** Postgres refuses connections with this SQLSTATE while it starts. After a crash it first replays the WAL since the last checkpoint. */
+/**
+ * Postgres refuses connections with this SQLSTATE while it starts. After a crash it first replays the WAL since the last
+ * checkpoint.
+ */
 const CANNOT_CONNECT_NOW = '57P03';
 const TRIED_AFTER_MS = 50;
 
 /**
- * Waits until Postgres answers a query, as long as it reports that it is starting; if it were stopped, it would have to replay the WAL
- * again. Returns false if it exits instead, or is silent for `silenceMs`.
+ * Waits until Postgres answers a query, as long as it reports that it is starting; if it were stopped, it would have to
+ * replay the WAL again. Returns false if it exits instead, or is silent for `silenceMs`.
  */
 async function answersInTime(
   url: string,

@@ -20,7 +20,6 @@ import type { LocalServer } from './postgres-server.ts';
 export interface RedisOptions {
   /** The program; see `findRedisProgram`. */
   program: string;
-  /** Directory of the data. */
   directory: string;
   /** Null if no password is required. */
   password: string | null;

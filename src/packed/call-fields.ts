@@ -1,6 +1,9 @@
 /** Names of the fields and positions in data that TypeScript passes to scripts, or that scripts pass to each other. */
 
-/** Keys of every call that changes a tenant's users: the shard's outbox, the tenant's counters; the script's own keys start at `own`. */
+/**
+ * Keys of every call that changes a tenant's users: the shard's outbox, the tenant's counters; the script's own keys start
+ * at `own`.
+ */
 export const CALL_KEY = { outbox: 0, counters: 1, own: 2 } as const;
 
 /** Arguments of every such call. Those of `record_events` continue with EVENTS_ARG. */
@@ -71,7 +74,6 @@ export const QUEUED_BATCH = {
 
 /** Fields of a batch's results. Each step adds another field, named after the progress it reached. */
 export const BATCH_RESULT = {
-  /** Number of events with an answer. */
   answered: 'n',
 } as const;
 
@@ -83,7 +85,6 @@ export const SENT = {
   name: 'n',
   email: 'e',
   deviceTokens: 'd',
-  /** Whether the user subscribes to emails. */
   subscribe: 'sub',
   /** Attribute number → value. */
   attributes: 'a',
@@ -106,8 +107,8 @@ export const SENT = {
   /** The user's sign-up date, epoch day. */
   signUpDay: 'su',
   /**
-   * For application keys: fields that only servers may write, which must therefore equal the stored values. Numbers of attributes; 0 for the
-   * sign-up date.
+   * For application keys: fields that only servers may write, which must therefore equal the stored values. Numbers of
+   * attributes; 0 for the sign-up date.
    */
   serverOnly: 'so',
   /** Set if the event has an `occurredAt`: `Occurred` in `src/engine/corrections/late-events.ts`. */
@@ -140,7 +141,6 @@ export const CHANGE = {
   oldGroup: 3,
   oldScore: 4,
   score: 5,
-  /** Whether only the group changed. */
   onlyGroup: 6,
 } as const;
 
@@ -193,7 +193,10 @@ export const completionsField = (achievementNo: number): string => `${COUNTER.co
 /** Fields of an outbox entry. The last two occur once per user. */
 export const OUTBOX = { tenant: 't', records: 'r', user: 'u', state: 's' } as const;
 
-/** Fields in the hash of a tenant's old idempotency keys. `large`: hot keys are also in narrow buckets (`src/redis/idempotency.ts`). */
+/**
+ * Fields in the hash of a tenant's old idempotency keys. `large`: hot keys are also in narrow buckets
+ * (`src/redis/idempotency.ts`).
+ */
 export const OLD_KEYS = { segments: 's', keys: 'n', large: 'w' } as const;
 
 /** Fields in the hash of tenants with live stream listeners, besides the tenants' numbers. */

@@ -19,7 +19,6 @@ export const GUARD_ACTION = {
   quarantined: 3,
   /** It was refused because the quarantine is full. */
   full: 4,
-  /** It was dropped from quarantine. */
   dropped: 5,
 } as const;
 
@@ -38,8 +37,8 @@ export const GUARD_SUMS = {
 } as const;
 
 /**
- * A user's quarantined events, concatenated: for each, the 32 hex digits of its ID and the digit of its GUARD. A tenant's hash has one field per
- * user, and one with the total number.
+ * A user's quarantined events, concatenated: for each, the 32 hex digits of its ID and the digit of its GUARD. A tenant's
+ * hash has one field per user, and one with the total number.
  */
 export const QUARANTINED = {
   /** End of the hash's key, in place of the end of the leaderboards' prefix. */

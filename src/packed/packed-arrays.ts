@@ -21,7 +21,6 @@ export const packedPause = ({
   id: string;
 }): PackedPause => [firstDay, lastDay, id];
 
-/** THRESHOLD. */
 export const packedThreshold = (metricNo: number, { whole, micros }: Decimal): PackedThreshold => [
   metricNo,
   whole,
@@ -69,16 +68,13 @@ export const packedTaken = ({
   day?: number | undefined;
 }): Compensated => (day === undefined ? ['', systemNo, triggerNo, points] : ['', systemNo, triggerNo, points, day]);
 
-/** LOOKED_UP. */
 export interface PackedLookedUp {
   [LOOKED_UP.token]: string;
   [LOOKED_UP.use]: string;
 }
 
-/** LOOKED_UP. */
 export const packedLookedUp = ({ token, use }: { token: string; use: string }): PackedLookedUp => [token, use];
 
-/** HISTORY_SUM. */
 export interface HistorySum {
   [HISTORY_SUM.runDay]: number;
   [HISTORY_SUM.whole]: number;
@@ -88,14 +84,12 @@ export interface HistorySum {
 /** HISTORY_SUM with sum 0. */
 export const emptyHistorySum = (runDay: number): HistorySum => [runDay, 0, 0];
 
-/** UNSENT_EVENT. */
 export interface UnsentEvent {
   [UNSENT_EVENT.index]: number;
   [UNSENT_EVENT.code]: ErrorCode;
   [UNSENT_EVENT.message]: string;
 }
 
-/** UNSENT_EVENT. */
 export const unsentEvent = ({
   index,
   code,

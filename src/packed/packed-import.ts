@@ -8,7 +8,6 @@ import { STREAK_RULE, TOTAL, type USER } from './user-fields.ts';
 
 // Creates the arrays of an import. No other code needs to know the order of their positions.
 
-/** IMPORTED_DAY. */
 export const packedImportedDay = (day: {
   metricNo: number;
   day: number;
@@ -16,7 +15,6 @@ export const packedImportedDay = (day: {
   total: bigint;
 }): PackedImportedDay => [day.metricNo, day.day, String(day.change), String(day.total)];
 
-/** IMPORTED_AWARD. */
 export const packedImportedAward = (award: {
   systemNo: number;
   triggerNo: number;
@@ -62,7 +60,6 @@ export function packedTotal({ whole, micros }: Decimal, peak: number): PackedTot
   return packed;
 }
 
-/** SIGN_UP. */
 export const packedSignUp = ({ day, years, sinceMs }: SignUp): NonNullable<PackedState[typeof USER.signUp]> => [
   day,
   years,

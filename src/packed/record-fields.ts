@@ -1,6 +1,7 @@
 /**
- * Names of the fields and positions of a script's results: records (which the outbox also contains) and refusals. Lua and TypeScript use
- * these names (`src/redis/lua-library.ts`). Outbox entries outlive a version, so written values must never change.
+ * Names of the fields and positions of a script's results: records (which the outbox also contains) and refusals. Lua and
+ * TypeScript use these names (`src/redis/lua-library.ts`). Outbox entries outlive a version, so written values must never
+ * change.
  */
 
 /** The field with the kind of a record or refusal. A separate constant, by which TypeScript narrows types. */
@@ -26,8 +27,8 @@ export const KIND = {
 } as const;
 
 /**
- * Positions in an event's record, which is a list. Other records are maps by RECORD, as were event records of an earlier version. Fields that an
- * event lacks are `false`. TypeScript reads both as maps (`recordOf`); RECORD describes the fields.
+ * Positions in an event's record, which is a list. Other records are maps by RECORD, as were event records of an earlier
+ * version. Fields that an event lacks are `false`. TypeScript reads both as maps (`recordOf`); RECORD describes the fields.
  */
 export const EVENT_RECORD = {
   kind: 0,
@@ -72,7 +73,6 @@ export const RECORD = {
   total: 't',
   /** RECORDED_STREAK in the configured frequency (events). */
   streak: 's',
-  /** Numbers of completed achievements. */
   completed: 'c',
   /** RECORDED_POINTS. */
   points: 'p',
@@ -87,7 +87,6 @@ export const RECORD = {
   released: 'rl',
   /** 1 if data changed that Postgres keeps separately for the streak sweep. */
   due: 'y',
-  /** SETTLEMENTs. */
   settlements: 'w',
   /** SETTLEMENTs of no frequency, which replays of streaks need (`src/domain/streaks/replay.ts`). */
   beside: 'sb',
@@ -108,8 +107,8 @@ export const RECORD = {
   /** 1 if the completions were backdated, so that nobody is notified. */
   backdated: 'bd',
   /**
-   * REVERSAL, of `KIND.reversal`. Metric, value and total are those of the opposite event, whose time is that of the root event. Its day is that of
-   * the root event's awards.
+   * REVERSAL, of `KIND.reversal`. Metric, value and total are those of the opposite event, whose time is that of the root
+   * event. Its day is that of the root event's awards.
    */
   reversal: 'rv',
   /** RECOMPUTATION. Its completions are not announced. */
@@ -129,9 +128,9 @@ export const RECORD = {
 } as const;
 
 /**
- * A reversal: the root event and the reversed event (32 hex digits each); 1 if the root was reversed, 0 if it was restored; a list of COMPENSATEDs;
- * the revoked and the restored COMPLETEDs; points that could not be taken, as SHORTFALLs; the length of the streak in the configured frequency if
- * nothing is left of it, otherwise absent.
+ * A reversal: the root event and the reversed event (32 hex digits each); 1 if the root was reversed, 0 if it was restored;
+ * a list of COMPENSATEDs; the revoked and the restored COMPLETEDs; points that could not be taken, as SHORTFALLs; the length
+ * of the streak in the configured frequency if nothing is left of it, otherwise absent.
  */
 export const REVERSAL = {
   root: 0,
@@ -145,9 +144,9 @@ export const REVERSAL = {
 } as const;
 
 /**
- * A recomputation: ID of the job (32 hex digits); 1 if it reverts the job; the revoked and the restored COMPLETEDs; points taken, as COMPENSATEDs
- * without award; points that could not be taken, as SHORTFALLs; numbers of achievements whose state differed from the plan; RECOMPUTED_SCOREs,
- * absent if leaderboards were not recomputed.
+ * A recomputation: ID of the job (32 hex digits); 1 if it reverts the job; the revoked and the restored COMPLETEDs; points
+ * taken, as COMPENSATEDs without award; points that could not be taken, as SHORTFALLs; numbers of achievements whose state
+ * differed from the plan; RECOMPUTED_SCOREs, absent if leaderboards were not recomputed.
  */
 export const RECOMPUTATION = {
   job: 0,
@@ -161,14 +160,14 @@ export const RECOMPUTATION = {
 } as const;
 
 /**
- * A recomputation's change of a score, including awards: number of the leaderboard, first day of the run (epoch day), whole, micros, and the
- * groups before and after.
+ * A recomputation's change of a score, including awards: number of the leaderboard, first day of the run (epoch day), whole,
+ * micros, and the groups before and after.
  */
 export const RECOMPUTED_SCORE = { board: 0, runDay: 1, whole: 2, micros: 3, oldGroup: 4, group: 5 } as const;
 
 /**
- * An award to take: its ID (32 hex digits), numbers, points, local day (epoch day) and time (epoch ms). Reversals that were stored without the last
- * two took only awards of their own event.
+ * An award to take: its ID (32 hex digits), numbers, points, local day (epoch day) and time (epoch ms). Reversals that were
+ * stored without the last two took only awards of their own event.
  */
 export const COMPENSATED = { award: 0, system: 1, trigger: 2, points: 3, day: 4, atMs: 5 } as const;
 
@@ -181,7 +180,10 @@ export const SHORTFALL = { system: 0, points: 1 } as const;
 /** Sum of a metric's events on a local day (epoch day), and the total after it, in millionths as text. */
 export const IMPORTED_DAY = { metric: 0, day: 1, change: 2, total: 3 } as const;
 
-/** A trigger's award (trigger 0: unknown): points, the total after it, epoch ms, local day (epoch day), numbers of the boosts applied. */
+/**
+ * A trigger's award (trigger 0: unknown): points, the total after it, epoch ms, local day (epoch day), numbers of the boosts
+ * applied.
+ */
 export const IMPORTED_AWARD = { system: 0, trigger: 1, awarded: 2, after: 3, atMs: 4, day: 5, boosts: 6 } as const;
 
 /** A streak in a record; -1 means none. `extended`: 0 or 1. */
@@ -198,7 +200,10 @@ export const RECORDED_STREAK = {
 /** A points system's total before and after, and a list of AWARDs. */
 export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as const;
 
-/** A trigger's award, the total after it, numbers of the boosts applied, and its local day (epoch day; absent: that of the record). */
+/**
+ * A trigger's award, the total after it, numbers of the boosts applied, and its local day (epoch day; absent: that of the
+ * record).
+ */
 export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3, day: 4 } as const;
 
 /** A changed score; rank -1: not on the leaderboard. `threshold`: the score of the last rank, 0 if there is room. */
@@ -215,15 +220,13 @@ export const RECORDED_BOARD = {
 } as const;
 
 /**
- * A change to a streak: FREQUENCY, SETTLED, first and last epoch day, and a length if SETTLED says so. In repairs also the time (epoch ms) of changes
- * that did not happen now.
+ * A change to a streak: FREQUENCY, SETTLED, first and last epoch day, and a length if SETTLED says so. In repairs also the
+ * time (epoch ms) of changes that did not happen now.
  */
 export const SETTLEMENT = { frequency: 0, kind: 1, firstDay: 2, lastDay: 3, length: 4, atMs: 5 } as const;
 
 export const SETTLED = {
-  /** A freeze excused the days. */
   freeze: 1,
-  /** A pause excused the days. */
   pause: 2,
   /** The streak of this length and these days was lost. */
   lost: 3,
@@ -231,7 +234,6 @@ export const SETTLED = {
   restored: 4,
   /** A restored streak replaced the streak of this length and these days. */
   replaced: 5,
-  /** The days were days off. */
   off: 6,
   /** An administrator reset the streak of this length and these days. */
   reset: 7,

@@ -37,7 +37,10 @@ import type {
 } from './refusal-fields.ts';
 import type { PackedPause, PackedTotal } from './state.ts';
 
-/** A script's report about one thing that happened: the answer to the caller, and the record in the outbox. `record-fields.ts` describes the fields. */
+/**
+ * A script's report about one thing that happened: the answer to the caller, and the record in the outbox.
+ * `record-fields.ts` describes the fields.
+ */
 export interface HappenedRecord {
   [kindField]:
     | typeof KIND.event
@@ -145,7 +148,6 @@ export interface RecordedGuard {
 
 // Packed arrays are declared by position, so that code can access them only through the positions' names.
 
-/** REVERSAL. */
 export interface RecordedReversal {
   [REVERSAL.root]: string;
   [REVERSAL.reversed]: string;
@@ -157,7 +159,6 @@ export interface RecordedReversal {
   [REVERSAL.endedStreak]?: number;
 }
 
-/** RECOMPUTATION. */
 export interface RecordedRecomputation {
   [RECOMPUTATION.job]: string;
   [RECOMPUTATION.reverts]: 0 | 1;
@@ -169,7 +170,6 @@ export interface RecordedRecomputation {
   [RECOMPUTATION.scores]?: RecomputedScore[];
 }
 
-/** RECOMPUTED_SCORE. */
 export interface RecomputedScore {
   [RECOMPUTED_SCORE.board]: number;
   [RECOMPUTED_SCORE.runDay]: number;
@@ -179,7 +179,6 @@ export interface RecomputedScore {
   [RECOMPUTED_SCORE.group]: string;
 }
 
-/** COMPENSATED. */
 export interface Compensated {
   [COMPENSATED.award]: string;
   [COMPENSATED.system]: number;
@@ -196,13 +195,11 @@ export interface PackedCompletion {
   [COMPLETED.causedBy]?: string | null;
 }
 
-/** SHORTFALL. */
 export interface Shortfall {
   [SHORTFALL.system]: number;
   [SHORTFALL.points]: number;
 }
 
-/** SETTLEMENT. */
 export interface RecordedSettlement {
   [SETTLEMENT.frequency]: number;
   [SETTLEMENT.kind]: (typeof SETTLED)[keyof typeof SETTLED];
@@ -218,7 +215,6 @@ export interface ProgressRecord {
   [RECORD.progress]: string;
 }
 
-/** RECORDED_STREAK. */
 export interface RecordedStreak {
   [RECORDED_STREAK.length]: number;
   [RECORDED_STREAK.startDay]: number;
@@ -228,7 +224,6 @@ export interface RecordedStreak {
   [RECORDED_STREAK.offDays]?: number;
 }
 
-/** RECORDED_POINTS. */
 export interface RecordedPoints {
   [RECORDED_POINTS.system]: number;
   [RECORDED_POINTS.before]: number;
@@ -236,7 +231,6 @@ export interface RecordedPoints {
   [RECORDED_POINTS.awards]: RecordedAward[];
 }
 
-/** AWARD. */
 export interface RecordedAward {
   [AWARD.trigger]: number;
   [AWARD.awarded]: number;
@@ -245,7 +239,6 @@ export interface RecordedAward {
   [AWARD.day]?: number;
 }
 
-/** RECORDED_BOARD. */
 export interface RecordedBoard {
   [RECORDED_BOARD.board]: number;
   [RECORDED_BOARD.runDay]: number;

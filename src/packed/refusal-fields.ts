@@ -45,7 +45,10 @@ export const REFUSAL = {
   unsent: 'x',
 } as const;
 
-/** The packed use, see `lua/lib/used_keys.lua`; current total, RECORDED_STREAK and local day; for a guarded metric, the user's QUARANTINED. */
+/**
+ * The packed use, see `lua/lib/used_keys.lua`; current total, RECORDED_STREAK and local day; for a guarded metric, the
+ * user's QUARANTINED.
+ */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
 
 /** Number of the blocking trigger. */
@@ -66,8 +69,8 @@ export const SERVER_ONLY = { no: 'no' } as const;
 export const UNKNOWN_OFFSET = { zone: 'tz' } as const;
 
 /**
- * The token that the repeated call must contain, and the user's generation. Without a token: the event follows such an event of the same user; just
- * repeat the call.
+ * The token that the repeated call must contain, and the user's generation. Without a token: the event follows such an event
+ * of the same user; just repeat the call.
  */
 export const UNKNOWN_USE = { token: 'v', generation: 'g' } as const;
 

@@ -6,8 +6,9 @@ import { numbered, type Numbered, stateValues, unpackr } from './unpack-state.ts
 import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
 /**
- * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by `lua/record_events.lua`;
- * `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields, `lua/lib/users.lua` those of a new user.
+ * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
+ * `lua/record_events.lua`; `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields,
+ * `lua/lib/users.lua` those of a new user.
  */
 export interface UserState {
   createdMs: number;
@@ -111,8 +112,8 @@ export const unpackAll = (packed: Buffer): unknown[] =>
   packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []).map(recordOf);
 
 /**
- * Decodes a sequence of msgpack values and passes each, with its bytes, to `onValue`. Records are converted by `recordOf`. Throws at the first
- * invalid value, after passing on those before it.
+ * Decodes a sequence of msgpack values and passes each, with its bytes, to `onValue`. Records are converted by `recordOf`.
+ * Throws at the first invalid value, after passing on those before it.
  */
 export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buffer) => void): void {
   if (packed.length === 0) return;
@@ -271,7 +272,6 @@ const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
   before: orNull(packed[DAYS_OFF.before]),
 });
 
-/** A score in a run of a board. */
 interface UnpackedScore extends Decimal {
   boardNo: number;
   runDay: number;
@@ -344,8 +344,8 @@ export function decodeState(packed: Buffer): UserState {
 }
 
 /**
- * Converts an event's record, which is packed as a list (EVENT_RECORD), to a map by RECORD. Returns other values unchanged: other records and
- * refusals are packed as maps.
+ * Converts an event's record, which is packed as a list (EVENT_RECORD), to a map by RECORD. Returns other values unchanged:
+ * other records and refusals are packed as maps.
  */
 export function recordOf(value: unknown): unknown {
   if (!Array.isArray(value) || value[EVENT_RECORD.kind] !== KIND.event || value.length <= EVENT_RECORD.boards)

@@ -1,12 +1,12 @@
 /**
- * Names of the positions in a user's packed state: concatenated msgpack values in one Redis key, and the same bytes in Postgres. Lua and
- * TypeScript use these names (`src/redis/lua-library.ts`). Stored positions must never change. A script keeps the state as one list, which
- * costs a fifth of a map with the same values (decision 1).
+ * Names of the positions in a user's packed state: concatenated msgpack values in one Redis key, and the same bytes in
+ * Postgres. Lua and TypeScript use these names (`src/redis/lua-library.ts`). Stored positions must never change. A script
+ * keeps the state as one list, which costs a fifth of a map with the same values (decision 1).
  */
 
 /**
- * Positions of the fields. Missing fields are nil, and nil after the last field is not stored, so common fields come first. A new field gets
- * the next position.
+ * Positions of the fields. Missing fields are nil, and nil after the last field is not stored, so common fields come first.
+ * A new field gets the next position.
  */
 export const USER = {
   /** When the user was created, epoch ms. */
@@ -14,7 +14,10 @@ export const USER = {
   updatedMs: 1,
   /** UTC day (epoch day) of the last event; -1 before the first. */
   activeDay: 2,
-  /** UTC day (modulo USED_KEYS.days) times USED_KEYS.day, plus the number of idempotency keys used on that day. Absent if none was ever used. */
+  /**
+   * UTC day (modulo USED_KEYS.days) times USED_KEYS.day, plus the number of idempotency keys used on that day. Absent if
+   * none was ever used.
+   */
   usedKeys: 3,
   /** Metric number → TOTAL. */
   totals: 4,
@@ -70,8 +73,8 @@ export const USER = {
   /** The local day (epoch day) that had begun when the user moved west; absent if no day occurred twice. */
   begunDay: 48,
   /**
-   * Points system number → points that reversals could not take, deducted from what later ones give. Negative: points that they could not give,
-   * deducted from what later ones take.
+   * Points system number → points that reversals could not take, deducted from what later ones give. Negative: points that
+   * they could not give, deducted from what later ones take.
    */
   owed: 49,
   /** The last recomputation step applied to the user, see `lua/recompute_users.lua`; absent for none. */
@@ -85,8 +88,8 @@ export const USER = {
 export const STATE_SIZE = 53;
 
 /**
- * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum fits into 32 bits. A
- * wrap-around after eleven years refuses nobody.
+ * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum
+ * fits into 32 bits. A wrap-around after eleven years refuses nobody.
  */
 export const USED_KEYS = { day: 2 ** 20, days: 2 ** 12 } as const;
 
@@ -130,7 +133,8 @@ export const STREAK_RULE = { enabled: 0, all: 1, metrics: 2 } as const;
 export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
 
 /**
- * Sign-up date (epoch day), the full years that the clock has counted since, and when the date was set or the zone changed (epoch ms).
+ * Sign-up date (epoch day), the full years that the clock has counted since, and when the date was set or the zone changed
+ * (epoch ms).
  */
 export const SIGN_UP = { day: 0, years: 1, sinceMs: 2 } as const;
 
@@ -138,8 +142,8 @@ export const SIGN_UP = { day: 0, years: 1, sinceMs: 2 } as const;
 export const THRESHOLD = { metric: 0, whole: 1, micros: 2 } as const;
 
 /**
- * A score in a run of a leaderboard. One list holds all scores of a user. Offsets from a score's first position; `size`: distance to the next
- * score.
+ * A score in a run of a leaderboard. One list holds all scores of a user. Offsets from a score's first position; `size`:
+ * distance to the next score.
  */
 export const SCORE = {
   board: 0,

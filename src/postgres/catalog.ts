@@ -79,8 +79,8 @@ interface CatalogChanges {
 }
 
 /**
- * Locks a tenant's catalog against other edits for the rest of the transaction. Returns the next resource's number, or `null` if the tenant does
- * not exist.
+ * Locks a tenant's catalog against other edits for the rest of the transaction. Returns the next resource's number, or
+ * `null` if the tenant does not exist.
  */
 export async function lockCatalog(client: PoolClient, tenantNo: number): Promise<number | null> {
   const { rows } = await client.query<{ nextNo: number }>(
@@ -266,7 +266,10 @@ export async function deletedResources(
   return deleted;
 }
 
-/** IDs of a tenant's demo resources: those that the first start created, unless somebody has changed them or applied a document since. */
+/**
+ * IDs of a tenant's demo resources: those that the first start created, unless somebody has changed them or applied a
+ * document since.
+ */
 export async function demoResources(client: Pool | PoolClient, tenantNo: number): Promise<ReadonlySet<string>> {
   const { rows } = await client.query<{ id: string }>(
     'SELECT id FROM catalog_resources WHERE tenant_no = $1 AND demo AND deleted IS NULL',

@@ -110,8 +110,8 @@ const knownKinds = (kinds: readonly LeasableKind[]): [string[], number[]] => [
 ];
 
 /**
- * Leases the job that has been due for the longest time, so that jobs take turns; `null` if none is due. Nobody else can lease the job
- * until the lease expires or is given up. Leases use the clock of Postgres.
+ * Leases the job that has been due for the longest time, so that jobs take turns; `null` if none is due. Nobody else can
+ * lease the job until the lease expires or is given up. Leases use the clock of Postgres.
  */
 export async function leaseJob(
   pool: Pool,

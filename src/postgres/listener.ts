@@ -17,8 +17,8 @@ export interface ListenerOptions {
 }
 
 /**
- * Receives a channel's notifications on its own connection. Behind a proxy that assigns connections per transaction none would arrive, so the listener
- * counts as open only after it has received a notification that the pool sent.
+ * Receives a channel's notifications on its own connection. Behind a proxy that assigns connections per transaction none
+ * would arrive, so the listener counts as open only after it has received a notification that the pool sent.
  */
 export class Listener {
   private readonly options: ListenerOptions;
@@ -34,7 +34,10 @@ export class Listener {
     return this.opened ? this.client : null;
   }
 
-  /** Resolves when notifications of all later commits will arrive. Call it only while nothing is open. Rejects if the test notification is missing. */
+  /**
+   * Resolves when notifications of all later commits will arrive. Call it only while nothing is open. Rejects if the test
+   * notification is missing.
+   */
   async open(): Promise<void> {
     const { pool, channel, onNotification } = this.options;
     const client = new pg.Client({

@@ -20,9 +20,9 @@ export class MigrationError extends Error {
 }
 
 /**
- * Applies the numbered SQL files that the database does not have yet, in order, each in its own transaction. Idempotent. If several
- * processes start at once, one migrates and the others wait. Returns the names of the files applied now. Throws `MigrationError` if a
- * newer version has migrated the database, or if a file fails.
+ * Applies the numbered SQL files that the database does not have yet, in order, each in its own transaction. Idempotent. If
+ * several processes start at once, one migrates and the others wait. Returns the names of the files applied now. Throws
+ * `MigrationError` if a newer version has migrated the database, or if a file fails.
  * @param folder folder of the files; Laurel's own by default
  */
 export async function migrate(pool: Pool, folder: string = FOLDER): Promise<string[]> {

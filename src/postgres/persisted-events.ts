@@ -41,8 +41,8 @@ interface AwardRow {
 }
 
 /**
- * Those of some events (IDs as 32 hex digits) that Postgres holds, with total and awards. Streak and ranks at that time are not stored;
- * the caller adds the current ones.
+ * Those of some events (IDs as 32 hex digits) that Postgres holds, with total and awards. Streak and ranks at that time are
+ * not stored; the caller adds the current ones.
  */
 export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Map<string, HappenedRecord>> {
   const { rows } = await pool.query<EventRow>(SELECT_EVENTS, [ids]);

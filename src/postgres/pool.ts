@@ -16,15 +16,16 @@ const PARSERS = new Map<number, (text: string) => unknown>([
 const SILENCE_MS = 10_000;
 
 /**
- * How long idle connections are kept. Must exceed the 60 s interval at which an idle worker queries Postgres. With 60 s, each query opened
- * seven connections, a third of the load of an idle installation (`bench:idle`).
+ * How long idle connections are kept. Must exceed the 60 s interval at which an idle worker queries Postgres. With 60 s,
+ * each query opened seven connections, a third of the load of an idle installation (`bench:idle`).
  */
 const KEPT_MS = 120_000;
 
 /**
- * The same in the other direction: if a machine of ours vanishes, its sessions must not keep their locks (of a rebuild, a move, an open
- * transaction) until Postgres notices, which takes two hours by default. Postgres probes after 10 s of silence, then every 5 s. The
- * session ends after the fourth probe, or when sent data is not received for 30 s. No effect on local sockets.
+ * The same in the other direction: if a machine of ours vanishes, its sessions must not keep their locks (of a rebuild, a
+ * move, an open transaction) until Postgres notices, which takes two hours by default. Postgres probes after 10 s of
+ * silence, then every 5 s. The session ends after the fourth probe, or when sent data is not received for 30 s. No effect on
+ * local sockets.
  */
 const KEEP_ALIVES = {
   tcp_keepalives_idle: '10',
@@ -35,15 +36,18 @@ const KEEP_ALIVES = {
 
 const SET_UP = 'SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS settings (name, value)';
 
-/** Makes Postgres end a session of this connection within about 30 s after its machine vanishes. Connections of a pool do it themselves. */
+/**
+ * Makes Postgres end a session of this connection within about 30 s after its machine vanishes. Connections of a pool do it
+ * themselves.
+ */
 export const setKeepAlives = (client: pg.ClientBase): Promise<unknown> =>
   client.query(SET_UP, [Object.keys(KEEP_ALIVES), Object.values(KEEP_ALIVES)]);
 
 export interface PoolOptions {
   max: number;
   /**
-   * Time limit for a connection and for each statement; unlimited by default. Set it for work that a caller waits for, so that a hanging
-   * Postgres is answered with 503. The outcome of a statement that timed out is unknown.
+   * Time limit for a connection and for each statement; unlimited by default. Set it for work that a caller waits for, so
+   * that a hanging Postgres is answered with 503. The outcome of a statement that timed out is unknown.
    */
   timeoutMs?: number;
   /** Postgres settings for each session. */

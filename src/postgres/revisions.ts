@@ -1,8 +1,8 @@
 import type { Client, Pool, PoolClient } from 'pg';
 
 /**
- * Announces a change to every process after its commit: `<tenant no>:<version>` for a catalog, `*` for keys, tenants or the organisation. Never
- * rejects: processes that miss the message find the change in the counters of `organisation`.
+ * Announces a change to every process after its commit: `<tenant no>:<version>` for a catalog, `*` for keys, tenants or the
+ * organisation. Never rejects: processes that miss the message find the change in the counters of `organisation`.
  */
 export type Announce = (message: string) => Promise<void>;
 

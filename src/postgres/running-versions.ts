@@ -54,10 +54,10 @@ export async function refuseOtherVersions(client: pg.Pool | pg.ClientBase, own: 
 }
 
 /**
- * Publishes the running version in Postgres for the lifetime of this process, with a shared advisory lock on its own connection. So it writes
- * nothing while idle, and a process that dies stops counting. After an outage of Postgres the lock is taken again immediately. A process with
- * another format that started in the meantime is not refused, but it cannot rebuild anything (`refuseOtherVersions` runs before each
- * rebuild).
+ * Publishes the running version in Postgres for the lifetime of this process, with a shared advisory lock on its own
+ * connection. So it writes nothing while idle, and a process that dies stops counting. After an outage of Postgres the lock
+ * is taken again immediately. A process with another format that started in the meantime is not refused, but it cannot
+ * rebuild anything (`refuseOtherVersions` runs before each rebuild).
  */
 export class OwnVersion {
   private readonly pool: pg.Pool;

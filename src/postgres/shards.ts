@@ -20,9 +20,9 @@ export async function readCursor(pool: Pool, shard: number): Promise<string> {
 const IDLE_LIMIT_MS = 30_000;
 
 /**
- * Forces lookups by key, regardless of the planner's estimates: for 12,000 users of a sweep it chose hash joins that spilled to disk. The most
- * frequent statements are named, so that a connection parses them once. They are still planned each time, because a plan cached when there
- * were ten users would scan a million.
+ * Forces lookups by key, regardless of the planner's estimates: for 12,000 users of a sweep it chose hash joins that spilled
+ * to disk. The most frequent statements are named, so that a connection parses them once. They are still planned each time,
+ * because a plan cached when there were ten users would scan a million.
  */
 const PLANNED_BY_KEYS =
   'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL plan_cache_mode = force_custom_plan';
@@ -40,8 +40,8 @@ interface CursorRow extends Revisions {
 }
 
 /**
- * Locks a shard's cursor, which excludes other persisters of the shard until the transaction ends. `null` if another one holds it. One round trip;
- * `shard` is a number, so it can be part of the text.
+ * Locks a shard's cursor, which excludes other persisters of the shard until the transaction ends. `null` if another one
+ * holds it. One round trip; `shard` is a number, so it can be part of the text.
  */
 export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
   const results = (await client.query(
@@ -115,8 +115,8 @@ export async function readStorageEpoch(client: Pool | PoolClient, shard: number)
 }
 
 /**
- * Locks the cursors of some shards (by default, all) until the transaction ends. Waits for active persisters; afterwards none can store what it read
- * under an older storage epoch.
+ * Locks the cursors of some shards (by default, all) until the transaction ends. Waits for active persisters; afterwards
+ * none can store what it read under an older storage epoch.
  */
 export async function lockCursors(client: PoolClient, shards: readonly number[] = SHARD_NUMBERS): Promise<void> {
   await client.query('SELECT FROM outbox_cursors WHERE shard = ANY ($1) ORDER BY shard FOR UPDATE', [shards]);

@@ -11,8 +11,8 @@ function cleanValue(_key: string, value: unknown): unknown {
 }
 
 /**
- * JSON text that jsonb accepts: replaces NUL and unpaired surrogates with U+FFFD, as in text columns. A bad character in one attribute must
- * not block all later outbox entries.
+ * JSON text that jsonb accepts: replaces NUL and unpaired surrogates with U+FFFD, as in text columns. A bad character in one
+ * attribute must not block all later outbox entries.
  */
 export const storableJson = (json: string): string =>
   REFUSED.test(json) ? JSON.stringify(JSON.parse(json), cleanValue) : json;

@@ -68,9 +68,10 @@ export async function noteSwept(
 }
 
 /**
- * Removes a tenant's zone if no user is in it; otherwise returns false. Holds the outbox cursor of the tenant's shard. Every writer of users
- * holds it too and records their zones before releasing it, so a new user with the zone is either visible here, or finds the zone
- * gone and adds it again. A persister that finds the cursor taken gives up; the caller wakes another one.
+ * Removes a tenant's zone if no user is in it; otherwise returns false. Holds the outbox cursor of the tenant's shard. Every
+ * writer of users holds it too and records their zones before releasing it, so a new user with the zone is either visible
+ * here, or finds the zone gone and adds it again. A persister that finds the cursor taken gives up; the caller wakes another
+ * one.
  */
 export function dropUnusedZone(
   pool: Pool,
@@ -100,9 +101,9 @@ export interface UserPage {
 }
 
 /**
- * Checks the next users of a zone after an ID: which of them may have something to settle when a local day begins. `earning`: as in
- * `lua/lib/streaks.lua`, `null` if users earn no freezes. For users without due work, it reads only the row: checking a million of them took 2.4 s
- * (2 busy cores).
+ * Checks the next users of a zone after an ID: which of them may have something to settle when a local day begins.
+ * `earning`: as in `lua/lib/streaks.lua`, `null` if users earn no freezes. For users without due work, it reads only the
+ * row: checking a million of them took 2.4 s (2 busy cores).
  */
 export async function dueUsers(
   pool: Pool,
@@ -122,8 +123,8 @@ export async function dueUsers(
     limit: number;
   },
 ): Promise<UserPage> {
-  // For users who have not earned yet, earning counts from the local day, which may be the day before UTC's. Users who earned before the
-  // settings changed may be checked too early.
+  // For users who have not earned yet, earning counts from the local day, which may be the day before UTC's. Users who
+  // earned before the settings changed may be checked too early.
   const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
     `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*)::int AS seen,

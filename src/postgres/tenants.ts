@@ -84,9 +84,9 @@ class HeldTenants {
   }
 
   /**
-   * Resolves when everything committed before the call is in memory. Reads one row, at most every 20 ms, and the rest only if something
-   * changed. If Postgres does not answer within 2 s, the call and those of the next 5 s trust the data in memory and resolve, unless
-   * an announced change could not be read yet (503).
+   * Resolves when everything committed before the call is in memory. Reads one row, at most every 20 ms, and the rest only
+   * if something changed. If Postgres does not answer within 2 s, the call and those of the next 5 s trust the data in
+   * memory and resolve, unless an announced change could not be read yet (503).
    */
   async confirm(): Promise<void> {
     const isConfirmed = await this.looks.run();

@@ -69,9 +69,9 @@ export const DUE_PERIODS = `
    LIMIT $8`;
 
 /**
- * The first of the requested periods that ended up to `toMs`, in order of end, user and trigger. `fromMs` to `toMs` may span at most a day. Uses
- * an index to read only users whose creation time of day lies in that span. For periods in hours the time within the hour counts, so a span of
- * an hour or more covers all users.
+ * The first of the requested periods that ended up to `toMs`, in order of end, user and trigger. `fromMs` to `toMs` may span
+ * at most a day. Uses an index to read only users whose creation time of day lies in that span. For periods in hours the
+ * time within the hour counts, so a span of an hour or more covers all users.
  */
 export async function duePeriods(
   pool: Pool,

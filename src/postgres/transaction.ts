@@ -4,8 +4,8 @@ import type { Pool, PoolClient } from 'pg';
 import { codeOf, isNetworkError } from '../network-errors.ts';
 
 /**
- * Runs `work` in one transaction: commits if it resolves, rolls back if it rejects. If even the rollback fails, closes the connection instead of
- * returning it to the pool.
+ * Runs `work` in one transaction: commits if it resolves, rolls back if it rejects. If even the rollback fails, closes the
+ * connection instead of returning it to the pool.
  */
 export async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
@@ -37,8 +37,8 @@ export const inSnapshot = <T>(pool: Pool, work: (client: PoolClient) => Promise<
   });
 
 /**
- * Runs `work` unless another process holds the same lock; then returns `null` and does nothing. The lock belongs to one connection. If that breaks,
- * `lost` is aborted, and another process may start while the work is still ending.
+ * Runs `work` unless another process holds the same lock; then returns `null` and does nothing. The lock belongs to one
+ * connection. If that breaks, `lost` is aborted, and another process may start while the work is still ending.
  */
 export async function exclusively<T>(
   pool: Pool,
@@ -91,8 +91,8 @@ export async function inTurn<T>(
 }
 
 /**
- * SQLSTATEs: connection exceptions (class 08); shutdown, crash or startup of the server (57P); read-only transaction, as on a standby after a
- * failover; disk full; out of memory; too many connections; statement timeout.
+ * SQLSTATEs: connection exceptions (class 08); shutdown, crash or startup of the server (57P); read-only transaction, as on
+ * a standby after a failover; disk full; out of memory; too many connections; statement timeout.
  */
 const SQLSTATE = /^(08...|57P0[1-5]|25006|53100|53200|53300|57014)$/;
 

@@ -22,9 +22,10 @@ const UNINDEXED = 'SELECT end_id AS id FROM event_partitions WHERE keys_indexed 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Parameters: parts of IDs, tenant number; users and metrics, as pairs; the first ID without an index. The latter is a value so that partitions
- * without an index are not planned for; their estimated cost made Postgres compile the plan. Keys newer than the index are found through the
- * user's events of the metric, by an index that contains their IDs; only events found there are read.
+ * Parameters: parts of IDs, tenant number; users and metrics, as pairs; the first ID without an index. The latter is a value
+ * so that partitions without an index are not planned for; their estimated cost made Postgres compile the plan. Keys newer
+ * than the index are found through the user's events of the metric, by an index that contains their IDs; only events found
+ * there are read.
  */
 const FIND = `
   SELECT ${FOUND_COLUMNS} FROM used_keys

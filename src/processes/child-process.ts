@@ -4,8 +4,8 @@ import type { Registry } from 'prom-client';
 import { familiesOf, type Family, labelled } from '../telemetry/metrics.ts';
 
 /**
- * Makes a process that the supervisor started end with its parent, even if that was killed. Does nothing without a parent (a process of its
- * own in a container).
+ * Makes a process that the supervisor started end with its parent, even if that was killed. Does nothing without a parent (a
+ * process of its own in a container).
  */
 export function endWithParent(): void {
   if (process.send === undefined) return;
@@ -21,8 +21,8 @@ export function tellReady(): void {
 }
 
 /**
- * Messages that gather metrics. A child whose metrics are requested asks its parent (`ask`). The parent asks every child (`collect`), each
- * sends its own (`collected`), and the parent sends all of them to the first child (`gathered`).
+ * Messages that gather metrics. A child whose metrics are requested asks its parent (`ask`). The parent asks every child
+ * (`collect`), each sends its own (`collected`), and the parent sends all of them to the first child (`gathered`).
  */
 type Message =
   | { metrics: 'ask'; id: number }
@@ -40,8 +40,8 @@ const isMessage = (value: unknown): value is Message =>
 type Children = () => readonly (readonly [name: string, process: ChildProcess])[];
 
 /**
- * The parent's side. Call it for each child that is started. It answers the child's requests with the metrics of all processes, each value
- * labelled with the name of its process, and with the parent's own.
+ * The parent's side. Call it for each child that is started. It answers the child's requests with the metrics of all
+ * processes, each value labelled with the name of its process, and with the parent's own.
  */
 export function gatherFor(children: Children, own: () => Promise<Family[]>): (child: ChildProcess) => void {
   let asked = 0;
@@ -79,8 +79,8 @@ export const ownMetrics =
     labelled(await familiesOf(registry), { process: name });
 
 /**
- * A child's side. Answers the parent with the registry's metrics. The returned function resolves with the metrics of all of the parent's
- * processes, or, without a parent or an answer, with those of this process under `name`.
+ * A child's side. Answers the parent with the registry's metrics. The returned function resolves with the metrics of all of
+ * the parent's processes, or, without a parent or an answer, with those of this process under `name`.
  */
 export function gatheredMetrics(registry: Registry, name: string): () => Promise<Family[]> {
   const own = ownMetrics(registry, name);

@@ -15,8 +15,8 @@ export interface Laurel {
   redis: Redis;
   pool: Pool;
   /**
-   * Whether Redis is known to hold the same data about a tenant as Postgres (`null`: about at least one tenant). If not, no request may be
-   * answered from Redis.
+   * Whether Redis is known to hold the same data about a tenant as Postgres (`null`: about at least one tenant). If not, no
+   * request may be answered from Redis.
    */
   isReady(tenantNo: number | null): boolean;
   /** Whether the shards of all tenants are served. */
@@ -35,8 +35,8 @@ export interface Laurel {
 }
 
 /**
- * Connects to Redis (at least one server) and to a migrated Postgres, and creates the services of the operations. Resolves when the first
- * catalog is loaded and changes are followed. Rejects with nothing left open.
+ * Connects to Redis (at least one server) and to a migrated Postgres, and creates the services of the operations. Resolves
+ * when the first catalog is loaded and changes are followed. Rejects with nothing left open.
  */
 export async function openLaurel(options: FrontendSettings & { log: Log }): Promise<Laurel> {
   const core = await createFrontendCore(options);

@@ -32,8 +32,8 @@ interface Prepared {
 const ANNOUNCE_MS = 1_000;
 
 /**
- * Migrates the database to this version and makes sure that an admin key exists. Outside production, configures the demo in a database
- * without configuration unless `LAUREL_DEMO` is 0. Safe to call at every start, in several processes at once.
+ * Migrates the database to this version and makes sure that an admin key exists. Outside production, configures the demo in
+ * a database without configuration unless `LAUREL_DEMO` is 0. Safe to call at every start, in several processes at once.
  */
 export async function prepareDatabase({
   env,
@@ -143,8 +143,8 @@ const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '
 const STILL_MS = 5_000;
 
 /**
- * Shows the steps of a start: a line when a step begins, one every five seconds while it runs, and one with its duration. `say` prints a
- * line. Steps run one after another.
+ * Shows the steps of a start: a line when a step begins, one every five seconds while it runs, and one with its duration.
+ * `say` prints a line. Steps run one after another.
  */
 export class StartSteps {
   private readonly say: (line: string) => void;
@@ -175,9 +175,9 @@ export class StartSteps {
 }
 
 /**
- * Size of the heap for young objects, MB (default: 16). All objects of a transaction are young and alive until it ends, and each garbage
- * collection copies them, which took a third of the persister's CPU. With 64 MB, an event costs 17 to 20 µs instead of 22 to 25, for 25
- * to 50 MB more memory (`npm run bench -- persist`).
+ * Size of the heap for young objects, MB (default: 16). All objects of a transaction are young and alive until it ends, and
+ * each garbage collection copies them, which took a third of the persister's CPU. With 64 MB, an event costs 17 to 20 µs
+ * instead of 22 to 25, for 25 to 50 MB more memory (`npm run bench -- persist`).
  */
 const YOUNG_MB = 64;
 

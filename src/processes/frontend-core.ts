@@ -61,9 +61,10 @@ const POOL_SIZE = 10;
 const POSTGRES_TIMEOUT_MS = 5_000;
 
 /**
- * A separate pool for history reads, so that slow ones do not block quick ones. `statement_timeout` ends a statement in Postgres even
- * if no client waits for it any longer. Sequential scans, parallel workers and JIT are off: once one user has very many events, the
- * planner expects as many of every user, and would scan whole tables or spend more on parallel workers and compiling than on the read.
+ * A separate pool for history reads, so that slow ones do not block quick ones. `statement_timeout` ends a statement in
+ * Postgres even if no client waits for it any longer. Sequential scans, parallel workers and JIT are off: once one user has
+ * very many events, the planner expects as many of every user, and would scan whole tables or spend more on parallel workers
+ * and compiling than on the read.
  */
 const HISTORY_POOL = {
   max: 6,

@@ -15,9 +15,9 @@ import { orNothing } from './system-state.ts';
 import { serverLabel } from './process-metrics.ts';
 
 /**
- * Metrics that are the same from every process: how far Postgres is behind (the age of history reads), waiting work, and failures. Measured
- * on request. While a Redis or Postgres is down, `laurel_up` reports it, and metrics that only this server knows are omitted, because
- * an old value would look healthy.
+ * Metrics that are the same from every process: how far Postgres is behind (the age of history reads), waiting work, and
+ * failures. Measured on request. While a Redis or Postgres is down, `laurel_up` reports it, and metrics that only this
+ * server knows are omitted, because an old value would look healthy.
  */
 export function createInstallationMetrics({
   redis,

@@ -12,8 +12,8 @@ const CONSOLE = join(PACKAGE_ROOT, 'dist/console');
 export const isConsoleBuilt = (): boolean => existsSync(join(CONSOLE, 'index.html'));
 
 /**
- * The console; null if it is not built. Administrators choose the addresses of badges, so it may load images (and nothing else) from any
- * origin, over https and without a referrer (`Referrer-Policy: no-referrer`).
+ * The console; null if it is not built. Administrators choose the addresses of badges, so it may load images (and nothing
+ * else) from any origin, over https and without a referrer (`Referrer-Policy: no-referrer`).
  */
 export const consolePage = (): Page | null =>
   readPage({
@@ -24,8 +24,8 @@ export const consolePage = (): Page | null =>
   });
 
 /**
- * The reference of a port's own API; null if it is not built. Its viewer creates styles at run time, whose text depends on its colours, so
- * they cannot be listed by hash. Scripts must come from this origin, as everywhere.
+ * The reference of a port's own API; null if it is not built. Its viewer creates styles at run time, whose text depends on
+ * its colours, so they cannot be listed by hash. Scripts must come from this origin, as everywhere.
  */
 export const referencePage = (): Page | null =>
   readPage({

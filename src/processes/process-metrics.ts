@@ -4,8 +4,8 @@ import { collectDefaultMetrics, Counter, Gauge, type Registry } from 'prom-clien
 import type { RedisGuards } from '../engine/availability/redis-guards.ts';
 
 /**
- * Metrics for which prom-client runs a timer a hundred times a second, even in an idle process: 0.6 % of a core, half of an idle frontend's
- * CPU (`bench:idle`).
+ * Metrics for which prom-client runs a timer a hundred times a second, even in an idle process: 0.6 % of a core, half of an
+ * idle frontend's CPU (`bench:idle`).
  */
 const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (what) => `nodejs_eventloop_lag_${what}_seconds`,
@@ -27,8 +27,8 @@ export function registerClockSkew(register: Registry, skew: { readonly ms: numbe
 }
 
 /**
- * Adds prom-client's metrics of the process and the utilisation of the event loop since the last scrape, which Node counts anyway; it
- * replaces the delays that prom-client would sample all the time.
+ * Adds prom-client's metrics of the process and the utilisation of the event loop since the last scrape, which Node counts
+ * anyway; it replaces the delays that prom-client would sample all the time.
  */
 export function collectProcessMetrics(register: Registry): void {
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NEVER_MS });

@@ -43,7 +43,7 @@ const onAdminPort = (operations: readonly Operation[]): Operation[] =>
 function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
   const holds = (what: () => boolean) => async (): Promise<void> => {
-    if (!what()) throw new Error('It does not hold.');
+    if (!what()) throw new Error('The condition is not met.');
   };
   const pings = (): Promise<unknown>[] => endpointsOf(redis).map((server) => server.redis.ping());
   // Migrations are never reverted. An unreachable Postgres says nothing about them.

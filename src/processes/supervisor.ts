@@ -11,7 +11,6 @@ export interface ChildCommand {
   /** The JavaScript file. It reports `ready` (see `child-process.ts`) and ends on SIGTERM. */
   file: URL;
   env: NodeJS.ProcessEnv;
-  /** Its Node options. */
   nodeOptions?: readonly string[];
 }
 
@@ -20,7 +19,6 @@ interface Child {
   process: ChildProcess | null;
   /** Consecutive exits, each soon after the start. */
   failures: number;
-  /** Number of restarts. */
   restarts: number;
   timer: NodeJS.Timeout | null;
 }
@@ -31,8 +29,8 @@ const RESTART_MS = { first: 200, last: 10_000 };
 const SETTLED_MS = 30_000;
 
 /**
- * Keeps child processes running: restarts those that exit unexpectedly, with growing delays. Children run in their own sessions, so Ctrl-C
- * in the terminal reaches only this process, which ends them in order.
+ * Keeps child processes running: restarts those that exit unexpectedly, with growing delays. Children run in their own
+ * sessions, so Ctrl-C in the terminal reaches only this process, which ends them in order.
  */
 export class Supervisor {
   private readonly log: Log;
@@ -49,8 +47,8 @@ export class Supervisor {
   }
 
   /**
-   * Starts a child and resolves when it is ready. If it exits before, throws a `StartError` and does not restart it. With `retry`, restarts it
-   * like a child that exits later and throws nothing; use it if other children do the same work.
+   * Starts a child and resolves when it is ready. If it exits before, throws a `StartError` and does not restart it. With
+   * `retry`, restarts it like a child that exits later and throws nothing; use it if other children do the same work.
    */
   async start(command: ChildCommand, { retry = false } = {}): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');
@@ -145,7 +143,6 @@ const describe = (code: number | null, signal: NodeJS.Signals | null): string =>
 interface SupervisedState {
   name: string;
   isUp: boolean;
-  /** Number of restarts. */
   restarts: number;
 }
 

@@ -10,8 +10,8 @@ import { redisState } from '../redis/server-info.ts';
 import { version } from '../version.ts';
 
 /**
- * The servers on which the installation runs; null for values of a server that does not answer. `isOpen`: whether this process serves a
- * shard. Never rejects.
+ * The servers on which the installation runs; null for values of a server that does not answer. `isOpen`: whether this
+ * process serves a shard. Never rejects.
  */
 export function systemState(options: {
   redis: Redis;
@@ -40,7 +40,10 @@ export function systemState(options: {
   };
 }
 
-/** Each Redis that holds shards, with the data on it. `isOpen`: whether this process serves a shard. Rejects if Postgres does not answer. */
+/**
+ * Each Redis that holds shards, with the data on it. `isOpen`: whether this process serves a shard. Rejects if Postgres does
+ * not answer.
+ */
 async function redisServers({
   redis,
   pool,

@@ -34,8 +34,8 @@ interface Family {
 const CLOSED = 'Connection is closed.';
 
 /**
- * A connection that can be ended while it waits to reconnect. A plain client never emits `end` in that case, so whoever waits
- * for it, such as a BullMQ worker that closes, would wait forever. The same holds for duplicates, which BullMQ makes.
+ * A connection that can be ended while it waits to reconnect. A plain client never emits `end` in that case, so a BullMQ
+ * worker that waits for it while closing would wait forever. The same holds for duplicates, which BullMQ creates.
  */
 export class PatientRedis extends Redis {
   /** Undefined while the base constructor connects. */
@@ -114,8 +114,9 @@ const KEEP_ALIVE_MS = 10_000;
 const CALM_MS = 10_000;
 
 /**
- * Reconnection settings. A reply that the server cannot serve now, or is no longer the master, ends the connection; the next one goes
- * where the name or the Sentinels then lead. `onElsewhere` is called first, immediately; if it returns true, the connection stays.
+ * Reconnection settings. A reply that the server cannot serve now, or is no longer the master, ends the connection; the next
+ * one goes where the name or the Sentinels then lead. `onElsewhere` is called first, immediately; if it returns true, the
+ * connection stays.
  */
 function reconnecting(
   onElsewhere: (error: Error) => boolean | void,
@@ -148,8 +149,8 @@ const forRequests = (onElsewhere: (error: Error) => boolean | void): Options => 
 });
 
 /**
- * A connection for work that a caller waits for. While Redis is unreachable every command fails immediately. Nothing is sent twice: a
- * script in flight when the connection broke may or may not have run, and only the caller can find out. Reconnects
+ * A connection for work that a caller waits for. While Redis is unreachable every command fails immediately. Nothing is sent
+ * twice: a script in flight when the connection broke may or may not have run, and only the caller can find out. Reconnects
  * automatically. Add an `error` listener, or the first error ends the process. Throws as `addressOptions`.
  */
 export function createRedis(url: string): Redis {
@@ -185,9 +186,10 @@ class SlotWithoutMaster extends StartError {
 const FIND_MS = 10_000;
 
 /**
- * Connects to one Redis, to the master that Sentinels report, or to a cluster of which REDIS_URL names nodes. The connection to a cluster
- * routes commands by shard (`ClusterRedis`, `connectionOf`), and closing it closes the connections to the nodes. Rejects if no server
- * answers. Throws StartError for several servers that are not a cluster, and for a cluster that is down or serves only some shards.
+ * Connects to one Redis, to the master that Sentinels report, or to a cluster of which REDIS_URL names nodes. The connection
+ * to a cluster routes commands by shard (`ClusterRedis`, `connectionOf`), and closing it closes the connections to the
+ * nodes. Rejects if no server answers. Throws StartError for several servers that are not a cluster, and for a cluster that
+ * is down or serves only some shards.
  */
 export async function connectRedis(redisUrl: string, timeoutMs = FIND_MS): Promise<Redis> {
   const addresses = parseRedisUrls(redisUrl);
@@ -325,8 +327,8 @@ const OTHERS_MS = 1_000;
 const LOOK_MS = 10;
 
 /**
- * Resolves when all servers of a connection answer, or a second after the first one does; the others count as unreachable. Rejects if
- * none answers within `timeoutMs`.
+ * Resolves when all servers of a connection answer, or a second after the first one does; the others count as unreachable.
+ * Rejects if none answers within `timeoutMs`.
  */
 export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
   const servers = endpointsOf(redis).map((endpoint) => endpoint.redis);

@@ -7,7 +7,6 @@ import { fieldsOf } from '../redis-address.ts';
 import { SharedRuns } from '../shared-runs.ts';
 import { INSTALLATION_TAG, isShardKey, SHARD_NUMBERS, shardOfKey, shardTag } from './keys.ts';
 
-/** Where a server listens. */
 export interface Address {
   host: string;
   port: number;
@@ -169,15 +168,15 @@ const OF_KEYS = new Set(['mget', 'del', 'unlink']);
 type Stream = Parameters<Redis['sendCommand']>[1];
 
 /**
- * A client for a cluster, with one plain connection to each master that holds shards. It reads the assignment of slots (`CLUSTER SHARDS`)
- * every few seconds, and immediately when a server refuses a shard or disconnects. Each command goes to the master of the first argument
- * that is a key of a shard.
+ * A client for a cluster, with one plain connection to each master that holds shards. It reads the assignment of slots
+ * (`CLUSTER SHARDS`) every few seconds, and immediately when a server refuses a shard or disconnects. Each command goes to
+ * the master of the first argument that is a key of a shard.
  *
- * The client itself is an additional connection to the master of `INSTALLATION_SLOT`, for data that belongs to no shard: queues,
- * counts, messages between processes and tickets of live streams. It and its duplicates follow the slot.
+ * The client itself is an additional connection to the master of `INSTALLATION_SLOT`, for data that belongs to no shard:
+ * queues, counts, messages between processes and tickets of live streams. It and its duplicates follow the slot.
  *
- * Pipelines and transactions on a shard's keys must use the connection from `connectionOf`. On this client they throw, as do commands
- * with keys on several servers; both are programming errors.
+ * Pipelines and transactions on a shard's keys must use the connection from `connectionOf`. On this client they throw, as do
+ * commands with keys on several servers; both are programming errors.
  */
 export class ClusterRedis extends Redis {
   private readonly settings: ClusterOptions;

@@ -62,9 +62,9 @@ export const awaitedKey = (shard: number): string => `${tag(shard)}:awaited`;
 export const markKey = (shard: number): string => `${tag(shard)}:mark`;
 
 /**
- * A key that never exists. Functions declare it instead of a mark's key, which they also read. While a slot moves to another node key by
- * key, a cluster refuses commands that name a key which the node lacks, so no function runs on a shard that is split between nodes.
- * Belongs to `markKey` or `rebuildingKey`; `libraryText` strips the last character.
+ * A key that never exists. Functions declare it instead of a mark's key, which they also read. While a slot moves to another
+ * node key by key, a cluster refuses commands that name a key which the node lacks, so no function runs on a shard that is
+ * split between nodes. Belongs to `markKey` or `rebuildingKey`; `libraryText` strips the last character.
  */
 export const neverKey = (key: string): string => `${key}?`;
 
@@ -101,7 +101,10 @@ export const listeningUsersKey = (tenantNo: number): string => `${tenant(tenantN
 export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
 export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;
 
-/** hash: a bucket of used idempotency keys, digest → event time (ms). `bucket`: 4 hex digits, plus a digit if it is narrow; see `USED`. */
+/**
+ * hash: a bucket of used idempotency keys, digest → event time (ms). `bucket`: 4 hex digits, plus a digit if it is narrow;
+ * see `USED`.
+ */
 export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
 
 /** Matches every `idempotencyKey` and captures the tenant's number. */
@@ -124,7 +127,7 @@ export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`
  */
 export const quarantineKey = (tenantNo: number): string => `${tenant(tenantNo)}:${QUARANTINED.keyEnd}`;
 
-/** hash: number of users per total (> 0) of a points system, and per range of totals; see `lua-library.ts`. */
+/** hash: number of users per total (> 0) of a points system, and per range of totals; see `lua/lib/held_writes.lua`. */
 export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;
 export const pointsKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:p:`;
 

@@ -32,7 +32,6 @@ export interface LivePosition {
 export interface Listened {
   /** By Redis's clock, like positions. */
   nowMs: number;
-  /** The newest positions. */
   last: LivePosition;
   /** For each of the tenants, in order: from where the streams are complete. */
   since: LivePosition[];
@@ -60,9 +59,9 @@ const listen = new Script('listen_live');
 const announce = new Script('announce_live');
 
 /**
- * Reports that this process has live stream listeners for some tenants of a shard. For `LISTENED_MS`, Redis then keeps what leaves
- * the outbox for them; repeat the call before that ends. Each tenant that had no listeners before, or none for one of the users, is a
- * signal (`listened`). Throws errors of Redis.
+ * Reports that this process has live stream listeners for some tenants of a shard. For `LISTENED_MS`, Redis then keeps what
+ * leaves the outbox for them; repeat the call before that ends. Each tenant that had no listeners before, or none for one of
+ * the users, is a signal (`listened`). Throws errors of Redis.
  */
 export async function listenLive(redis: Redis, shard: number, listeners: readonly LiveListeners[]): Promise<Listened> {
   const ofTenants = listeners.map(({ tenantNo }) => listeningUsersKey(tenantNo));
@@ -146,8 +145,8 @@ async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeli
 }
 
 /**
- * Why a reader cannot continue from a position without a gap; `null` if it can. `asOfMs`: when (by Redis's clock) the reader had read
- * everything, possibly long after the position's own time.
+ * Why a reader cannot continue from a position without a gap; `null` if it can. `asOfMs`: when (by Redis's clock) the reader
+ * had read everything, possibly long after the position's own time.
  */
 export function gapAfter(
   { position, asOfMs }: { position: LivePosition; asOfMs: number },
@@ -209,8 +208,8 @@ export function parseAnnounced([id, fields]: RawEntry): { id: string; notificati
 }
 
 /**
- * Announces notifications that no outbox record produces (those of the clock) to tenants with live stream listeners; writes nothing for
- * others. Call it after the commit that stored them. Never rejects, because they are already stored.
+ * Announces notifications that no outbox record produces (those of the clock) to tenants with live stream listeners; writes
+ * nothing for others. Call it after the commit that stored them. Never rejects, because they are already stored.
  */
 export async function announceLive(redis: Redis, notifications: readonly Notification[]): Promise<void> {
   const byShard = new Map<number, Notification[]>();
@@ -249,7 +248,6 @@ interface NewGrant {
   grant: unknown;
   /** Readable part of the API key that created it. */
   prefix: string;
-  /** Most grants that this key may hold. */
   most: number;
   ttlMs: number;
 }

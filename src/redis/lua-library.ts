@@ -45,7 +45,6 @@ export function totalFields(total: number): string[] {
 interface LuaToken {
   kind: 'name' | 'number' | 'string' | 'sign' | 'other';
   text: string;
-  /** Its offset in the text. */
   at: number;
 }
 
@@ -152,9 +151,9 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
 const SHAPE = /^[A-Z][A-Z_]*$/;
 
 /**
- * Replaces declared names with their keys and positions: `record[RECORD.userId]` becomes `record['u']`, which Lua compiles like
- * `record.u`, and `state[USER.name]` becomes `state[31]`. So the names cost nothing at run time. Line numbers stay the same. Throws on a
- * name that `src/packed` does not declare; `file` identifies the text in the message.
+ * Replaces declared names with their keys and positions: `record[RECORD.userId]` becomes `record['u']`, which Lua compiles
+ * like `record.u`, and `state[USER.name]` becomes `state[31]`. So the names cost nothing at run time. Line numbers stay the
+ * same. Throws on a name that `src/packed` does not declare; `file` identifies the text in the message.
  */
 export function inlineNames(text: string, file: string): string {
   const tokens = luaTokens(text);
@@ -247,26 +246,29 @@ const GLOBALS =
   'redis, cjson, cmsgpack, math, string, table, ipairs, pairs, next, unpack, tonumber, tostring, type, pcall';
 
 /**
- * Lua starts a garbage collection when memory has grown to this percentage of what the last one left; the default is 200. Saves 1.1 %
- * of an event's instructions, at the price of twice the garbage on top of retained data (decoded plans, a few MB at most).
+ * Lua starts a garbage collection when memory has grown to this percentage of what the last one left; the default is 200.
+ * Saves 1.1 % of an event's instructions, at the price of twice the garbage on top of retained data (decoded plans, a few MB
+ * at most).
  */
 const GARBAGE_PAUSE = 400;
 
 /**
- * Wraps a script as a function library (FUNCTION LOAD). Its includes are evaluated once, not with every call, and may keep data that
- * never changes (`lua/lib/remembered.lua`). KEYS, ARGV and this_call, the state of a call, are new with each call, so a failed call
- * leaves nothing behind. Compared with EVALSHA, which evaluates everything with each call, with the plans in each: 0.83 of
- * Redis's CPU with one event per call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog, fsync always).
+ * Wraps a script as a function library (FUNCTION LOAD). Its includes are evaluated once, not with every call, and may keep
+ * data that never changes (`lua/lib/remembered.lua`). KEYS, ARGV and this_call, the state of a call, are new with each call,
+ * so a failed call leaves nothing behind. Compared with EVALSHA, which evaluates everything with each call, with the plans
+ * in each: 0.83 of Redis's CPU with one event per call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog,
+ * fsync always).
  *
- * `_guarded` does nothing unless its caller's `Belief` holds (the last key and last argument, hidden from the script): the key for which
- * the last key stands (`neverKey`) holds the mark, and this is the expected Redis process. So no call writes to a process that was never
- * inspected, nor to a shard that was emptied or rebuilt. The library reads the process's ID once, because replicas and restarted
- * processes load the library again without its data. Each belief that holds is parsed once; there is one per epoch. Costs 0.8 µs of
- * Redis's CPU per call, of which EXISTS of the mark alone was 0.4 (medians of 15 rounds of 20,000 pipelined calls, on 2 busy cores).
+ * `_guarded` does nothing unless its caller's `Belief` holds (the last key and last argument, hidden from the script): the
+ * key for which the last key stands (`neverKey`) holds the mark, and this is the expected Redis process. So no call writes
+ * to a process that was never inspected, nor to a shard that was emptied or rebuilt. The library reads the process's ID
+ * once, because replicas and restarted processes load the library again without its data. Each belief that holds is parsed
+ * once; there is one per epoch. Costs 0.8 µs of Redis's CPU per call, of which EXISTS of the mark alone was 0.4 (medians of
+ * 15 rounds of 20,000 pipelined calls, on 2 busy cores).
  *
- * `_joined` takes several such calls, on any shards of the server. The number of keys and arguments precedes each call's arguments.
- * Each call has its own tables. A call that does nothing or fails puts its error in its place, and the others still run. Redis,
- * its log and its replicas see only one command.
+ * `_joined` takes several such calls, on any shards of the server. The number of keys and arguments precedes each call's
+ * arguments. Each call has its own tables. A call that does nothing or fails puts its error in its place, and the others
+ * still run. Redis, its log and its replicas see only one command.
  */
 export const libraryText = (name: string, { includes, own }: { includes: string[]; own: string }): string =>
   `local registry = redis
@@ -320,7 +322,7 @@ local function run_believing(keys, args)
   local belief, never = args[arg_no], keys[key_no]
   local mark = marks[belief] or mark_of(belief)
   if mark == nil or redis.call('GET', mark_keys[never] or mark_key_of(never)) ~= mark then
-    return redis.error_reply('UNMARKED the shard is not what it is believed to be')
+    return redis.error_reply('UNMARKED the shard does not match the belief of the caller')
   end
   keys[key_no], args[arg_no] = nil, nil
   return run(keys, args)

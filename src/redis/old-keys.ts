@@ -8,7 +8,6 @@ import { Script } from './script.ts';
 /** Used idempotency keys of one bucket. */
 export interface BucketKeys {
   tenantNo: number;
-  /** Redis key of the bucket. */
   bucket: string;
   fields: string[];
 }

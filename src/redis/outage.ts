@@ -39,8 +39,8 @@ export const isRedisOutage = (error: Error): boolean =>
   (error.name === 'ReplyError' && REPLY.test(error.message));
 
 /**
- * Whether a reply means that this server does not hold the data, or not yet. Nothing was done. The caller should reconnect or find the
- * right node, and check again.
+ * Whether a reply means that this server does not hold the data, or not yet. Nothing was done. The caller should reconnect
+ * or find the right node, and check again.
  */
 export const isElsewhere = (error: Error): boolean => ELSEWHERE.test(error.message);
 
@@ -52,16 +52,16 @@ export const isKeyByKey = (error: Error): boolean => KEY_BY_KEY.test(error.messa
 const LOST_CODES = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
- * Whether a command may or may not have reached Redis because its connection broke. Before sending it again, the caller must find out
- * whether it was or will be executed (`ConnectionKiller`).
+ * Whether a command may or may not have reached Redis because its connection broke. Before sending it again, the caller must
+ * find out whether it was or will be executed (`ConnectionKiller`).
  */
 export const isConnectionLost = (error: unknown): boolean =>
   error instanceof Error &&
   (error.name === 'MaxRetriesPerRequestError' || LOST.test(error.message) || LOST_CODES.has(codeOf(error) ?? ''));
 
 /**
- * Logs connection problems of a connection's servers, rate-limited. The returned function does the same for another connection, for data
- * that belongs to no shard.
+ * Logs connection problems of a connection's servers, rate-limited. The returned function does the same for another
+ * connection, for data that belongs to no shard.
  */
 export function logOutages(redis: Redis, log: Log): (more: Redis) => void {
   const throttle = new LogThrottle(OUTAGE_MS);

@@ -209,7 +209,6 @@ export const packFields = (fields: readonly Buffer[]): Buffer => packr.pack(fiel
 
 export const unpackFields = (packed: Buffer): Buffer[] => unpack(packed) as Buffer[];
 
-/** A decoded record of an entry, and its bytes. */
 export interface ReadRecord {
   value: unknown;
   bytes: Buffer;
@@ -223,7 +222,6 @@ export interface ReadEntry {
   records: ReadRecord[];
   /** In order. A state without bytes means that the entry ends early. */
   states: { userId: string; packed: Buffer }[];
-  /** Whether unreadable data remains. */
   hasRest: boolean;
 }
 
@@ -255,7 +253,6 @@ function tenantNoOf(value: Buffer): number | null {
   return /^\d+$/.test(text) && number <= MOST_TENANTS ? number : null;
 }
 
-/** Returns whether all records could be read. */
 function readRecords(packed: Buffer, records: ReadRecord[]): boolean {
   try {
     unpackEach(packed, (value, bytes) => void records.push({ value, bytes }));

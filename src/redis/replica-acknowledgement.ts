@@ -26,9 +26,7 @@ export interface ReplicaAcknowledgementOptions {
   redis: Redis;
   /** Its gate: the Redis process and connection for which its shards are open. */
   gate: { readonly redisProcessId: string | null; readonly connection: number; readonly own: readonly number[] };
-  /** How long replicas may take. */
   timeoutMs: number;
-  /** Called when replicas stop or resume acknowledging. */
   onChange?: (isAway: boolean) => void;
   /** Called with the addresses of replicas that no longer count because they cannot have become the master. */
   onGone?: (replicas: readonly string[]) => void;
@@ -51,7 +49,6 @@ const SLOW_MS = 10;
 const SLICE_MS = 100;
 /** Interval of asking the Sentinels whether they reach a missing replica. */
 const ASK_AGAIN_MS = 200;
-/** How long `acknowledging` waits. */
 const MOMENT_MS = 250;
 /** Interval of locating the master while no replica acknowledges. */
 const LOOK_AGAIN_MS = 500;
@@ -62,8 +59,9 @@ const LOOK_AGAIN_MS = 500;
  */
 const MISSING_MS = 3_000;
 /**
- * In a cluster, a master that a majority cannot reach refuses commands after `cluster-node-timeout`, and a replica takes over no sooner. A
- * master that still serves after that time is therefore still the master. The default timeout applies if the setting cannot be read.
+ * In a cluster, a master that a majority cannot reach refuses commands after `cluster-node-timeout`, and a replica takes
+ * over no sooner. A master that still serves after that time is therefore still the master. The default timeout applies if
+ * the setting cannot be read.
  */
 const BEYOND_NODE_TIMEOUT_MS = 1_000;
 const NODE_TIMEOUT_MS = 15_000;
@@ -91,7 +89,6 @@ export class ReplicaAcknowledgement {
   private away = false;
   /** `MISSING_MS`, or in a cluster longer than `cluster-node-timeout`. */
   private missingMs: number;
-  /** When the Sentinels were last asked. */
   private askedMs = -Infinity;
   /** When the connections were last renewed or last worked. */
   private renewedMs = 0;
@@ -244,7 +241,10 @@ export class ReplicaAcknowledgement {
     return { redisProcessId, connection: opened, offset, atMs: performance.now() };
   }
 
-  /** The offset that all replicas hold; `null` if one is missing or late, which may change the set that counts. Throws errors of Redis. */
+  /**
+   * The offset that all replicas hold; `null` if one is missing or late, which may change the set that counts. Throws errors
+   * of Redis.
+   */
   private async heldBy(inSync: InSync, connection: RoundConnection): Promise<number | null> {
     const { redis } = connection;
     const { timeoutMs } = this.options;
@@ -290,8 +290,8 @@ export class ReplicaAcknowledgement {
   }
 
   /**
-   * While no replica acknowledges, locates the master repeatedly, so that a failover is followed as soon as the Sentinels know of it. A
-   * replica that has been missing for long no longer counts.
+   * While no replica acknowledges, locates the master repeatedly, so that a failover is followed as soon as the Sentinels
+   * know of it. A replica that has been missing for long no longer counts.
    */
   private lookAgain(connection: RoundConnection): void {
     if (performance.now() - this.renewedMs > this.missingMs) this.renew();

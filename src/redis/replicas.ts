@@ -10,8 +10,8 @@ import { readRedisProcessId } from './server-info.ts';
 const WRITE_REPLICATED = "redis.set_repl(redis.REPL_REPLICA) redis.call('SET', KEYS[1], '')";
 
 /**
- * Adds a command that Redis replicates but does not log, so that WAIT has something to wait for. `shard`: null, or in a cluster, which does
- * not replicate published messages, a shard that the master serves.
+ * Adds a command that Redis replicates but does not log, so that WAIT has something to wait for. `shard`: null, or in a
+ * cluster, which does not replicate published messages, a shard that the master serves.
  */
 const follow = (pipeline: ChainableCommander, shard: number | null): ChainableCommander =>
   shard === null ? pipeline.publish(REPLICATED_CHANNEL, '') : pipeline.eval(WRITE_REPLICATED, 1, replicatedKey(shard));
@@ -219,8 +219,8 @@ export class RoundConnection {
   }
 
   /**
-   * Whether the connection leads to a Redis process. If not, reconnects, unless it just did: then the process is that of a former master
-   * (`former`). Throws errors of Redis.
+   * Whether the connection leads to a Redis process. If not, reconnects, unless it just did: then the process is that of a
+   * former master (`former`). Throws errors of Redis.
    */
   async leadsTo(redisProcessId: string): Promise<'there' | 'elsewhere' | 'former'> {
     if (this.redisProcessId === redisProcessId) return 'there';
@@ -248,7 +248,6 @@ export class RoundConnection {
 /** Time limit for a Sentinel to connect and to answer. */
 const PATIENCE_MS = 500;
 
-/** One Sentinel's view of a master. */
 interface View {
   /** The Sentinel's own ID. */
   id: string;

@@ -77,8 +77,8 @@ export class Script {
   }
 
   /**
-   * Like `run`, without waiting for replicas; the caller waits (`acknowledged`) before it reports the result. `joined`: calls with which
-   * to send it, unless they have been sent or go to another server.
+   * Like `run`, without waiting for replicas; the caller waits (`acknowledged`) before it reports the result. `joined`:
+   * calls with which to send it, unless they have been sent or go to another server.
    */
   async runUnacknowledged(redis: Redis, keys: string[], args: Words, joined?: JoinedCalls): Promise<unknown> {
     const server = serverFor(redis, keys);
@@ -100,8 +100,8 @@ export class Script {
   }
 
   /**
-   * Runs the script if a belief holds, regardless of the gate. Otherwise throws RedisNotReady, with nothing done. `mayStill` is checked
-   * before a second attempt, which is made if Redis did not know the script.
+   * Runs the script if a belief holds, regardless of the gate. Otherwise throws RedisNotReady, with nothing done. `mayStill`
+   * is checked before a second attempt, which is made if Redis did not know the script.
    */
   async runBelieving(
     redis: Redis,
@@ -213,9 +213,9 @@ interface Joining {
 }
 
 /**
- * Calls of one script on shards of one server, sent as one command. Each keeps its own belief, reply and error, as if sent alone
- * (`libraryText`); the fixed cost of a command is paid once. In a cluster, where a command may touch only one slot, they are separate
- * commands, sent together.
+ * Calls of one script on shards of one server, sent as one command. Each keeps its own belief, reply and error, as if sent
+ * alone (`libraryText`); the fixed cost of a command is paid once. In a cluster, where a command may touch only one slot,
+ * they are separate commands, sent together.
  */
 export class JoinedCalls {
   private readonly script: Script;
@@ -228,7 +228,6 @@ export class JoinedCalls {
     this.redis = redis;
   }
 
-  /** Whether a call over this connection can still join. */
   takes(redis: Redis): boolean {
     return this.joining !== null && redis === this.redis;
   }

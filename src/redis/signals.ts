@@ -18,8 +18,8 @@ export type SignalKind =
   | 'batches';
 
 /**
- * Shortest time between two messages of one process, for kinds that are announced often. Announcements in between share the next message.
- * Each message about deliveries makes every worker query Postgres.
+ * Shortest time between two messages of one process, for kinds that are announced often. Announcements in between share the
+ * next message. Each message about deliveries makes every worker query Postgres.
  */
 const SPACING_MS = { deliveries: 50, outbox: 20, batches: 20 } as const;
 
@@ -86,8 +86,8 @@ export class Signals {
   }
 
   /**
-   * Calls the listener with each signal of a kind from now on, and with null every `everyMs` (by default only if signals may have been
-   * lost). Returns a function that removes the listener.
+   * Calls the listener with each signal of a kind from now on, and with null every `everyMs` (by default only if signals may
+   * have been lost). Returns a function that removes the listener.
    */
   listen(kind: SignalKind, listener: SignalListener, everyMs = Infinity): () => void {
     const subscription: Subscription = { kind, listener, everyMs, dueMs: dueAfter(everyMs) };

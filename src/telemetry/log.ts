@@ -64,8 +64,8 @@ export function reportUncaught(): void {
 }
 
 /**
- * Like `reportUncaught`, for a process with a log: logs uncaught errors and unhandled rejections (`origin` says which) at `fatal`, and
- * Node's warnings at `warn`. `name`: the process's name.
+ * Like `reportUncaught`, for a process with a log: logs uncaught errors and unhandled rejections (`origin` names the kind)
+ * at `fatal`, and Node's warnings at `warn`. `name`: the process's name.
  */
 export function logProcessErrors(name: string): void {
   // Created before the environment is read, because that may fail.
@@ -83,8 +83,8 @@ export function logProcessErrors(name: string): void {
 export const OUTAGE_MS = 30_000;
 
 /**
- * Keeps a log readable while a fault lasts and every request meets it. Logs a line of each kind once per `everyMs`. The next line reports how
- * many were suppressed.
+ * Keeps a log readable while a fault lasts and every request meets it. Logs a line of each kind once per `everyMs`. The next
+ * line reports how many were suppressed.
  */
 export class LogThrottle {
   private readonly everyMs: number;
@@ -94,7 +94,10 @@ export class LogThrottle {
     this.everyMs = everyMs;
   }
 
-  /** Calls `write` unless it is too soon. `kind`: identifies equal lines; `suppressed`: number of lines suppressed since the last one. */
+  /**
+   * Calls `write` unless it is too soon. `kind`: identifies equal lines; `suppressed`: number of lines suppressed since the
+   * last one.
+   */
   log(kind: string | number, write: (suppressed: number) => void): void {
     const nowMs = performance.now();
     const last = this.logged.get(kind);

@@ -1,6 +1,5 @@
 /** The parts of an error that may be logged. */
 
-/** An error in the form in which it is logged. */
 interface LoggedError {
   /** Class of the error, e.g. `ReplyError`. */
   type: string;
@@ -16,9 +15,9 @@ interface LoggedError {
 }
 
 /**
- * Fields that describe the fault and never contain a value that a client sent: codes, names of the schema, positions in the server's source,
- * the address that did not answer. All others are omitted, such as the arguments of a Redis command (`command`, `parameters`) and the row
- * that Postgres refused (`detail`, `where`).
+ * Fields that describe the fault and never contain a value that a client sent: codes, names of the schema, positions in the
+ * server's source, the address that did not answer. All others are omitted, such as the arguments of a Redis command
+ * (`command`, `parameters`) and the row that Postgres refused (`detail`, `where`).
  */
 const SAFE_FIELDS = [
   'code',
@@ -48,8 +47,8 @@ const FIELD = /^[\w.:@/\- ]{1,100}$/;
 const FRAME = /^\s+at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/;
 
 /**
- * The loggable form of an error: class, codes, a message without values, stack, causes. Contains no argument of a command or statement, no
- * body, key or password, whatever the error carries. Never throws.
+ * The loggable form of an error: class, codes, a message without values, stack, causes. Contains no argument of a command or
+ * statement, no body, key or password, whatever the error carries. Never throws.
  */
 export function loggedError(error: unknown): LoggedError {
   return describe(error, MAX_DEPTH);
@@ -70,7 +69,7 @@ export function errorText(error: unknown): string {
 }
 
 function describe(error: unknown, depth: number): LoggedError {
-  if (!(error instanceof Error)) return { type: typeof error, message: 'thrown, but no error' };
+  if (!(error instanceof Error)) return { type: typeof error, message: 'the thrown value is not an error' };
   try {
     return describeError(error, depth);
   } catch {
@@ -121,8 +120,9 @@ function framesOf({ stack, message }: Error): string {
 }
 
 /**
- * Which parts of an error's message may be logged. Servers and libraries quote values in messages: arguments of commands, names, e-mail
- * addresses, secrets of keys, passwords. Text that is not known to be harmless is omitted; code, class and stack describe the fault.
+ * Which parts of an error's message may be logged. Servers and libraries quote values in messages: arguments of commands,
+ * names, e-mail addresses, secrets of keys, passwords. Text that is not known to be harmless is omitted; code, class and
+ * stack describe the fault.
  */
 
 /** SQLSTATE, as `code` of an error of Postgres. */
@@ -203,9 +203,9 @@ function redisMessage(message: string): string {
 }
 
 /**
- * The loggable part of any other message: everything before the first quotation mark or brace, which values follow, without e-mail
- * addresses and passwords in URLs. The engine's messages about values (`… is not valid JSON`, `Invalid time zone specified: …`) are shown
- * only if they contain none.
+ * The loggable part of any other message: everything before the first quotation mark or brace, which values follow, without
+ * e-mail addresses and passwords in URLs. The engine's messages about values (`… is not valid JSON`, `Invalid time zone
+ * specified: …`) are shown only if they contain none.
  */
 function safeMessage(name: string, message: string): string {
   if (/^(?:SyntaxError|RangeError|URIError)$/.test(name) && !HARMLESS_VALUE_FAULTS.test(message)) return '';

@@ -17,13 +17,12 @@ const SEND_MS = 4_000;
 const FLUSH_MS = 2_000;
 /** Shortest time between two log lines about problems. */
 const REPEAT_MS = 60_000;
-/** Most characters of a problem's text. */
 const LOGGED_CHARS = 300;
 
 /**
- * Creates the spans of a process and sends them by OTLP. Without settings, returns null and loads nothing. Nothing waits for the receiver:
- * spans that it does not take in time are dropped, which is logged. Throws a StartError if the optional packages that send spans are not
- * installed.
+ * Creates the spans of a process and sends them by OTLP. Without settings, returns null and loads nothing. Nothing waits for
+ * the receiver: spans that it does not take in time are dropped, which is logged. Throws a StartError if the optional
+ * packages that send spans are not installed.
  */
 export async function openTraces(
   settings: TraceSettings | null,

@@ -21,8 +21,9 @@ export interface WorkSpan {
 }
 
 /**
- * Creates the spans of a process. Sampling is decided first, by the caller's decision or by chance, so an unsampled span costs only a random
- * number. Spans contain no user IDs, keys, addresses or error messages, because they outlive the deletion of a user.
+ * Creates the spans of a process. Sampling is decided first, by the caller's decision or by chance, so an unsampled span
+ * costs only a random number. Spans contain no user IDs, keys, addresses or error messages, because they outlive the
+ * deletion of a user.
  */
 export class Traces {
   private readonly options: {
@@ -38,8 +39,8 @@ export class Traces {
   }
 
   /**
-   * The span of a request, which continues the trace of its `traceparent` header (`''` if there is none); null if it is not sampled. End it with
-   * `answered` or `abandoned`.
+   * The span of a request, which continues the trace of its `traceparent` header (`''` if there is none); null if it is not
+   * sampled. End it with `answered` or `abandoned`.
    */
   request({ name, attributes }: { name: string; attributes: Attributes }, header: string): Span | null {
     const parent = parseTraceParent(header);

@@ -22,9 +22,9 @@ interface BatchWorkerOptions extends Watched {
 const REPEAT_MS = 10_000;
 
 /**
- * Processes batches on wake-ups, and otherwise when `watchShards` finds them, whether or not a wake-up was lost or its worker died. After
- * a failure the batch stays, possibly partly applied, and the next check continues it. Events of a batch keep their order, so an internal
- * error blocks the shard's batches rather than dropping an event.
+ * Processes batches on wake-ups, and otherwise when `watchShards` finds them, whether or not a wake-up was lost or its
+ * worker died. After a failure the batch stays, possibly partly applied, and the next check continues it. Events of a batch
+ * keep their order, so an internal error blocks the shard's batches rather than dropping an event.
  */
 export function batchWorker({ queueRedis, processor, log, ending, ...watched }: BatchWorkerOptions): {
   close(): Promise<void>;

@@ -16,8 +16,9 @@ interface PersistWorkerOptions {
 }
 
 /**
- * Answers wake-ups: each job stores one shard's outbox in Postgres. A busy shard's job continues as long as events arrive, so under load
- * there is not one job per event or batch. Nothing depends on a job: a failed, lost or stalled job is only a lost wake-up (see `watch.ts`).
+ * Answers wake-ups: each job stores one shard's outbox in Postgres. A busy shard's job continues as long as events arrive,
+ * so under load there is not one job per event or batch. Nothing depends on a job: a failed, lost or stalled job is only a
+ * lost wake-up (see `watch.ts`).
  */
 export function persistWorker({ redis, persister, log, ending }: PersistWorkerOptions): Worker<ShardJob> {
   let stored = false;

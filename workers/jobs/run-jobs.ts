@@ -8,7 +8,10 @@ import { rounds, type Rounds } from '../../src/rounds.ts';
 const LANES = 3;
 /** Interval of checking for jobs while one pauses, or another lane or process holds it. */
 const EVERY_MS = 1_000;
-/** Pause between two slices, which gives events priority. With 200 users per slice, a job processes at most 10,000 users per second. */
+/**
+ * Pause between two slices, which gives events priority. With 200 users per slice, a job processes at most 10,000 users per
+ * second.
+ */
 const PAUSE_MS = 20;
 /** Shortest time between two equal log lines. */
 const REPEAT_MS = 10_000;
@@ -26,9 +29,9 @@ export interface JobWorkerOptions {
 }
 
 /**
- * Runs jobs, one slice at a time in each of a few lanes. While there are jobs, a lane continues when one is due. Otherwise it sleeps until it
- * is woken: by the signal of a new job, an edit of a catalog, a Redis that is complete again, or, within seconds, any write to Postgres
- * (`Changes`).
+ * Runs jobs, one slice at a time in each of a few lanes. While there are jobs, a lane continues when one is due. Otherwise
+ * it sleeps until it is woken: by the signal of a new job, an edit of a catalog, a Redis that is complete again, or, within
+ * seconds, any write to Postgres (`Changes`).
  */
 export function jobWorker({
   runner,

@@ -20,10 +20,11 @@ export interface ScheduleWorkerOptions {
 }
 
 /**
- * Does scheduled work when it is due. Otherwise it sleeps until the next work is due or it is woken: by an edit, stored rows, a filled
- * leaderboard, a tenant's first live stream listener, the test clock, or a Redis that is complete again. Any other write to Postgres
- * wakes it within seconds (`Changes`), in case the process that was woken for it died. The backstop finds work that is due because the
- * system clock was set. While another process does the work, or something failed, it checks every second.
+ * Does scheduled work when it is due. Otherwise it sleeps until the next work is due or it is woken: by an edit, stored
+ * rows, a filled leaderboard, a tenant's first live stream listener, the test clock, or a Redis that is complete again. Any
+ * other write to Postgres wakes it within seconds (`Changes`), in case the process that was woken for it died. The backstop
+ * finds work that is due because the system clock was set. While another process does the work, or something failed, it
+ * checks every second.
  */
 export function scheduleWorker({ pass, untilNextMs, log, ending, backstopMs }: ScheduleWorkerOptions): Rounds {
   const logThrottle = new LogThrottle(REPEAT_MS);

@@ -12,7 +12,7 @@ import {
   lastCopied,
   lockGroup,
   noteCleared,
-  type OverRun,
+  type EndedRun,
   runsToClear,
 } from '../../postgres/boards/final-runs.ts';
 import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
@@ -277,7 +277,7 @@ async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promis
 /** A run with its board, whether ended or not. */
 interface Over {
   board: Leaderboard;
-  run: OverRun;
+  run: EndedRun;
   /** The first day of the following run; `null` if there is none. */
   nextRunDay: number | null;
 }

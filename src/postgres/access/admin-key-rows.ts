@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** An admin key in a list. */
 export interface AdminKeyRow {
   id: string;
   prefix: string;
@@ -19,14 +18,13 @@ export interface AdminKeyRow {
 const COLUMNS = `id, prefix, name, status, access, created, last_used AS "lastUsed",
   (SELECT customer_id FROM tenants WHERE no = admin_keys.tenant_no) AS "tenantId"`;
 /** SQL: whether a key can create others. Without such a key, nobody could ever create one again. */
-export const SOVEREIGN = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;
-const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${SOVEREIGN} AND id <> $1)`;
+export const CAN_CREATE_KEYS = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;
+const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${CAN_CREATE_KEYS} AND id <> $1)`;
 
 /** Excludes other edits of admin keys until the transaction ends. */
 export const lockAdminKeys = (client: PoolClient): Promise<unknown> =>
   client.query('LOCK TABLE admin_keys IN SHARE ROW EXCLUSIVE MODE');
 
-/** An admin key to create. */
 export interface WantedAdminKey {
   name: string;
   access: AdminKeyRow['access'];
@@ -78,7 +76,6 @@ export async function listAdminKeys(
 const find = async (client: PoolClient, id: string): Promise<AdminKeyRow | null> =>
   (await client.query<AdminKeyRow>(`SELECT ${COLUMNS} FROM admin_keys WHERE id = $1`, [id])).rows[0] ?? null;
 
-/** The fields of a key to change. */
 export interface AdminKeyChange {
   id: string;
   name?: string;
@@ -96,7 +93,7 @@ export async function changeAdminKey(
   const { rows } = await client.query<AdminKeyRow>(
     `UPDATE admin_keys SET name = coalesce($2, name), status = coalesce($3, status), access = coalesce($4, access)
       WHERE id = $1
-        AND (($3 IS DISTINCT FROM 'inactive' AND $4 IS DISTINCT FROM 'read') OR NOT (${SOVEREIGN}) OR ${ANOTHER})
+        AND (($3 IS DISTINCT FROM 'inactive' AND $4 IS DISTINCT FROM 'read') OR NOT (${CAN_CREATE_KEYS}) OR ${ANOTHER})
      RETURNING ${COLUMNS}`,
     [id, name === undefined ? null : storableText(name), status ?? null, access ?? null],
   );
@@ -118,7 +115,7 @@ export async function changeAdminKeyHash(
 /** Deletes and returns a key, unless no key that can create others would be left. Requires `lockAdminKeys`. */
 export async function removeAdminKey(client: PoolClient, id: string): Promise<AdminKeyRow | 'unknown' | 'last'> {
   const { rows } = await client.query<AdminKeyRow>(
-    `DELETE FROM admin_keys WHERE id = $1 AND (NOT (${SOVEREIGN}) OR ${ANOTHER}) RETURNING ${COLUMNS}`,
+    `DELETE FROM admin_keys WHERE id = $1 AND (NOT (${CAN_CREATE_KEYS}) OR ${ANOTHER}) RETURNING ${COLUMNS}`,
     [id],
   );
   return rows[0] ?? ((await find(client, id)) === null ? 'unknown' : 'last');

@@ -31,7 +31,10 @@ export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
 
 const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
 
-/** The stored admin keys. At least one active key always has full access to the whole organisation. Changes notify every process immediately. */
+/**
+ * The stored admin keys. At least one active key always has full access to the whole organisation. Changes notify every
+ * process immediately.
+ */
 export class AdminKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;
@@ -122,9 +125,9 @@ export class AdminKeys {
   }
 
   /**
-   * Makes sure that an admin key exists. Stores a given key (`<prefix>.<body>`) unless its prefix is already stored. Without one, creates a key if
-   * there is none. Returns the key, to be shown once, if it was stored now; otherwise `null`. Safe to call in many processes at once. Throws if
-   * the given key is malformed.
+   * Makes sure that an admin key exists. Stores a given key (`<prefix>.<body>`) unless its prefix is already stored. Without
+   * one, creates a key if there is none. Returns the key, to be shown once, if it was stored now; otherwise `null`. Safe to
+   * call in many processes at once. Throws if the given key is malformed.
    */
   async ensureFirst(given: string | null): Promise<string | null> {
     if (given !== null) return this.ensureGiven(given);

@@ -7,7 +7,6 @@ import { transaction } from '../transaction.ts';
 import { writeAudit } from './audit.ts';
 import { newKey, type NewKey } from './keys.ts';
 
-/** A key to create. */
 export interface WantedApplicationKey {
   userId: string;
   scope: KeyScope;

@@ -24,21 +24,18 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** An action of a caller. */
 export interface AuditEntry {
   action: AuditAction;
   kind: string;
   /** UUID of the subject, if it has one. */
   id?: string | null;
   name?: string | null;
-  /** ID of the user concerned. */
   userId?: string;
   /** Previous and new values of the changed fields. */
   before?: object | undefined;
   after?: object | undefined;
 }
 
-/** The entries of one request. */
 interface AuditRecord {
   /** `null` for the organisation. */
   tenantNo: number | null;
@@ -108,9 +105,10 @@ const MOST_WAITING = 10_000;
 const RETRY_MS = 1_000;
 
 /**
- * Records actions that have no Postgres transaction (those in Redis, and reads) in the audit log. It does so after the action and never makes it fail:
- * while Postgres is unreachable, a limited number of records wait in memory for a retry. A process that dies loses waiting records, usually those
- * of the last milliseconds. Records that arrive during a write are written together by the next statement.
+ * Records actions that have no Postgres transaction (those in Redis, and reads) in the audit log. It does so after the
+ * action and never makes it fail: while Postgres is unreachable, a limited number of records wait in memory for a retry. A
+ * process that dies loses waiting records, usually those of the last milliseconds. Records that arrive during a write are
+ * written together by the next statement.
  */
 export class AuditTrail {
   private readonly pool: Pool;
@@ -192,7 +190,6 @@ function isRefused(error: unknown): boolean {
 /** Log fields about an entry's request. */
 const requestOf = ({ requestId = null }: Author): { requestId: string | null } => ({ requestId });
 
-/** An entry of the audit log. */
 export interface AuditRow {
   at: Date;
   who: string;
@@ -246,7 +243,6 @@ export async function readAudit(
 /** Most prefixes and addresses in an entry. Others are only counted. */
 const NAMED = 10;
 
-/** Counts for one reason. */
 class Refusals {
   private count = 0;
   private readonly prefixes = new Map<string, number>();
@@ -258,7 +254,6 @@ class Refusals {
     if (address !== null) add(this.addresses, address);
   }
 
-  /** The form in the audit log. */
   summary(): object {
     return {
       count: this.count,
@@ -278,8 +273,8 @@ function add(counts: Map<string, number>, name: string): void {
 const A_MINUTE_MS = 60_000;
 
 /**
- * Counts refused keys and records them in the audit log: at most one entry per minute and reason from each process, with at most ten prefixes and
- * addresses. Never sees a secret. If the process dies, the counts of the last minute are lost.
+ * Counts refused keys and records them in the audit log: at most one entry per minute and reason from each process, with at
+ * most ten prefixes and addresses. Never sees a secret. If the process dies, the counts of the last minute are lost.
  */
 export class RefusedKeys {
   private readonly record: RecordAudit;

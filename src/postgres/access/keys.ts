@@ -39,8 +39,8 @@ interface Wanted<Found> {
 }
 
 /**
- * Looks up items by name, many per query, in the order of the calls. So a flood of unknown keys costs Postgres little and hardly delays valid ones. If a
- * query fails, all waiting lookups fail with it.
+ * Looks up items by name, many per query, in the order of the calls. So a flood of unknown keys costs Postgres little and
+ * hardly delays valid ones. If a query fails, all waiting lookups fail with it.
  */
 export class GatheredLookup<Found> {
   private readonly findAll: (names: readonly string[]) => Promise<readonly Found[]>;
@@ -84,7 +84,6 @@ export interface KeyRecord {
   prefix: string;
   /** SHA-256 of the body. */
   hash: Buffer;
-  /** The user of an application key. */
   userId: string | null;
   /** The tenant of an application key, or the only tenant of an admin key; `null` for an admin key of all tenants. */
   tenantNo: number | null;
@@ -130,8 +129,8 @@ const WAIT_MS = 250;
 const MOST = 10_000;
 
 /**
- * Writes when keys were last used, with one statement per kind for all uses of a quarter of a second. No request depends on the outcome: a use that
- * cannot be written is forgotten, and the key's next one is recorded.
+ * Writes when keys were last used, with one statement per kind for all uses of a quarter of a second. No request depends on
+ * the outcome: a use that cannot be written is forgotten, and the key's next one is recorded.
  */
 export class KeyUses {
   private readonly pool: Pool;

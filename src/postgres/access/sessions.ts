@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { type Author, parseApiKey } from '../../domain/administration/author.ts';
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
-import { SOVEREIGN } from './admin-key-rows.ts';
+import { CAN_CREATE_KEYS } from './admin-key-rows.ts';
 import { writeAudit } from './audit.ts';
 import { GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
 
@@ -60,7 +60,10 @@ export class Sessions {
     );
   }
 
-  /** Starts a session. `null` if the key is not an active admin key, or the token was used or has expired. `by`: origin of the request. */
+  /**
+   * Starts a session. `null` if the key is not an active admin key, or the token was used or has expired. `by`: origin of
+   * the request.
+   */
   async begin(credential: Credential, by: Author): Promise<NewSession | null> {
     const ofKey = 'key' in credential ? await this.activeKey(credential.key) : null;
     if ('key' in credential && ofKey === null) return null;
@@ -121,8 +124,8 @@ export class Sessions {
 }
 
 /**
- * Admin keys of sessions, by the hashes of the sessions' tokens (base64url), with the session's end as the key's expiry. Omits sessions that do not
- * exist or whose key has another secret since.
+ * Admin keys of sessions, by the hashes of the sessions' tokens (base64url), with the session's end as the key's expiry.
+ * Omits sessions that do not exist or whose key has another secret since.
  */
 export async function findSessions(pool: Pool, hashes: readonly string[]): Promise<KeyRecord[]> {
   const { rows } = await pool.query<KeyRecord>({
@@ -139,7 +142,8 @@ export async function findSessions(pool: Pool, hashes: readonly string[]): Promi
 }
 
 /**
- * When sessions end (epoch ms), by the hashes of their tokens (base64url). Omits sessions that do not exist or whose key has another secret since.
+ * When sessions end (epoch ms), by the hashes of their tokens (base64url). Omits sessions that do not exist or whose key has
+ * another secret since.
  */
 export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ hash: Buffer; expiresMs: number }>({
@@ -196,14 +200,14 @@ async function deleteExpired(client: PoolClient, nowMs: number): Promise<void> {
 const TOKEN_MS = 15 * 60_000;
 
 /**
- * Creates a token that starts one session, within a quarter of an hour, for the oldest admin key with full access to the whole organisation. Only its
- * hash is stored. `null` if there is no such key.
+ * Creates a token that starts one session, within a quarter of an hour, for the oldest admin key with full access to the
+ * whole organisation. Only its hash is stored. `null` if there is no such key.
  */
 export async function makeSignInToken(pool: Pool, nowMs: number): Promise<string | null> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const { rowCount } = await pool.query(
     `INSERT INTO sign_in_tokens (hash, key_id, expires_at)
-     SELECT $1, id, $2 FROM admin_keys WHERE ${SOVEREIGN} ORDER BY created, id LIMIT 1`,
+     SELECT $1, id, $2 FROM admin_keys WHERE ${CAN_CREATE_KEYS} ORDER BY created, id LIMIT 1`,
     [keyHash(token), new Date(nowMs + TOKEN_MS)],
   );
   return rowCount === 0 ? null : token;
@@ -233,7 +237,7 @@ async function useSignInToken(
 }
 
 /**
- * The token that a page sends with every change. It is derived from the session's token, which scripts cannot read. So it needs no storage, and is
- * always the same for a session.
+ * The token that a page sends with every change. It is derived from the session's token, which scripts cannot read. So it
+ * needs no storage, and is always the same for a session.
  */
 export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update('csrf').digest('base64url');

@@ -4,7 +4,7 @@ import { copyRows, copyText } from '../persist/binary-rows.ts';
 import { storableText } from '../storable-json.ts';
 
 /** An ended run. */
-export interface OverRun {
+export interface EndedRun {
   tenantNo: number;
   boardNo: number;
   runDay: number;
@@ -21,7 +21,7 @@ interface CopiedGroup {
 }
 
 /** Starts copying a run, or continues if it was started. Returns its ID. */
-export async function beginRun(pool: Pool, run: OverRun): Promise<number> {
+export async function beginRun(pool: Pool, run: EndedRun): Promise<number> {
   const values = [run.tenantNo, run.boardNo, run.runDay, run.lastDay, new Date(run.finalMs)];
   await pool.query(
     `INSERT INTO board_runs (tenant_no, board_no, run_day, last_day, final_at) VALUES ($1, $2, $3, $4, $5)
@@ -36,7 +36,7 @@ export async function beginRun(pool: Pool, run: OverRun): Promise<number> {
 }
 
 /** Adds a leaderboard's empty runs. They are final at once and have no data in Redis. */
-export async function addEmptyRuns(client: PoolClient, runs: readonly OverRun[]): Promise<void> {
+export async function addEmptyRuns(client: PoolClient, runs: readonly EndedRun[]): Promise<void> {
   const [first] = runs;
   if (first === undefined) return;
   await client.query(
@@ -137,7 +137,6 @@ export async function noteCleared(pool: Pool, runId: number): Promise<void> {
   await pool.query('UPDATE board_runs SET is_cleared = true WHERE id = $1', [runId]);
 }
 
-/** Identifies a run of a leaderboard. */
 interface RunNamed {
   tenantNo: number;
   boardNo: number;
@@ -204,7 +203,6 @@ export async function finalMember(
   return rows[0] ?? null;
 }
 
-/** A user's result in a final run. */
 interface FinalPlace {
   boardNo: number;
   runDay: number;

@@ -8,7 +8,10 @@ export interface DeadBoard {
   boardNo: number;
 }
 
-/** Leaderboards that no longer exist but may have sets in Redis, and the day of the last scan of Redis (epoch day; `null` for never). */
+/**
+ * Leaderboards that no longer exist but may have sets in Redis, and the day of the last scan of Redis (epoch day; `null` for
+ * never).
+ */
 export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
   const [{ rows: dead }, { rows: swept }] = await Promise.all([
     pool.query<DeadBoard>(

@@ -72,7 +72,6 @@ export async function lastSnapshots(
   return rows;
 }
 
-/** A stored part of a snapshot. */
 interface StoredPart {
   boardNo: number;
   runDay: number;
@@ -101,7 +100,6 @@ export async function snapshotPartsWith(
   return rows;
 }
 
-/** Replaces stored parts. */
 export async function replaceSnapshotParts(
   client: PoolClient,
   tenantNo: number,

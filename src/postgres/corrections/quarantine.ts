@@ -4,7 +4,6 @@ import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import type { TimelineRange } from '../timeline/range.ts';
 
-/** A quarantined event. */
 export interface QuarantinedRow {
   /** 32 hex digits. */
   id: string;
@@ -67,13 +66,11 @@ export async function settleQuarantined(client: PoolClient, settled: readonly Se
   ]);
 }
 
-/** An event that a guard quarantined. */
 export interface QuarantineRow {
   /** 32 hex digits. */
   id: string;
   userId: string;
   metricNo: number;
-  /** GUARD. */
   guard: number;
   /** Decimal text. */
   value: string;
@@ -107,8 +104,8 @@ const COLUMNS = `
   (extract(epoch FROM settled) * 1000)::float8 AS "settledMs"`;
 
 /**
- * A page of a tenant's quarantine, newest first. An index provides the order, overall or per user. Filters on metric, guard or time skip
- * the rows in between, of which at most `QUARANTINED.most` are waiting.
+ * A page of a tenant's quarantine, newest first. An index provides the order, overall or per user. Filters on metric, guard
+ * or time skip the rows in between, of which at most `QUARANTINED.most` are waiting.
  */
 export async function listQuarantine(pool: Pool, query: QuarantineQuery): Promise<QuarantineRow[]> {
   const { tenantNo, status, limit, before, userId, metricNo, guard, fromMs, toMs } = query;
@@ -151,7 +148,6 @@ export interface WaitingEvent {
   userId: string;
   /** 32 hex digits. */
   id: string;
-  /** GUARD. */
   guard: number;
 }
 
@@ -177,7 +173,6 @@ export async function waitingEvents(pool: Pool, tenantNo: number): Promise<Waiti
 /** How often a guard stopped a user's events. */
 interface GuardCount {
   metricNo: number;
-  /** GUARD. */
   guard: number;
   refused: number;
   clamped: number;
@@ -194,12 +189,10 @@ export async function guardCounts(pool: Pool, tenantNo: number, userId: string):
   return rows;
 }
 
-/** An event that a guard stopped. */
 export interface GuardedRow {
   tenantNo: number;
   userId: string;
   metricNo: number;
-  /** GUARD. */
   guard: number;
   outcome: 'refused' | 'clamped' | 'quarantined';
   atMs: number;

@@ -3,7 +3,6 @@ import type { PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 
-/** The users whose history to read. */
 export interface ReadUsers {
   tenantNo: number;
   ids: readonly string[];

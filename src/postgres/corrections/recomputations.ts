@@ -37,7 +37,6 @@ export interface StoredFigures {
   gaining?: number;
   losing?: number;
   failed?: number;
-  /** Users with changes. */
   changed?: number;
   /** Users who gain and lose. */
   achievements?: Record<number, [number, number]>;
@@ -123,7 +122,10 @@ export async function listRecomputations(pool: Pool, tenantNo: number): Promise<
   return rows;
 }
 
-/** A tenant's recomputation by ID, or `null`. `lock`: locks its jobs and then the row for the transaction, in the same order as its job. */
+/**
+ * A tenant's recomputation by ID, or `null`. `lock`: locks its jobs and then the row for the transaction, in the same order
+ * as its job.
+ */
 export async function readRecomputation(
   client: Pool | PoolClient,
   { tenantNo, id, lock = false }: { tenantNo: number; id: string; lock?: boolean },
@@ -222,7 +224,6 @@ export async function setStatus(
   );
 }
 
-/** A user's row in a plan. */
 export interface PlannedRow<Plan> {
   userId: string;
   /** When the user was created (epoch ms). */
@@ -327,8 +328,8 @@ export async function outcomeOf(
 }
 
 /**
- * Sample users of a plan: those who gain, who lose, and whose changes were not all made. While the step is running, the last group contains only
- * users without any change made, because finding the others reads all users.
+ * Sample users of a plan: those who gain, who lose, and whose changes were not all made. While the step is running, the last
+ * group contains only users without any change made, because finding the others reads all users.
  */
 export async function samplesOf<Plan>(
   pool: Pool,

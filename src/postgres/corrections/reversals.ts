@@ -102,8 +102,8 @@ export async function readAwards(
 const ID_AFTER_MS = 60_000;
 
 /**
- * What some triggers awarded a user at some times, in the form that a reversal needs, without awards of reversals. Reads one day of the
- * user's awards per system and time.
+ * What some triggers awarded a user at some times, in the form that a reversal needs, without awards of reversals. Reads one
+ * day of the user's awards per system and time.
  */
 export async function readAwardsOf(
   client: PoolClient,
@@ -189,8 +189,8 @@ const SENT = `e.tenant_no = $1 AND e.user_id = $2 AND e.metric_no = ANY ($3::int
           AND e.at >= to_timestamp($4 / 1000.0) AND e.at < to_timestamp($5 / 1000.0)`;
 
 /**
- * IDs (32 hex digits) of the events that a user sent in a period, oldest first, at most `most`. Excludes opposite and reversed events. Scans an index for
- * the days of each metric, and another for events that came days late (`events_late`).
+ * IDs (32 hex digits) of the events that a user sent in a period, oldest first, at most `most`. Excludes opposite and
+ * reversed events. Scans an index for the days of each metric, and another for events that came days late (`events_late`).
  */
 export async function findEvents(
   pool: Pool,

@@ -8,14 +8,14 @@ export const MOST_VALUES = 100;
 export const MOST_IN_ALL = 1_000;
 
 /**
- * Most events, or sums of days with equal attributes, that are read per user. Beyond that some attributes are missing: a client that sends
- * different values with every event gets an incomplete answer instead of occupying Postgres for a second.
+ * Most events, or sums of days with equal attributes, that are read per user. Beyond that some attributes are missing: a
+ * client that sends different values with every event gets an incomplete answer instead of occupying Postgres for a second.
  */
 const MOST_ROWS = 10_000;
 
 /**
- * Parameters: tenant number, user ID, first and last epoch days of the windows, indexes of the windows to show, keys of the attributes,
- * `MOST_VALUES`, `MOST_IN_ALL`.
+ * Parameters: tenant number, user ID, first and last epoch days of the windows, indexes of the windows to show, keys of the
+ * attributes, `MOST_VALUES`, `MOST_IN_ALL`.
  */
 export const USER_ATTRIBUTE_SUMS = `
   WITH days AS MATERIALIZED (
@@ -59,8 +59,8 @@ export interface AttributeSum {
 }
 
 /**
- * A user's sums by metric, event attribute and value, per window with such events. Windows to show contain only the largest sums (see
- * `MOST_VALUES`): a client that sends 60,000 values would otherwise get an answer of 26 MB.
+ * A user's sums by metric, event attribute and value, per window with such events. Windows to show contain only the largest
+ * sums (see `MOST_VALUES`): a client that sends 60,000 values would otherwise get an answer of 26 MB.
  */
 export async function userAttributeSums(
   pool: Pool,

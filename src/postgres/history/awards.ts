@@ -1,7 +1,6 @@
 /** Points awards of a user, and totals by user attributes. */
 import type { Pool } from 'pg';
 
-/** A stored award of points. */
 interface StoredAward {
   id: string;
   triggerNo: number;
@@ -29,8 +28,8 @@ export async function latestAwards(
 }
 
 /**
- * Points totals of the users who have all the attributes (by number), ascending, with the number of users for each total. Users without points count
- * as 0. The GIN index on `attributes` serves the filter.
+ * Points totals of the users who have all the attributes (by number), ascending, with the number of users for each total.
+ * Users without points count as 0. The GIN index on `attributes` serves the filter.
  */
 export async function filteredPointsTotals(
   pool: Pool,

@@ -23,8 +23,8 @@ const ofNumber = (column: 'metric_no' | 'system_no'): { user: string; where: str
 });
 
 /**
- * Query of `readDayRows`. Parameters: tenant number, user ID, number of a metric or points system, first and last epoch day, first ID
- * (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `change`: their column.
+ * Query of `readDayRows`. Parameters: tenant number, user ID, number of a metric or points system, first and last epoch day,
+ * first ID (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `change`: their column.
  */
 const dayRowsQuery = (kept: string, change: string): string => `
   WITH days AS MATERIALIZED (
@@ -47,8 +47,8 @@ interface AskedDays {
 }
 
 /**
- * The changes on each local day, the sum of later changes, and the user's state, all read at one moment. The totals follow from these without
- * reading anything before the first day.
+ * The changes on each local day, the sum of later changes, and the user's state, all read at one moment. The totals follow
+ * from these without reading anything before the first day.
  */
 async function readDayRows(
   pool: Pool,
@@ -102,8 +102,8 @@ export interface MetricDay {
 }
 
 /**
- * A user's events up to a local day, by metric and day, in this order. Reads every partition, with a prepared statement, because planning took 1.8 of
- * 2.9 ms with 52 partitions.
+ * A user's events up to a local day, by metric and day, in this order. Reads every partition, with a prepared statement,
+ * because planning took 1.8 of 2.9 ms with 52 partitions.
  */
 export async function userMetricDays(
   pool: Pool,

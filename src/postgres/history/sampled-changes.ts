@@ -25,8 +25,8 @@ const OF_SAMPLED_USER = {
 };
 
 /**
- * Query of `readSampledChanges`. Parameters: tenant number, number of users, first and last epoch day, first ID (`readSinceDay`). `kept`: rows or sums
- * (`eventsAndSums`). `no`, `change`: their columns.
+ * Query of `readSampledChanges`. Parameters: tenant number, number of users, first and last epoch day, first ID
+ * (`readSinceDay`). `kept`: rows or sums (`eventsAndSums`). `no`, `change`: their columns.
  */
 const sampledChangesQuery = (kept: string, { no, change }: { no: string; change: string }): string => `
   WITH sample AS MATERIALIZED (

@@ -61,8 +61,8 @@ export interface EventFact {
 }
 
 /**
- * Users with more events than this in the time read are read by day. A replay processes each event several times and blocks the process
- * meanwhile (200,000 events: 3.5 s, and 1.4 s of Postgres).
+ * Users with more events than this in the time read are read by day. A replay processes each event several times and blocks
+ * the process meanwhile (200,000 events: 3.5 s, and 1.4 s of Postgres).
  */
 const MOST_EVENTS = 2_000;
 
@@ -144,8 +144,8 @@ interface EventsWanted {
 }
 
 /**
- * A user's events since a local day (epoch day) that may meet periods, in any order and without reversed ones. For users with very many
- * events, the events of a metric and day are merged.
+ * A user's events since a local day (epoch day) that may meet periods, in any order and without reversed ones. For users
+ * with very many events, the events of a metric and day are merged.
  */
 export function eventFacts(client: PoolClient, wanted: EventsWanted): Promise<EventFact[]> {
   const { tenantNo, userId, fromDay, metricNos, named, mostEvents = MOST_EVENTS } = wanted;
@@ -224,8 +224,8 @@ export async function endedStreaks(
 const LOST_OR_RESET = (['lost', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
 
 /**
- * First and last day of the user's longest streak that was alive on or after a local day and was lost or reset; the latest of equals. `null` if there
- * is none.
+ * First and last day of the user's longest streak that was alive on or after a local day and was lost or reset; the latest
+ * of equals. `null` if there is none.
  */
 export async function longestLost(
   pool: Pool,

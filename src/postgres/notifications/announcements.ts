@@ -28,7 +28,6 @@ export async function wantingTenants(pool: Pool, types: readonly NotificationTyp
   return rows;
 }
 
-/** A user's boost whose start or end is announced. */
 interface AnnouncedBoost {
   tenantNo: number;
   userId: string;

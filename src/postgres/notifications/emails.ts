@@ -70,8 +70,9 @@ export async function activeUsers(
 }
 
 /**
- * Users whose last event was on one of some local days (`YYYY-MM-DD`), with that day, and users without events who were created since a time (epoch ms),
- * with `null`. Probes the index of events for each user and metric; storing an event costs nothing extra.
+ * Users whose last event was on one of some local days (`YYYY-MM-DD`), with that day, and users without events who were
+ * created since a time (epoch ms), with `null`. Probes the index of events for each user and metric; storing an event costs
+ * nothing extra.
  */
 export async function restingUsers(
   pool: Pool,
@@ -167,7 +168,6 @@ export async function forgetOtherMoves(pool: Pool, tenantNos: readonly number[])
   );
 }
 
-/** A completion for which an email is due. */
 export interface DueCompletion {
   tenantNo: number;
   userId: string;

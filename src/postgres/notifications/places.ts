@@ -112,7 +112,7 @@ export async function savePlaces(
   );
 }
 
-/** What was reported to a user about a leaderboard within the current window, and what waits. */
+/** The values reported to a user about a leaderboard within the current window, and the waiting change. */
 export interface ReportedPlace {
   userId: string;
   rank: number | null;
@@ -138,8 +138,8 @@ export async function reportedPlaces(
 }
 
 /**
- * Discards the known ranks of tenants' leaderboards and schedules reading them again within 15 minutes of a time (epoch ms), in the client's
- * transaction. Ranks that change until then without an event of the user are not reported. Idempotent.
+ * Discards the known ranks of tenants' leaderboards and schedules reading them again within 15 minutes of a time (epoch ms),
+ * in the client's transaction. Ranks that change until then without an event of the user are not reported. Idempotent.
  */
 export async function resetPlaces(
   client: PoolClient,
@@ -163,7 +163,8 @@ const NOTE = `
    WHERE board.compare_ms IS NULL OR board.compare_ms > EXCLUDED.compare_ms`;
 
 /**
- * Schedules leaderboards whose scores changed for comparison within 15 minutes, in the client's transaction. Each may occur only once per call.
+ * Schedules leaderboards whose scores changed for comparison within 15 minutes, in the client's transaction. Each may occur
+ * only once per call.
  */
 export async function noteMovedBoards(
   client: PoolClient,

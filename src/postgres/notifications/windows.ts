@@ -94,8 +94,8 @@ const parameters = (changes: readonly WindowChange[], nowMs: number): unknown[] 
 ];
 
 /**
- * Sends changes now or makes them wait, in the client's transaction, which must hold the cursor of the tenants' shard. Each window may
- * occur only once per call.
+ * Sends changes now or makes them wait, in the client's transaction, which must hold the cursor of the tenants' shard. Each
+ * window may occur only once per call.
  * @returns the indexes of changes to send now, which open a window. The others are merged into what waits
  */
 export async function enterWindows(
@@ -168,8 +168,8 @@ export async function tenantsWithEndedWindows(pool: Pool, upToMs: number, limit:
 }
 
 /**
- * Takes and locks the first of a tenant's windows that ended by a time, except those that another process has locked. The sum keeps the planner from
- * reading all of the tenant's windows by the primary key.
+ * Takes and locks the first of a tenant's windows that ended by a time, except those that another process has locked. The
+ * sum keeps the planner from reading all of the tenant's windows by the primary key.
  */
 export async function takeEndedWindows(
   client: PoolClient,
@@ -204,7 +204,7 @@ export async function closeWindows(
   );
 }
 
-/** What was just reported for a window; rank and value only for ranks. */
+/** The values just reported for a window; rank and value only for ranks. */
 export interface ReportedWindow extends Pick<EndedWindow, 'userId' | 'subject' | 'rank' | 'value'> {
   /** The reported change. Anything recorded after it still waits. */
   source: string;

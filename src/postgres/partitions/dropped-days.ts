@@ -20,14 +20,14 @@ const unlessSummed = ({ user, where, firstId, byAttributes }: Asked): string =>
        AND NOT EXISTS (SELECT FROM summed_users AS summed WHERE summed.tenant_no = $1 AND summed.user_id = ${user})`;
 
 /**
- * The order of the index by user. It is only for the planner: if a few users have most events, the planner would expect that many for
- * everybody and scan whole partitions per user.
+ * The order of the index by user. It is only for the planner: if a few users have most events, the planner would expect that
+ * many for everybody and scan whole partitions per user.
  */
 const BY_INDEX = { events: 'ORDER BY metric_no, local_date', awards: 'ORDER BY system_no, id' };
 
 /**
- * A user's events, for FROM. For users with day sums (`keepDaySums`): the sums of days. For others: one row per event, plus the sums of
- * dropped events.
+ * A user's events, for FROM. For users with day sums (`keepDaySums`): the sums of days. For others: one row per event, plus
+ * the sums of dropped events.
  */
 export const eventsAndSums = (asked: Asked): string => `(
     (SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive
@@ -49,8 +49,9 @@ export const awardsAndSums = (asked: Asked): string => `(
 const HASH = `CASE WHEN sum.attributes IS NULL THEN ''::bytea ELSE substr(sha256(convert_to(sum.attributes::text, 'UTF8')), 1, 16) END`;
 
 /**
- * Adds events to the sums of their days: to the day's sum of all events, and events with attributes also to the sum of those with equal
- * attributes. So a read without attributes needs one row per metric and day, regardless of the attributes that clients send.
+ * Adds events to the sums of their days: to the day's sum of all events, and events with attributes also to the sum of those
+ * with equal attributes. So a read without attributes needs one row per metric and day, regardless of the attributes that
+ * clients send.
  * `rows`: for FROM, with the columns of `events`. Not idempotent.
  */
 export const addEvents = (rows: string): string => `

@@ -40,8 +40,8 @@ export async function readEventPartitions(client: Pool | PoolClient): Promise<Ev
 }
 
 /**
- * The day after the last one with rows in a default partition; 0 if these are empty. Rows are stored there if the partition was not created
- * in time, or if a test clock ran ahead.
+ * The day after the last one with rows in a default partition; 0 if these are empty. Rows are stored there if the partition
+ * was not created in time, or if a test clock ran ahead.
  */
 export async function endOfDefaults(client: Pool | PoolClient): Promise<number> {
   const newest = PARTITIONED.map((table) => `(SELECT id FROM ${table}_default ORDER BY id DESC LIMIT 1)`).join(', ');
@@ -53,9 +53,9 @@ export async function endOfDefaults(client: Pool | PoolClient): Promise<number> 
 }
 
 /**
- * Creates the partitions of some days, all or none. Rejects without a change if it does not get its locks within a second, or if one of the
- * days has partitions already, or rows in a default partition. Creates tables and attaches them, which locks only the default
- * partitions exclusively.
+ * Creates the partitions of some days, all or none. Rejects without a change if it does not get its locks within a second,
+ * or if one of the days has partitions already, or rows in a default partition. Creates tables and attaches them, which
+ * locks only the default partitions exclusively.
  */
 export function makeEventPartition(
   pool: Pool,
@@ -115,9 +115,9 @@ export async function partitionsState(pool: Pool): Promise<PartitionsState> {
 }
 
 /**
- * Creates the index of a partition of used keys once it receives hardly any new keys. Building the index at once costs a tenth of updating it key by
- * key. Nobody waits for it. A crash leaves a partial index, which the next try removes. Call it for partitions in order of days: lookups assume that
- * all earlier partitions have their index.
+ * Creates the index of a partition of used keys once it receives hardly any new keys. Building the index at once costs a
+ * tenth of updating it key by key. Nobody waits for it. A crash leaves a partial index, which the next try removes. Call it
+ * for partitions in order of days: lookups assume that all earlier partitions have their index.
  * @param firstDay of the partition
  */
 export async function indexUsedKeys(pool: Pool, firstDay: number): Promise<void> {

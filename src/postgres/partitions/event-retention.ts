@@ -15,8 +15,8 @@ interface Place {
 }
 
 /**
- * Moves a slice of a table to the day sums. For users with day sums, these already contain it. Parameters: the user before the slice, and the
- * slice's last user (`null` for the table's last one).
+ * Moves a slice of a table to the day sums. For users with day sums, these already contain it. Parameters: the user before
+ * the slice, and the slice's last user (`null` for the table's last one).
  */
 const move = (table: string, add: (rows: string) => string): string => `
   WITH gone AS (
@@ -40,9 +40,9 @@ export async function eventsLeft(pool: Pool, part: number): Promise<number | nul
 }
 
 /**
- * Moves the events and awards of a range's next users to their day sums and records the progress. The first call marks the range as dropped.
- * Writers wait for the transaction, so that no rows are added to a user meanwhile. Returns how many events were moved; `null` if all
- * are moved.
+ * Moves the events and awards of a range's next users to their day sums and records the progress. The first call marks the
+ * range as dropped. Writers wait for the transaction, so that no rows are added to a user meanwhile. Returns how many events
+ * were moved; `null` if all are moved.
  * @param part first day of the range
  */
 export async function moveNextUsers(client: PoolClient, part: number): Promise<number | null> {
@@ -72,8 +72,9 @@ export async function moveNextUsers(client: PoolClient, part: number): Promise<n
 }
 
 /**
- * Drops the tables of a range once their contents are moved. Returns false if rows were added after their user was moved (an event released
- * from quarantine); they must be moved again. Rejects if it does not get its locks within a second. Idempotent.
+ * Drops the tables of a range once their contents are moved. Returns false if rows were added after their user was moved (an
+ * event released from quarantine); they must be moved again. Rejects if it does not get its locks within a second.
+ * Idempotent.
  */
 export async function dropEvents(client: PoolClient, part: number): Promise<boolean> {
   await lockCursors(client);

@@ -11,9 +11,9 @@ export interface IdWindow {
 const FIRST_PARTITIONS = 3;
 
 /**
- * Divides the range between two IDs into windows of whole partitions, in search order. A statement that receives a window as values is planned only
- * for its partitions. The first window has a few partitions, each later one twice as many, so that a user who was inactive for years is found after a
- * few statements.
+ * Divides the range between two IDs into windows of whole partitions, in search order. A statement that receives a window as
+ * values is planned only for its partitions. The first window has a few partitions, each later one twice as many, so that a
+ * user who was inactive for years is found after a few statements.
  */
 export async function* idWindows(
   pool: Pool,
@@ -43,7 +43,10 @@ export async function idsByWindows(
   return found;
 }
 
-/** The window of whole partitions that contains some IDs (at least one) and all IDs that differ from one of them only in the last four digits. */
+/**
+ * The window of whole partitions that contains some IDs (at least one) and all IDs that differ from one of them only in the
+ * last four digits.
+ */
 export async function windowAround(pool: Pool, ids: readonly string[]): Promise<IdWindow> {
   const sorted = ids.toSorted();
   const bounds = await boundsAround(pool, { above: sorted[0]!, below: lastAwardOf(sorted.at(-1)!) });

@@ -4,8 +4,9 @@ import { firstIdOf } from './event-partitions.ts';
 const FIRST_ID = firstIdOf(0);
 
 /**
- * SQL: whether an event or award of a local day (epoch day, SQL) or later may have an ID from before the previous UTC day. This applies to events that
- * were released from quarantine days later, and to imported awards that count for another day than their time.
+ * SQL: whether an event or award of a local day (epoch day, SQL) or later may have an ID from before the previous UTC day.
+ * This applies to events that were released from quarantine days later, and to imported awards that count for another day
+ * than their time.
  */
 export const mayBeEarlier = (day: string): string => `EXISTS (
     SELECT FROM event_partitions
@@ -18,8 +19,8 @@ export async function isEarlier(client: Pool | PoolClient, day: number): Promise
 }
 
 /**
- * Reads events or awards of a local day (epoch day) and later. `read` receives the first ID to read, as a separate value in the statement, so that
- * earlier partitions are not planned for. If some may have earlier IDs, it reads all.
+ * Reads events or awards of a local day (epoch day) and later. `read` receives the first ID to read, as a separate value in
+ * the statement, so that earlier partitions are not planned for. If some may have earlier IDs, it reads all.
  * @param read.missed the value of `mayBeEarlier` in the answer's snapshot or a later one
  */
 export async function readSinceDay<T>(

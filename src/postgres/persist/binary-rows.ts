@@ -38,8 +38,8 @@ const NEGATIVE = 0x4000;
 const MOST_WHOLE = 1e20;
 
 /**
- * Builds rows for `COPY … FROM STDIN (FORMAT binary)`. `row` starts a row, then the method of each column's type adds its value, in order.
- * Unlike the text format, it spares the server the parsing of timestamps, dates and numerics.
+ * Builds rows for `COPY … FROM STDIN (FORMAT binary)`. `row` starts a row, then the method of each column's type adds its
+ * value, in order. Unlike the text format, it spares the server the parsing of timestamps, dates and numerics.
  */
 export class BinaryRows {
   private buffer: Buffer;
@@ -198,8 +198,8 @@ export class BinaryRows {
 }
 
 /**
- * The base-10,000 digits (`weight` + 1 of them) of a whole number too large for exact arithmetic in doubles. Totals are bounded below
- * that (`SUM_BOUND`); older ones are stored as they are.
+ * The base-10,000 digits (`weight` + 1 of them) of a whole number too large for exact arithmetic in doubles. Totals are
+ * bounded below that (`SUM_BOUND`); older ones are stored unchanged.
  */
 function largeDigits(whole: number, weight: number): number[] {
   const text = BigInt(whole)
@@ -230,8 +230,8 @@ export const JSONB: ElementType = { oid: 3802, prefix: 1 };
 const HEADER_BYTES = 20;
 
 /**
- * A one-dimensional array as a binary parameter, which the driver passes on unchanged, without quoting here or parsing in the server. `values` must not
- * be empty.
+ * A one-dimensional array as a binary parameter, which the driver passes on unchanged, without quoting here or parsing in
+ * the server. `values` must not be empty.
  */
 export function binaryArray({ oid, prefix }: ElementType, values: readonly (string | Buffer)[]): Buffer {
   let room = HEADER_BYTES;

@@ -46,8 +46,8 @@ export async function insertCompletions(client: PoolClient, completions: readonl
 /** Number shown, and at least kept, per tenant. */
 const NEWEST_KEPT = 20;
 /**
- * A transaction that adds a row whose number is a multiple of this also deletes old rows. Few transactions pay for that: it takes 0.5 ms of Postgres,
- * while adding takes 0.1.
+ * A transaction that adds a row whose number is a multiple of this also deletes old rows. Few transactions pay for that: it
+ * takes 0.5 ms of Postgres, while adding takes 0.1.
  */
 const DROPPED_EVERY = 64;
 
@@ -89,7 +89,6 @@ function lastOfEach(rows: readonly CompletionRow[]): CompletionRow[] {
   return newest.toReversed();
 }
 
-/** A completion stored for quick access. */
 interface NewestCompletion {
   userId: string;
   achievementNo: number;

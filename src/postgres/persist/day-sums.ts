@@ -6,8 +6,8 @@ import { binaryArray, binaryIntegers, TEXT } from './binary-rows.ts';
 import type { NamedUser } from './events.ts';
 
 /**
- * Users with more stored events and awards than this get day sums, which reads of their history use. For other users, reads go through the
- * events, which takes a few ms at most, and storing events has no extra cost.
+ * Users with more stored events and awards than this get day sums, which reads of their history use. For other users, reads
+ * go through the events, which takes a few ms at most, and storing events has no extra cost.
  */
 const MOST_ROWS = 2_000;
 /** One event or award in this many makes the persister count its user's rows, so that counting costs little. */

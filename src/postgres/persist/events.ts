@@ -99,8 +99,8 @@ const DELETE_COMPLETIONS = `
                              replace(caused_by::text, '-', '')) AS completion`;
 
 /**
- * Adds reversals with their opposite events, in order. Deletes revoked completions and restores others unchanged. An existing ID is an error (23505),
- * because the cursor guarantees that each is new.
+ * Adds reversals with their opposite events, in order. Deletes revoked completions and restores others unchanged. An
+ * existing ID is an error (23505), because the cursor guarantees that each is new.
  */
 export async function insertReversals(client: PoolClient, reversals: readonly ReversalRow[]): Promise<void> {
   for (const { event, root, reversed, voids, awards, revoked, restored } of reversals) {
@@ -153,8 +153,9 @@ const EVENTS = 10_000;
 const TABLES = ['events', 'quarantine'] as const;
 
 /**
- * Deletes a user's events, including quarantined ones, and their used keys, in the client's transaction. Passes the idempotency keys to `onKeys`, some at
- * a time. Identifies rows by ID, because their location (`ctid`) changes with concurrent updates and is not unique across partitions.
+ * Deletes a user's events, including quarantined ones, and their used keys, in the client's transaction. Passes the
+ * idempotency keys to `onKeys`, some at a time. Identifies rows by ID, because their location (`ctid`) changes with
+ * concurrent updates and is not unique across partitions.
  */
 export async function deleteEvents(
   client: PoolClient,
@@ -208,8 +209,9 @@ const NOTE = `
    WHERE part.first_day = ahead.first_day`;
 
 /**
- * Records, by partition, rows that count for a day later than the one after their ID's. Reads of that day would not look there (`readSinceDay`). Call
- * it in the transaction that stores the rows. There are almost never any; then it costs a text comparison per row.
+ * Records, by partition, rows that count for a day later than the one after their ID's. Reads of that day would not look
+ * there (`readSinceDay`). Call it in the transaction that stores the rows. There are almost never any; then it costs a text
+ * comparison per row.
  */
 export async function noteDatedAhead(client: PoolClient, lists: readonly (readonly DatedRow[])[]): Promise<void> {
   const ahead = lists.flatMap(datedAhead);

@@ -18,7 +18,6 @@ export interface ImportedDayRow {
   localDay: number;
 }
 
-/** The history of imported users. */
 interface ImportedHistory {
   days: readonly ImportedDayRow[];
   awards: readonly AwardRow[];
@@ -28,8 +27,8 @@ const LAST_DROPPED = `
   SELECT replace(end_id::text, '-', '') AS "endId" FROM event_partitions WHERE is_dropped ORDER BY end_id DESC LIMIT 1`;
 
 /**
- * Separates rows of a time whose events and awards are kept from those of a dropped time. Call it while holding the shard's cursor, which a drop waits
- * for.
+ * Separates rows of a time whose events and awards are kept from those of a dropped time. Call it while holding the shard's
+ * cursor, which a drop waits for.
  */
 export async function splitImported(
   client: PoolClient,

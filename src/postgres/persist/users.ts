@@ -38,8 +38,8 @@ const UPSERT = `
         owed_position = NULL`;
 
 /**
- * Sorts users by key, so that lookups one by one reuse recently read index pages. In pairs, saves 0.5 to 1.2 µs of Postgres's CPU per user, more when
- * indexes grow, and costs 0.2 µs of the worker's.
+ * Sorts users by key, so that lookups one by one reuse recently read index pages. In pairs, saves 0.5 to 1.2 µs of
+ * Postgres's CPU per user, more when indexes grow, and costs 0.2 µs of the worker's.
  */
 const inOrder = <User extends PackedUser>(users: readonly User[]): User[] =>
   users.toSorted((a, b) => a.tenantNo - b.tenantNo || (a.id < b.id ? -1 : 1));
@@ -155,9 +155,9 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
 }
 
 /**
- * SQL: whether the last state of a user was stored, true for almost all users. `owed_position IS NULL` would be slower: for a column without statistics
- * the planner assumes 0.5 % nulls, and read the whole table for each batch (worker and Postgres: 380 µs per event instead of 80). For this
- * comparison it assumes a third.
+ * SQL: whether the last state of a user was stored, true for almost all users. `owed_position IS NULL` would be slower: for
+ * a column without statistics the planner assumes 0.5 % nulls, and read the whole table for each batch (worker and Postgres:
+ * 380 µs per event instead of 80). For this comparison it assumes a third.
  */
 const NOT_OWED = 'num_nulls(users.owed_position) > 0';
 
@@ -168,8 +168,8 @@ export const UPDATE_STATES = `
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
 /**
- * Writes the state of users whose derived columns did not change. Saves unpacking and two JSON columns. Missing users, and those whose last state could
- * not be stored, are written completely.
+ * Writes the state of users whose derived columns did not change. Saves unpacking and two JSON columns. Missing users, and
+ * those whose last state could not be stored, are written completely.
  */
 export async function updateStates(client: PoolClient, users: readonly PackedUser[]): Promise<void> {
   if (users.length === 0) return;
@@ -197,8 +197,9 @@ export const changedPoints = (users: readonly PaidUser[]): Buffer =>
   );
 
 /**
- * Writes the state of users of whom only points changed, without unpacking it. CPU per user, in worker and Postgres: 15 µs, compared with 35 for all
- * derived columns. Missing users, and those whose last state could not be stored, are written completely.
+ * Writes the state of users of whom only points changed, without unpacking it. CPU per user, in worker and Postgres: 15 µs,
+ * compared with 35 for all derived columns. Missing users, and those whose last state could not be stored, are written
+ * completely.
  */
 export async function updatePoints(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
@@ -220,8 +221,9 @@ const UPDATE = `
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
 /**
- * Writes the state of users whose streaks or zone changed, the columns for the sweep, and changed points. A midnight changes all users, as do the first
- * events of a day. Missing users, and those whose last state could not be stored, are written completely.
+ * Writes the state of users whose streaks or zone changed, the columns for the sweep, and changed points. A midnight changes
+ * all users, as do the first events of a day. Missing users, and those whose last state could not be stored, are written
+ * completely.
  */
 export async function updateStreaks(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;

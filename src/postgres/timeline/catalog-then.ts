@@ -86,8 +86,8 @@ interface Row {
 const answers = (rows: readonly Row[]): (DocThen | null)[] => rows.map(({ doc, sinceMs }) => doc && { doc, sinceMs });
 
 /**
- * The forms of resources at given times, in the order of the requests; `null` if it is the current one. Cost: one index lookup each, regardless
- * of the number of changes.
+ * The forms of resources at given times, in the order of the requests; `null` if it is the current one. Cost: one index
+ * lookup each, regardless of the number of changes.
  */
 export async function docsThen(
   pool: Pool | PoolClient,

@@ -5,7 +5,6 @@ import { idsByWindows, windowAround } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
 import { type TimelineRange, userSystems } from './range.ts';
 
-/** A stored event. */
 export interface TimelineEventRow {
   id: string;
   metricNo: number;
@@ -43,7 +42,6 @@ export interface TimelineAwardRow {
   catalogVersion: number | null;
 }
 
-/** A stored completion. */
 export interface TimelineCompletionRow {
   achievementNo: number;
   at: Date;
@@ -143,8 +141,8 @@ export function awardCausesStatement(newest: boolean): string {
 }
 
 /**
- * Causes of the user's awards (events and others), by the ID with which the awards begin. Costs one index step each, in each points system in which the
- * user has awards.
+ * Causes of the user's awards (events and others), by the ID with which the awards begin. Costs one index step each, in each
+ * points system in which the user has awards.
  */
 export function awardCauses(pool: Pool, { tenantNo, userId, ...range }: TimelineRange): Promise<string[]> {
   const { above, below, newest } = range;

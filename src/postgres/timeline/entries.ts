@@ -98,8 +98,8 @@ export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineF
 }
 
 /**
- * Administrators' actions on the user, except streak changes and reversals, which have their own entries, and actions on an earlier user with
- * the same ID. Cost: O(actions on the user).
+ * Administrators' actions on the user, except streak changes and reversals, which have their own entries, and actions on an
+ * earlier user with the same ID. Cost: O(actions on the user).
  */
 export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
   const { rows } = await pool.query<TimelineAuditRow>(

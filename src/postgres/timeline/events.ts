@@ -11,10 +11,11 @@ const FIRST_DAYS = 4;
 const MOST_DAYS = 64;
 
 /**
- * IDs of a user's events in order of time. The index `events_of_user` is ordered by metric, local day and ID, so each query merges a few
- * days. The local day differs by at most one from the UTC day in the ID, except for late events, which have their own index, and
- * events released from quarantine. The outermost days of a query may be incomplete and are left to the next one. Cost: O(metrics ×
- * days read × limit), regardless of the number of events. Skips days without events. Reads a few partitions at a time.
+ * IDs of a user's events in order of time. The index `events_of_user` is ordered by metric, local day and ID, so each query
+ * merges a few days. The local day differs by at most one from the UTC day in the ID, except for late events, which have
+ * their own index, and events released from quarantine. The outermost days of a query may be incomplete and are left to the
+ * next one. Cost: O(metrics × days read × limit), regardless of the number of events. Skips days without events. Reads a few
+ * partitions at a time.
  */
 export function eventIds(pool: Pool, query: TimelineRange): Promise<string[]> {
   return idsByWindows(pool, query, async ({ fromId, toId }, limit) => {
@@ -52,9 +53,9 @@ async function idsByDays(pool: Pool, query: WindowRange): Promise<string[]> {
 const IN_WINDOW = 'id >= $8::uuid AND id < $9::uuid';
 
 /**
- * The user's events on the nearest day that has some (`edge`) and on the days behind it. Parameters: tenant, user, first day, number of days,
- * the IDs above and below, limit, the window of whole partitions. It compares and orders by day and ID together; by ID alone, the
- * planner might use the primary key and read all users' events.
+ * The user's events on the nearest day that has some (`edge`) and on the days behind it. Parameters: tenant, user, first
+ * day, number of days, the IDs above and below, limit, the window of whole partitions. It compares and orders by day and ID
+ * together; by ID alone, the planner might use the primary key and read all users' events.
  */
 export const eventIdsStatement = (newest: boolean): string => `
   WITH RECURSIVE ${userMetrics({ from: '$8', to: '$9' })}, edge AS (

@@ -1,6 +1,5 @@
 /** Positions of a timeline page, and the numbers that identify a user. */
 
-/** A part of a user's timeline. */
 export interface TimelineRange {
   tenantNo: number;
   userId: string;
@@ -13,9 +12,10 @@ export interface TimelineRange {
 }
 
 /**
- * CTEs (of WITH RECURSIVE) with the distinct numbers in a user's rows, for a table whose index begins with tenant (`$1`), user (`$2`) and that number. Each
- * number costs one index step, regardless of the number of rows. `from`, `to`: parameters with a window of IDs of whole partitions (`idWindows`),
- * because rows of a partition outside the window would be read one by one.
+ * CTEs (of WITH RECURSIVE) with the distinct numbers in a user's rows, for a table whose index begins with tenant (`$1`),
+ * user (`$2`) and that number. Each number costs one index step, regardless of the number of rows. `from`, `to`: parameters
+ * with a window of IDs of whole partitions (`idWindows`), because rows of a partition outside the window would be read one
+ * by one.
  */
 const numbersOf = (
   { table, column, name }: { table: string; column: string; name: string },

@@ -11,8 +11,8 @@ export interface DueUser {
 }
 
 /**
- * Users whose years must be counted up to a time (epoch ms), earliest first, except those of archived tenants. A user whose last state could not be
- * stored is skipped until it is, because the row is outdated. Reads an index.
+ * Users whose years must be counted up to a time (epoch ms), earliest first, except those of archived tenants. A user whose
+ * last state could not be stored is skipped until it is, because the row is outdated. Reads an index.
  * @param except numbers of tenants to skip
  */
 export async function dueUsers(

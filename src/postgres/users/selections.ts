@@ -5,8 +5,8 @@ import { eventsAndSums } from '../partitions/dropped-days.ts';
 import { transaction } from '../transaction.ts';
 
 /**
- * IDs of about `percent` of a tenant's users, from randomly chosen pages of the table, so users created one after another are chosen together. Reads
- * that share of all tenants' users.
+ * IDs of about `percent` of a tenant's users, from randomly chosen pages of the table, so users created one after another
+ * are chosen together. Reads that share of all tenants' users.
  */
 export async function sampleUsers(
   client: PoolClient,
@@ -65,8 +65,8 @@ export async function countedUsers(
 const CANCELLED = '57014';
 
 /**
- * Reads in a transaction whose statements are limited to `timeoutMs`. Returns `null` if Postgres cancelled one. For answers that are complete enough
- * without the result.
+ * Reads in a transaction whose statements are limited to `timeoutMs`. Returns `null` if Postgres cancelled one. For answers
+ * that are complete enough without the result.
  */
 export async function within<T>(
   pool: Pool,

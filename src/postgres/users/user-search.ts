@@ -19,8 +19,8 @@ const KEYS = ['id COLLATE "C"', 'name_key', 'last_name_key', 'email_key'] as con
 const LAST = '\u{10FFFF}';
 
 /**
- * Query for a page of a tenant's users in the byte order of IDs. `after`: an ID, whether it exists or not; `null` for the beginning. Cost:
- * O(limit) in an index at any depth, plus the users that `skip` passes over.
+ * Query for a page of a tenant's users in the byte order of IDs. `after`: an ID, whether it exists or not; `null` for the
+ * beginning. Cost: O(limit) in an index at any depth, plus the users that `skip` passes over.
  */
 export function listQuery({
   tenantNo,
@@ -60,8 +60,8 @@ const inRange = (place: number): string =>
   place === 0 ? `${KEYS[0]} >= $2 AND ${KEYS[0]} < $3` : `${KEYS[place]} >= $4 AND ${KEYS[place]} < $5`;
 
 /**
- * Query for the users that one key finds, after a given user. Leaves out users that an earlier key finds: they were all listed before, so over
- * all pages the query skips no more users than it has listed.
+ * Query for the users that one key finds, after a given user. Leaves out users that an earlier key finds: they were all
+ * listed before, so over all pages the query skips no more users than it has listed.
  */
 export function searchQuery({
   tenantNo,
@@ -93,8 +93,8 @@ export function searchQuery({
 }
 
 /**
- * Users whose ID begins with a text (case-sensitive), then those whose name, last word of the name, or email address does (in any case). Each
- * group has its own order, and no user occurs twice. `after`: the last user of the previous page.
+ * Users whose ID begins with a text (case-sensitive), then those whose name, last word of the name, or email address does
+ * (in any case). Each group has its own order, and no user occurs twice. `after`: the last user of the previous page.
  */
 export async function searchUsers(
   pool: Pool,

@@ -3,7 +3,6 @@ import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A message in a webhook's log. */
 export interface DeliveryRow {
   id: string;
   type: string;
@@ -59,8 +58,8 @@ const QUEUED = 'FROM webhook_queue JOIN webhook_messages AS message USING (webho
 const NO_DAY = 2 ** 31 - 1;
 
 /**
- * A page of a webhook's log, newest first. An index provides the order, overall and for waiting or failed messages and those about a user. With
- * a filter on the type or on `delivered`, it skips the rows in between.
+ * A page of a webhook's log, newest first. An index provides the order, overall and for waiting or failed messages and those
+ * about a user. With a filter on the type or on `delivered`, it skips the rows in between.
  */
 export async function listDeliveries(pool: Pool, query: DeliveriesQuery): Promise<DeliveryRow[]> {
   const { tenantNo, webhookId, limit, before, status, type, userId, fromMs, toMs } = query;
@@ -101,7 +100,6 @@ export async function readDelivery(
   return rows[0] ?? null;
 }
 
-/** A webhook's status. */
 export interface WebhookStateRow {
   waiting: number;
   oldest: Date | null;

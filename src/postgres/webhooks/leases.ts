@@ -20,8 +20,8 @@ const SENDABLE = `
   JOIN organisation ON multi_tenancy = (state.tenant_no > 0)`;
 
 /**
- * Leases up to `most` webhooks that have due messages and no holder. A webhook has one holder at a time. If the holder dies, its lease ends after
- * `leaseMs` of the server's time.
+ * Leases up to `most` webhooks that have due messages and no holder. A webhook has one holder at a time. If the holder dies,
+ * its lease ends after `leaseMs` of the server's time.
  * @param nowMs the time of Laurel's clock
  */
 export async function leaseWebhooks(
@@ -54,7 +54,6 @@ export async function renewLeases(pool: Pool, holder: string, leaseMs: number): 
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Releases leases. */
 export async function releaseLeases(pool: Pool, holder: string, webhookIds: readonly string[]): Promise<void> {
   await pool.query(
     'UPDATE webhook_state SET holder = NULL, held_until = NULL WHERE holder = $1 AND webhook_id = ANY ($2::uuid[])',
@@ -99,7 +98,10 @@ export async function webhookTargets(
 interface Upcoming {
   /** Next retry of a message (epoch ms, Laurel's clock), or `null`. */
   dueMs: number | null;
-  /** When a webhook with due messages becomes available because its breaker or another process's lease ends, in ms from now, or `null`. */
+  /**
+   * When a webhook with due messages becomes available because its breaker or another process's lease ends, in ms from now,
+   * or `null`.
+   */
   freeInMs: number | null;
 }
 
@@ -126,7 +128,10 @@ export async function upcoming(pool: Pool, { holder, nowMs }: { holder: string; 
   return rows[0]!;
 }
 
-/** Records for every webhook whether at least `limit` messages wait for it; then no more are queued (`insertMessages`). Reads the index of the queue. */
+/**
+ * Records for every webhook whether at least `limit` messages wait for it; then no more are queued (`insertMessages`). Reads
+ * the index of the queue.
+ */
 export async function noteFullQueues(pool: Pool, limit: number): Promise<void> {
   await pool.query(
     `UPDATE webhook_state AS state SET is_full = measured.is_full

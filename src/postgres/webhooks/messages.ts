@@ -21,8 +21,8 @@ const KNOW_WEBHOOKS = `
   ON CONFLICT DO NOTHING`;
 
 /**
- * The primary key prevents a message from being stored twice on the same day. For other days, the statement probes an index per day, in a
- * subquery that no planner can turn into a scan of the whole log.
+ * The primary key prevents a message from being stored twice on the same day. For other days, the statement probes an index
+ * per day, in a subquery that no planner can turn into a scan of the whole log.
  */
 const INSERT = `
   WITH new AS MATERIALIZED (
@@ -48,9 +48,9 @@ const INSERT = `
     FROM made WHERE status = 'pending'`;
 
 /**
- * Adds messages to the log and to their webhooks' queues, in the caller's transaction, with sequences ascending in array order. Skips messages
- * whose ID is already in the log. If a webhook has `PENDING_LIMIT` waiting messages, its messages are logged as failed, with the
- * reason, and not queued.
+ * Adds messages to the log and to their webhooks' queues, in the caller's transaction, with sequences ascending in array
+ * order. Skips messages whose ID is already in the log. If a webhook has `PENDING_LIMIT` waiting messages, its messages are
+ * logged as failed, with the reason, and not queued.
  *
  * Sequences of messages about one user must follow the order of commits, so the caller holds the row of the user's shard in
  * `outbox_cursors`. After the commit, it wakes the delivery.
@@ -82,8 +82,8 @@ export async function insertMessages(
 }
 
 /**
- * How long a change of partitions waits for its locks. All later users of the log, including the persister, wait behind it, so it gives up
- * early and is retried.
+ * How long a change of partitions waits for its locks. All later users of the log, including the persister, wait behind it,
+ * so it gives up early and is retried.
  */
 const LOCK_WAIT_MS = 1_000;
 
@@ -99,9 +99,9 @@ export async function messageDays(client: Pool | PoolClient): Promise<number[]> 
 }
 
 /**
- * Creates the partition of a day, unless the default partition already holds messages of that day, which stay there. Creates a table and
- * attaches it, which locks only the default partition exclusively. Rejects without a change if it does not get its lock within a second,
- * or if another process creates the partition at the same time.
+ * Creates the partition of a day, unless the default partition already holds messages of that day, which stay there. Creates
+ * a table and attaches it, which locks only the default partition exclusively. Rejects without a change if it does not get
+ * its lock within a second, or if another process creates the partition at the same time.
  */
 export function makeMessageDay(pool: Pool, day: number): Promise<void> {
   const name = `webhook_messages_d${whole(day)}`;
@@ -130,8 +130,8 @@ export async function hasMessagesBefore(pool: Pool, day: number): Promise<boolea
 }
 
 /**
- * Drops the partition of a day, immediately and regardless of its size. Rejects without a change if it does not get its lock within a second.
- * `deleteMessagesBefore` deletes the day's messages that are still queued.
+ * Drops the partition of a day, immediately and regardless of its size. Rejects without a change if it does not get its lock
+ * within a second. `deleteMessagesBefore` deletes the day's messages that are still queued.
  */
 export function dropMessageDay(pool: Pool, day: number): Promise<void> {
   return transaction(pool, async (client) => {

@@ -4,8 +4,9 @@ import { addJob, deleteOldJobs, type Job, latestJobs } from '../jobs.ts';
 import { LANE } from './messages.ts';
 
 /**
- * SQL: queues the messages of a query `chosen` (day, id, webhook_id, sequence, tenant_no, user_id, created) with the tries of a new message. Messages
- * already in the queue become due immediately. A message keeps its ID and sequence, so that a receiver recognises duplicates and outdated messages.
+ * SQL: queues the messages of a query `chosen` (day, id, webhook_id, sequence, tenant_no, user_id, created) with the tries
+ * of a new message. Messages already in the queue become due immediately. A message keeps its ID and sequence, so that a
+ * receiver recognises duplicates and outdated messages.
  * `now`: the parameter with Laurel's time, epoch ms.
  */
 const queueChosen = (now: string): string => `

@@ -5,8 +5,8 @@ import { DAY_MS } from '../../domain/periods.ts';
 const OVERLAP_MS = DAY_MS;
 
 /**
- * Sets the secrets of stored webhooks. The current secret keeps signing for 24 hours from `nowMs` (Laurel's clock); an older one stops
- * immediately, so a second rotation revokes a leaked secret.
+ * Sets the secrets of stored webhooks. The current secret keeps signing for 24 hours from `nowMs` (Laurel's clock); an older
+ * one stops immediately, so a second rotation revokes a leaked secret.
  */
 export async function setWebhookSecrets(
   client: PoolClient,
@@ -25,7 +25,6 @@ export async function dropWebhookSecrets(client: PoolClient, ids: string[]): Pro
   await client.query('DELETE FROM webhook_secrets WHERE webhook_id = ANY($1::uuid[])', [ids]);
 }
 
-/** Secrets that sign what is sent to a webhook. */
 export interface SigningSecrets {
   /** The secret and, for 24 hours after a rotation, the previous one. */
   secrets: string[];

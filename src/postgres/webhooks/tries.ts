@@ -39,8 +39,8 @@ const TAKE = `
    ORDER BY due.sequence`;
 
 /**
- * Due messages of webhooks, ordered by sequence. They stay in the queue until a try is recorded, so only the holder of a webhook's lease may call this.
- * Skips lanes in `exceptLanes`; of other lanes, returns the first messages without gaps.
+ * Due messages of webhooks, ordered by sequence. They stay in the queue until a try is recorded, so only the holder of a
+ * webhook's lease may call this. Skips lanes in `exceptLanes`; of other lanes, returns the first messages without gaps.
  * @param nowMs the time of Laurel's clock
  */
 export async function takeMessages(pool: Pool, wanted: readonly Wanted[], nowMs: number): Promise<DueMessage[]> {
@@ -49,7 +49,6 @@ export async function takeMessages(pool: Pool, wanted: readonly Wanted[], nowMs:
   return rows;
 }
 
-/** A try in the log. */
 interface LoggedTry {
   /** When it began (epoch ms, real time). */
   at: number;
@@ -60,7 +59,6 @@ interface LoggedTry {
   answer: string | null;
 }
 
-/** The outcome of a message's try. */
 export interface RecordedTry {
   webhookId: string;
   sequence: number;
@@ -121,8 +119,8 @@ const NOTE_HEALTH = `
    WHERE state.webhook_id = health.webhook_id`;
 
 /**
- * Records tries in the log, removes finished messages from the queue, reschedules the others, and updates the webhooks' health. Atomic. A
- * message that left the queue meanwhile, because another process also sent it, keeps its status.
+ * Records tries in the log, removes finished messages from the queue, reschedules the others, and updates the webhooks'
+ * health. Atomic. A message that left the queue meanwhile, because another process also sent it, keeps its status.
  * @param nowMs the time of Laurel's clock
  */
 export function recordTries(
