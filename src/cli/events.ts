@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type { EventReversal, ReversalIssue, ReversedEvents } from '../domain/administration/reversal.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 
-/** Adds `laurel events …`. */
 export function addEvents(laurel: Command): void {
   addReverse(laurel.command('events').description('reverse events'));
 }
@@ -18,10 +17,9 @@ interface Options extends AdminOptions {
   dryRun?: boolean;
 }
 
-/** 1,000 events are reversed one after another, each when the one before it is stored. */
+/** 1,000 events are reversed one after another, each after the previous one is stored. */
 const TIMEOUT_MS = 600_000;
 
-/** Adds `laurel events reverse [id…]`. */
 function addReverse(events: Command): void {
   withAdminOptions(events.command('reverse'))
     .description('reverse events, as if they had never happened: by ID, by idempotency key, or by user and time')

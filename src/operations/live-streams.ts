@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import type { Answer, Call } from './operation.ts';
 import type { Services } from './services.ts';
 
-/** What the operations that open live streams are on either surface; a ticket says whose stream it is. */
+/** The operations that open live streams on either surface. A ticket identifies the stream. */
 
 type StreamCall = Call<undefined, Static<typeof LiveQuery>, undefined>;
 
@@ -32,7 +32,7 @@ export const EVENT_STREAM = {
   }),
 } as const;
 
-/** Over WebSocket. Requests for one do not come here (`src/http/live-connections.ts`). */
+/** Over WebSocket. Requests for one are handled in `src/http/live-connections.ts` instead. */
 export const SOCKET_STREAM = {
   ...OPENS_STREAM,
   path: '/v1/live/ws',

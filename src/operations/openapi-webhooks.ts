@@ -15,7 +15,7 @@ interface Header {
 
 const BODY_SIGNATURE = 'mGZP1Kxkd1R2gXqpU1pSh0C3Jt1b6Pz2cB1kz5mWc5M=';
 
-/** The headers of a delivery, by the names of their components. */
+/** The headers of a delivery, by component name. */
 const HEADERS: Readonly<Record<string, Header>> = {
   WebhookId: {
     name: 'webhook-id',
@@ -71,7 +71,7 @@ const HEADERS: Readonly<Record<string, Header>> = {
 export const webhookHeaders = (): Record<string, object> =>
   Object.fromEntries(Object.entries(HEADERS).map(([name, header]) => [name, { ...header, in: 'header' }]));
 
-/** The webhooks of an OpenAPI document, from the schemas of their payloads. */
+/** The webhooks of an OpenAPI document, derived from the schemas of their payloads. */
 export function openapiWebhooks(): Record<string, object> {
   const parameters = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
   return Object.fromEntries(

@@ -14,7 +14,7 @@ import type { StreakAsLeft } from './streak.ts';
 
 /*
  * Moves a user's streaks forward step by step, as `lua/record_events.lua` and `lua/adjust_streak.lua` do when the steps
- * happen. `replay-streaks.ts` runs it over history. `test/model` is an independent implementation of the same rules.
+ * happen. `replay.ts` runs it over history. `test/model` is an independent implementation of the same rules.
  */
 
 /**

@@ -90,10 +90,10 @@ export function streakDates(
   };
 }
 
-/** A streak in a user's state, as of its last settlement (`settle-streaks.ts`). */
+/** A streak in a user's state, as of its last settlement (`settle.ts`). */
 export interface StreakAsLeft {
   length: number;
-  /** First day (epoch day) of its first period; null at length 0. */
+  /** First day (epoch day) of its first period; `null` at length 0. */
   startDay: number | null;
   /** Index of the last period that was met or excused; `null` if there never was one. */
   lastPeriod: number | null;

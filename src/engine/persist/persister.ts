@@ -146,7 +146,7 @@ export class Persister {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
 
-  /** Whether the shard's entries wait for a sweep (`storing-order.ts`), or waited recently and are not all stored. */
+  /** Whether the shard's entries wait for a sweep (`src/redis/outbox.ts`), or waited recently and are not all stored. */
   gaveWay(shard: number): boolean {
     return performance.now() - (this.gaveWayAt.get(shard) ?? -Infinity) < CATCH_UP_MS;
   }

@@ -16,7 +16,7 @@ export const achievements = adminResource({
   path: '/v1/achievements',
 });
 
-/** What it is called does not matter yet. */
+/** The preview does not depend on the name. */
 const UNNAMED = { name: 'A new achievement' };
 const Achievement = Type.Object({ ...achievements.update.properties, id: Type.Optional(Uuid) });
 
@@ -57,7 +57,7 @@ export const adminAchievementsPreview = operation({
 const Backdating = Type.Object({
   achievementId: Type.String({ format: 'uuid' }),
   status: Type.Enum([...JOB_STATUSES]),
-  /** Users looked at so far, of how many (null before the beginning), and for how many something was completed. */
+  /** Users examined so far, of how many (`null` before the start), and how many of them completed something. */
   usersDone: Type.Integer(),
   usersTotal: Type.Union([Type.Integer(), Type.Null()]),
   completed: Type.Integer(),

@@ -26,7 +26,6 @@ import type {
 import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 
-/** An admin key as the operations show it. */
 const adminKeyAnswer = ({ id, prefix, name, status, access, tenantId, created, lastUsed }: AdminKeyRow): AdminKey => ({
   id,
   prefix,
@@ -38,7 +37,7 @@ const adminKeyAnswer = ({ id, prefix, name, status, access, tenantId, created, l
   lastUsed: lastUsed === null ? null : lastUsed.toISOString(),
 });
 
-/** Why the last key that can make others stays. */
+/** Why the last key that can create others must stay. */
 const LAST_KEY = 'This is the last active admin key of full access: create or activate another one first';
 
 const REFUSALS: Record<AdminKeyRefusal, string> = {
@@ -47,11 +46,11 @@ const REFUSALS: Record<AdminKeyRefusal, string> = {
   last: LAST_KEY,
 };
 
-/** The same, or why nothing was done. */
+/** An admin key's answer, or the reason for a refusal. */
 const adminKeyOutcome = (outcome: AdminKeyRow | AdminKeyRefusal): AdminKey | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : adminKeyAnswer(outcome);
 
-/** The same of a key that was made now, with its secret. */
+/** The same for a new key, with its secret. */
 const createdKeyOutcome = (outcome: CreatedAdminKeyRow | AdminKeyRefusal): CreatedAdminKey | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : { ...adminKeyAnswer(outcome), key: outcome.key };
 
@@ -151,7 +150,7 @@ export const adminAdminApiKeysRotate = operation({
   },
 });
 
-/** A key that was made now, with its secret; scope, end and limit are named where they are not those of any key. */
+/** A new key with its secret. Scope, expiry and limit are included unless they have their defaults. */
 const createdKeyAnswer = ({
   id,
   userId,
@@ -170,7 +169,7 @@ const createdKeyAnswer = ({
   ...(rateLimit !== null && { rateLimit }),
 });
 
-/** A key as it is listed: without its secret. */
+/** A key in a list, without its secret. */
 const applicationKeyAnswer = ({ expires, created, lastUsed, ...key }: ApplicationKeyRow): ApplicationKey => ({
   ...key,
   expiresAt: expires?.toISOString() ?? null,
@@ -198,13 +197,13 @@ const CreatedApplicationKeys = Type.Object({
   issues: Type.Array(AdminIssue),
 });
 
-/** What is asked for, or why it cannot be. */
+/** The requested key, or the reason why it is refused. */
 function wanted(
   { userId, scope, expiresAt, rateLimit }: New<typeof APPLICATION_KEY>,
   nowMs: number,
 ): WantedApplicationKey | string {
   const expiresMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : null;
-  // A leap second is a date-time of the format, and none of a computer's.
+  // A leap second matches the format but not JavaScript's clock.
   if (expiresMs !== null && !(expiresMs > nowMs)) return 'expiresAt must be in the future';
   return { userId, scope: scope ?? 'all', expiresMs, rateLimit: rateLimit ?? null };
 }

@@ -7,7 +7,6 @@ import type { DeadLetter as StoredDeadLetter } from '../../postgres/corrections/
 import { deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 
-/** A dead letter as it is answered. */
 const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): Answer => ({
   id: letter.id,
   shard: letter.shard,
@@ -21,7 +20,7 @@ const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): An
   updated: updated.toISOString(),
 });
 
-// Of the organisation: an outbox is of many tenants, and of a damaged entry it may not be known whose it is.
+// Operations on the organisation: an outbox belongs to many tenants, and a damaged entry's tenant may be unknown.
 export const adminDeadLettersList = operation({
   id: 'admin_dead_letters_list',
   surface: 'admin',

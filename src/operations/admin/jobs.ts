@@ -5,7 +5,7 @@ import { Uuid } from '../../domain/schemas.ts';
 import type { SeenJobs } from '../../postgres/jobs.ts';
 import { operation, type Caller, type Tenant } from '../operation.ts';
 
-/** A key of one tenant sees no jobs of the whole installation. */
+/** A key of one tenant does not see jobs of the whole installation. */
 const seenBy = ({ tenant, caller }: { tenant: Tenant; caller: Caller }): SeenJobs => ({
   tenantNo: tenant.no,
   ofAll: caller.tenantNo === null,

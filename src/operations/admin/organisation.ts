@@ -5,7 +5,10 @@ import { DEFAULT_BRANDING, Environment, Settings, SettingsChanges } from '../../
 import type { OrganisationRow } from '../../postgres/organisation.ts';
 import { operation } from '../operation.ts';
 
-/** What of the organisation is not in the contract's settings; the control share, which is in both, exactly. */
+/**
+ * The organisation's fields beyond the contract's settings, and the control share, which the contract has only as a
+ * rounded value.
+ */
 const organisationAnswer = ({
   name,
   multiTenancy,
@@ -65,7 +68,7 @@ export const adminEnvironmentsList = operation({
   handle: async ({ environment }) => ({ status: 200, body: [environment] }),
 });
 
-/** The organisation's settings as the contract shapes them. */
+/** The organisation's settings in the contract's shape. */
 const settingsAnswer = (row: OrganisationRow): Settings => ({
   branding: { appName: row.name, ...DEFAULT_BRANDING, ...row.branding },
   experimentation: {
@@ -75,7 +78,7 @@ const settingsAnswer = (row: OrganisationRow): Settings => ({
   aggregationPeriod: row.aggregationPeriod,
 });
 
-/** What a request in that shape sets. */
+/** The fields that a request in that shape sets. */
 function changedSettings(changes: SettingsChanges): Partial<OrganisationRow> {
   const { branding, experimentation, aggregationPeriod } = changes;
   const { controlRatio, userActivationWindow } = experimentation ?? {};

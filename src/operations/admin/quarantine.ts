@@ -28,7 +28,7 @@ export const adminQuarantineList = operation({
   }),
 });
 
-/** What became of the one event of a call. 404 where there is none, 422 where it stays. */
+/** The result for a call's single event. Throws 404 if it does not exist, 422 if it stays. */
 function oneOf<T>({ done, refused }: Left<T>): T {
   const [only] = done;
   if (only !== undefined) return only;
@@ -36,11 +36,11 @@ function oneOf<T>({ done, refused }: Left<T>): T {
   throw new AppError(text.startsWith('There is no') ? 'not_found' : 'unprocessable', text);
 }
 
-/** Why some events stay. */
+/** The reasons why some events stay. */
 const issuesOf = ({ refused }: Left<unknown>): AdminIssue[] =>
   [...refused].map(([id, text]) => ({ id, ...verdict('error', text) }));
 
-/** IDs, each once. */
+/** Distinct IDs. */
 const distinct = (ids: readonly string[]): string[] => [...new Set(ids.map((id) => id.toLowerCase()))];
 
 export const adminQuarantineDeleteOne = operation({

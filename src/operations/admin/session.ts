@@ -6,7 +6,7 @@ import type { SessionKey } from '../../postgres/access/sessions.ts';
 import { operation } from '../operation.ts';
 import type { Services } from '../services.ts';
 
-/** A session, or a key that was sent by itself: what it may do. */
+/** A session, or a key sent without one, and its rights. */
 const AdminSession = Type.Object({
   prefix: AdminKey.properties.prefix,
   name: AdminKey.properties.name,
@@ -22,7 +22,7 @@ const AdminSession = Type.Object({
 });
 type AdminSession = Static<typeof AdminSession>;
 
-/** `session`: left out where the key itself was sent. */
+/** `session`: omitted if the key itself was sent. */
 const sessionAnswer = (
   { clock, testClock }: Pick<Services, 'clock' | 'testClock'>,
   key: SessionKey,

@@ -17,7 +17,7 @@ import { NothingDone } from '../../engine/streaks/streak-admin.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, Warning } from '../bulk.ts';
 import { operation } from '../operation.ts';
 
-/** Works on the items of a bulk call one after another; what is no mistake becomes a warning. */
+/** Handles the items of a bulk call one after another. Outcomes that are not errors become warnings. */
 async function oneByOne<Item, Done extends object>(
   items: readonly Item[],
   work: (item: Item) => Promise<Done | string | NothingDone>,
@@ -30,7 +30,7 @@ async function oneByOne<Item, Done extends object>(
 const toOutcome = <Done extends object>(outcome: Done | string | NothingDone): Done | string | Warning =>
   outcome instanceof NothingDone ? new Warning(outcome.reason) : outcome;
 
-/** An issue of items that are users: what names an item is a user's ID. */
+/** An issue about a user, whose ID is in `userId`. */
 const byUserId = ({ id, ...issue }: AdminIssue): AdminIssue => (id === undefined ? issue : { userId: id, ...issue });
 
 const resets = bulkItems(StreakUserItem);
@@ -83,7 +83,7 @@ export const adminStreaksRestore = operation({
   },
 });
 
-/** The streak settings as they are answered. Freezes of which nobody can hold any are none: `null`. */
+/** The streak settings in an answer. `freezes` is `null` if no user can hold any. */
 function streakSettingsAnswer({ streaks, metrics }: Pick<Catalog, 'streaks' | 'metrics'>): StreakSettingsAnswer {
   const { enabled, frequency, weekStart, evaluationMode, personalization, daysOff, freezes } = streaks;
   const keys = new Map(metrics.map(({ id, key }) => [id, key]));

@@ -31,7 +31,10 @@ export const adminClockGet = operation({
   handle: async ({ clock }) => ({ status: 200, body: { now: new Date(clock.now()).toISOString() } }),
 });
 
-/** Beyond it the work due until then (boards, midnights) takes minutes, and dates have five-figure years at the end. */
+/**
+ * Beyond this date, work due until then (boards, midnights) would take minutes, and years would eventually have five
+ * digits.
+ */
 const LATEST_MS = Date.UTC(3000, 0, 1);
 
 export const adminClockPut = operation({
@@ -49,7 +52,7 @@ export const adminClockPut = operation({
   responses: { 200: ClockTime },
   handle: async ({ testClock }, { by, body }) => {
     const nowMs = Date.parse(body.now);
-    // A leap second is a date-time of the format, and none of a computer's.
+    // A leap second matches the format but not JavaScript's clock.
     if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
     if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
     await testClock!.set(nowMs, by);
@@ -72,7 +75,7 @@ export const adminClockDelete = operation({
   },
 });
 
-/** The description of this surface, open to anyone. `all` gives the surface's operations, this one included. */
+/** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function openapiGet(all: () => readonly Operation[]): Operation {
   const made = new Map<number, StaticFile>();
   return operation({

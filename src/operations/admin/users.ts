@@ -117,7 +117,7 @@ const UserDocument = Type.Object({
   exported: Type.String({ format: 'date-time' }),
   user: User,
   preferences: Named,
-  /** Totals by metric; of events that meet conditions, by what they are counted for; points by system. */
+  /** Totals by metric; filtered sums by the achievement or trigger that counts them; points by system. */
   metrics: Named,
   counts: Named,
   points: Named,
@@ -125,24 +125,24 @@ const UserDocument = Type.Object({
   freezes: Type.Integer(),
   leaderboards: Named,
   events: Rows,
-  /** Sums by day of events, and of awards, that are older than EVENT_RETENTION_DAYS. */
+  /** Daily sums of events and awards older than EVENT_RETENTION_DAYS. */
   eventDays: Rows,
   awardDays: Rows,
-  /** Events that guards keep or kept, and how often guards stopped events. */
+  /** Events that are or were in quarantine, and how often guards stopped events. */
   quarantine: Rows,
   guards: Rows,
   awards: Rows,
   completions: Rows,
   streakChanges: Rows,
   streakPauses: Rows,
-  /** For what the last e-mail of each kind was due. */
+  /** The occasion of the last e-mail of each kind. */
   emailsDue: Rows,
   applicationKeys: Rows,
-  /** What administrators did about the user. */
+  /** Administrators' actions on the user. */
   auditLog: Rows,
   finalRanks: Rows,
   leaderboardDays: Rows,
-  /** Of batches that were accepted and are not yet processed. */
+  /** Events of accepted batches that are not processed yet. */
   queuedEvents: Rows,
 });
 
@@ -192,7 +192,7 @@ export const adminUsersTimeline = operation({
   }),
 });
 
-/** As much as a body may be at all: a user with ten years of days has some 100 KB a metric. */
+/** The maximum size of any body: a user with ten years of days takes about 100 KB for each metric. */
 const IMPORT_BODY_BYTES = 4_194_304;
 
 const items = bulkItems(ImportedUser);

@@ -23,14 +23,14 @@ import { operation } from '../operation.ts';
 import { createEach, unknown } from '../resource-edit.ts';
 import { adminResource } from '../resource.ts';
 
-/** Servers that are sent a tenant's notifications. The secret is not a field: it is shown only when it is created. */
+/** Servers that receive a tenant's notifications. The secret is not a field, because only the creation returns it. */
 export const webhooks = adminResource({
   kind: 'webhook',
   noun: 'webhook',
   id: 'admin_webhooks',
   path: '/v1/webhooks',
   most: MOST_WEBHOOKS,
-  // Clients may send back what the creation answered.
+  // Clients may send back the answer to the creation.
   ignored: ['secret'],
   initial: { secretNo: 1 },
 });
@@ -63,7 +63,7 @@ export const adminWebhooksCreate = operation({
   },
 });
 
-/** The webhook of a tenant that a path names. 404: the tenant has none with this ID. */
+/** The tenant's webhook that a path names. Throws 404 if there is none. */
 async function ownWebhook(
   resources: Pick<Resources, 'read'>,
   { tenantNo, id }: { tenantNo: number; id: string },
@@ -76,7 +76,6 @@ async function ownWebhook(
 
 const isoOfMs = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-/** A resend as it is answered. */
 const resendAnswer = ({ id, parameters: { status, types, fromMs, toMs }, ...job }: Resend): WebhookResend => ({
   id,
   status,
@@ -164,7 +163,6 @@ export const adminWebhooksState = operation({
   },
 });
 
-/** A message of the log as it is answered. */
 const deliveryAnswer = (row: DeliveryRow): WebhookDelivery => ({
   id: row.id,
   type: row.type as NotificationType,
@@ -181,7 +179,7 @@ const deliveryAnswer = (row: DeliveryRow): WebhookDelivery => ({
   finished: row.finished?.toISOString() ?? null,
 });
 
-/** The same with its payload and its tries. */
+/** The same with its payload and tries. */
 const shownDelivery = (row: WholeDeliveryRow): ShownWebhookDelivery => ({
   ...deliveryAnswer(row),
   payload: JSON.parse(row.payload),

@@ -26,8 +26,8 @@ export const usersGet = operation({
 });
 
 /**
- * Has the audit log record a user whose profile or preferences an admin key changed: which fields were sent, never what
- * they hold. What users do with keys of their own is no administration, and is not recorded. Nobody waits for it.
+ * Records in the audit log that an admin key changed a user's profile or preferences: the names of the fields, never
+ * their values. Changes with a user's own keys are not administration and are not recorded. Runs in the background.
  */
 function recordProfileChange(
   { recordAudit }: Pick<Services, 'recordAudit'>,
@@ -43,7 +43,7 @@ function recordProfileChange(
   });
 }
 
-/** Changes a user, and with `upsert` creates one who is not there. */
+/** Changes a user; with `upsert`, creates the user if necessary. */
 async function changeProfile(
   services: Services,
   call: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by' | 'span'>,
