@@ -171,7 +171,7 @@ export function readEnv(variables: Variables): Env {
   if (production && adminKey !== null && adminKey.body.length < SECRET_LENGTH)
     problems.push(`ADMIN_API_KEY must have a body of at least ${SECRET_LENGTH} characters with NODE_ENV=production.`);
   if (env.adminApiKey?.startsWith(APPLICATION_KEY_START))
-    problems.push(`ADMIN_API_KEY may not begin with "${APPLICATION_KEY_START}": application keys do.`);
+    problems.push(`ADMIN_API_KEY must not begin with "${APPLICATION_KEY_START}": application keys do.`);
   if (env.appPort === env.adminPort) problems.push('APP_PORT and ADMIN_PORT must differ.');
   if (env.metricsPort !== null && [env.appPort, env.adminPort].includes(env.metricsPort))
     problems.push('METRICS_PORT must differ from APP_PORT and ADMIN_PORT.');

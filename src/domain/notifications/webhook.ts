@@ -37,7 +37,7 @@ const TAKEN_HEADER =
  */
 export function signatureHeaderProblem(name: string): string | null {
   if (!TOKEN.test(name)) return "must be the name of an HTTP header: at most 64 letters, digits and !#$%&'*+-.^_`|~";
-  return TAKEN_HEADER.test(name) ? `'${name}' has another meaning: take one of your own` : null;
+  return TAKEN_HEADER.test(name) ? `'${name}' has another meaning: choose another name` : null;
 }
 
 /** The delivery log of a webhook, as the Admin API requests and returns it. */

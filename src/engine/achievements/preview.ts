@@ -45,7 +45,7 @@ const NAMED = 10;
 /** Maximum number of previews that wait in a process. A process makes one at a time. */
 const MOST_WAITING = 4;
 
-const BY_CALL = 'An achievement of your own calls is completed by them: history does not say whose it would be.';
+const BY_CALL = 'Your own calls complete this achievement; history does not say for whom.';
 const TOO_SLOW = 'The matching events could not be counted in time: there are too many.';
 
 /**
@@ -66,7 +66,7 @@ export class AchievementPreview {
    * Previews an achievement of the catalog, or a new one with an unused number. Throws 503 if too many previews wait.
    */
   async of(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
-    if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Other previews are being made; try again');
+    if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Too many previews are being made; try again');
     this.waiting += 1;
     const mine = this.last.then(() => this.count(catalogIndex, achievement));
     this.last = mine.catch(() => undefined);

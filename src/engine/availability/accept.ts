@@ -172,4 +172,4 @@ function rebuildReasons(seen: Inspection): Map<number, string> {
   return reasons;
 }
 
-const WENT_BACK = 'Redis went back to before what Postgres holds';
+const WENT_BACK = 'Redis went back to a state before that of Postgres';

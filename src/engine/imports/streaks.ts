@@ -25,7 +25,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   const { frequency } = compiled.catalog.streaks;
   for (const { start, end } of streak?.pauses ?? []) {
     if (!isDate(start) || !isDate(end) || end < start)
-      throw new BadImport(`streak.pauses: ${start} to ${end} is no time.`);
+      throw new BadImport(`streak.pauses: ${start} to ${end} is not a period.`);
     draft.pauses.push({ id: randomUUID().replaceAll('-', ''), from: dayOf(start), to: dayOf(end) });
   }
   draft.pauses.sort((a, b) => a.from - b.from);
@@ -54,7 +54,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     ];
   } else if (streak !== undefined) {
     draft.changed.push(
-      `streak: it is ${streak.frequency} there and ${frequency} here; what the daily history comes to counts`,
+      `streak: it is ${streak.frequency} there and ${frequency} here; the streak is computed from the daily history`,
     );
   }
   state[USER.streaks] = FREQUENCIES.map((each) => packedStreak(streaks[each])) as unknown as [
@@ -142,7 +142,7 @@ function asItWas(
     extendedMs,
   };
   for (const { periodStart: start, periodEnd: end, resetAt } of history) {
-    if (!isDate(start) || !isDate(end)) throw new BadImport(`streak.history: ${start} to ${end} is no period.`);
+    if (!isDate(start) || !isDate(end)) throw new BadImport(`streak.history: ${start} to ${end} is not a period.`);
     if (resetAt !== undefined) timeMs('streak.history.resetAt', resetAt);
   }
   const calendar = { frequency, weekStart };

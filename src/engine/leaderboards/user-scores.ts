@@ -90,7 +90,7 @@ export class UserScores {
 
   /** Gives up on users who never stop changing: they have what they earn from now on. */
   private leaveOut({ tenantNo, boardNo }: Filling['fill'], users: readonly { id: string }[]): void {
-    const error = new Error('The user changes all the time: what was earned before is left out.');
+    const error = new Error('The user keeps changing: earlier scores are left out.');
     for (const { id: userId } of users) this.options.onLeftOut({ tenantNo, boardNo, userId }, error);
   }
 

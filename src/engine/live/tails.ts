@@ -174,7 +174,7 @@ export class Tails {
     const { outbox, announced, asOfMs } = from.position;
     // Announced notifications expire with their stream. Their positions are times of Redis's clock.
     if (comparePositions(outbox, last.outbox) > 0 || Number(announced.split('-')[0]) > nowMs)
-      return 'the last ID is ahead of what happened';
+      return 'the last ID is ahead of the stream';
     return gapAfter({ position: readFrom(from.position), asOfMs }, { nowMs, since: since[0]! });
   }
 

@@ -153,7 +153,7 @@ const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
  */
 export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool }, tenantNo: number): Promise<void> {
   if (await isPersisted({ redis, pool }, shardOf(tenantNo), REQUEST_PATIENCE)) return;
-  throw new AppError('unavailable', 'What was written before is not stored yet; try again in a moment.');
+  throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');
 }
 
 /**

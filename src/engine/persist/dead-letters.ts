@@ -167,7 +167,7 @@ async function storeAgain(
       refused.push({
         part: 'record',
         at,
-        reason: 'the deleted user is back since: delete the user again, and drop this',
+        reason: 'the deleted user has come back: delete the user again, and drop this',
       });
     else wanted.records.push({ at, item });
   }
@@ -182,7 +182,7 @@ async function storeAgain(
   if (looked === null) wanted.states = states.filter(({ item }) => !superseded.has(item.userId));
   const failed = [...(await storeParts(client, redis, wanted, reports)), ...refused];
   if (tenantNo !== null) await noteYounger(client, { tenantNo, letter, states: wanted.states, failed });
-  if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'it cannot be read to its end' });
+  if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'its end cannot be read' });
   return failed;
 }
 

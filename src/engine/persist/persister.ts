@@ -28,7 +28,7 @@ export class StuckShard extends Error {
 
   constructor(shard: number, streamId: string, cause: unknown) {
     super(
-      `Shard ${shard} stands still at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `Shard ${shard} is stuck at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`,
       {
         cause,
       },

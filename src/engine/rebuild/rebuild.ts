@@ -203,7 +203,7 @@ async function storeOutboxes({
 /** Whether Postgres holds all of a shard's outbox. */
 async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutbox): Promise<boolean> {
   const cursor = (await readCursors(pool)).cursors[shard]!;
-  if (cursor.storageEpoch !== storageEpoch) throw new RebuildOvertaken('Another rebuild of the shard began.');
+  if (cursor.storageEpoch !== storageEpoch) throw new RebuildOvertaken('Another rebuild of the shard has begun.');
   // A Postgres restored from an older state lacks entries that left the outbox and are still kept.
   if (comparePositions(await readHandedPosition(redis, shard), cursor.position) > 0) return false;
   return (await readOutbox(redis, { shard, after: cursor.position, count: 1 })).length === 0;

@@ -41,7 +41,7 @@ const recomputation = (step: 'planning' | 'applying' | 'reverting'): KindRules =
           const id = subjectId!;
           await cancelRecomputation(client, (await readRecomputation(client, { tenantNo: tenantNo!, id }))!);
         },
-  stays: 'What is being reverted cannot stay half reverted.',
+  stays: 'A recomputation must not stay half reverted.',
   again: null,
 });
 
@@ -60,7 +60,7 @@ const RULES: Readonly<Record<JobKind, KindRules>> = {
   event_retention: {
     subject: null,
     cancel: null,
-    stays: 'What is older than EVENT_RETENTION_DAYS is dropped in any case.',
+    stays: 'Events older than EVENT_RETENTION_DAYS are dropped in any case.',
     again: null,
   },
 };

@@ -69,7 +69,7 @@ export class Schedule {
       let first = this.last?.work.seesItself === true ? await this.further(this.last, ending) : null;
       if (first === null) {
         if (!(await this.options.settled(ending))) {
-          return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
+          return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'accepted events are not stored yet' };
         }
         this.settledMs = upToMs;
         first = await this.first(upToMs, ending);

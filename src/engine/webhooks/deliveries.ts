@@ -399,7 +399,7 @@ function tenantsInTurn(endpoints: readonly Endpoint[]): Endpoint[] {
 
 /** The actor for the audit log, and the reason shown with the webhook. */
 const REASONS: Readonly<Record<DisableReason, { who: string; text: string }>> = {
-  gone: { who: 'webhook delivery (410 Gone)', text: 'the receiver answered 410: it is gone' },
+  gone: { who: 'webhook delivery (410 Gone)', text: 'the receiver answered 410 Gone' },
   failing: { who: 'webhook delivery (failing)', text: 'every try failed for 5 days' },
 };
 
