@@ -64,7 +64,7 @@ export async function askAdmin(
     timeoutMs = TIMEOUT_MS,
   }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
 ): Promise<unknown> {
-  if (key === undefined || key === '') throw new CommandError('An admin key is needed: set ADMIN_API_KEY, or --key.');
+  if (key === undefined || key === '') throw new CommandError('An admin key is required: set ADMIN_API_KEY or --key.');
   const headers = {
     'X-API-KEY': key,
     ...(tenant !== undefined && { 'Tenant-ID': tenant }),

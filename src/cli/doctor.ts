@@ -25,7 +25,7 @@ const PATIENCE_MS = 2_000;
 export function addDoctor(laurel: Command): void {
   laurel
     .command('doctor')
-    .description('check this machine, Redis and Postgres with the environment of the server, and say what to change')
+    .description('check this machine, Redis and Postgres in the server’s environment, and recommend changes')
     .option('--json', 'print JSON')
     .addHelpText('after', examples('doctor', 'doctor --json | jq ".[] | select(.status != \\"ok\\")"'))
     .action(async ({ json = false }: { json?: boolean }) => {
@@ -41,12 +41,12 @@ const findingText = ({ check, status, found, advice }: Finding): string =>
 function summaryText(findings: readonly Finding[]): string {
   const count = (wanted: Finding['status']): number => findings.filter(({ status }) => status === wanted).length;
   const [failed, warnings] = [count('failed'), count('warning')];
-  if (failed === 0 && warnings === 0) return '\nEverything is as it should be.\n';
+  if (failed === 0 && warnings === 0) return '\nNo problems found.\n';
   const parts = [
     ...(failed > 0 ? [counted(failed, 'failure')] : []),
     ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
   ];
-  return `\n${parts.join(', ')}. ${failed > 0 ? 'Laurel does not start, or breaks its promises, until the failures are gone.' : 'Laurel runs; see docs/operating/install.md.'}\n`;
+  return `\n${parts.join(', ')}. ${failed > 0 ? 'Until the failures are fixed, Laurel does not start or cannot keep its guarantees.' : 'Laurel runs; see docs/operating/install.md.'}\n`;
 }
 
 /** Runs all checks. `variables`: the environment in which the server would start. */

@@ -66,7 +66,7 @@ const HEAD = ['EVENT', 'STATUS', 'USER', 'METRIC', 'VALUE', 'TOTAL', 'STREAK', '
 
 function textOf({ reversals, issues }: ReversedEvents): string {
   const dry = reversals.some(({ dryRun }) => dryRun)
-    ? `Nothing is changed: this is what would be${reversals.length > 1 ? ', each by itself' : ''}.\n`
+    ? `Nothing is changed. This would be the result${reversals.length > 1 ? ', each by itself' : ''}.\n`
     : '';
   const table = reversals.length === 0 ? 'No events are reversed.\n' : tableText(HEAD, reversals.map(row));
   return dry + table + issues.map(issueText).join('');

@@ -146,7 +146,7 @@ async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress
     if (taken++ === sample) break;
     const id = (value as { id?: unknown } | null | undefined)?.id;
     if (typeof id !== 'string') {
-      await report.add([{ id: `line ${no}`, status: 'refused', why: 'The line is no JSON object with an `id`.' }]);
+      await report.add([{ id: `line ${no}`, status: 'refused', why: 'The line is not a JSON object with an `id`.' }]);
       continue;
     }
     if (report.isDone(id)) continue;

@@ -28,7 +28,7 @@ const withKey = ({ scope, signsIn, opensStream }: Operation): boolean => scope !
 /** All errors and the operations that can answer with them, for the OpenAPI documents. */
 export const REFUSALS: Record<ErrorStatus, Refusal> = {
   400: { description: 'Malformed, or does not fit the schema', headers: [], of: always },
-  401: { description: 'The API key is missing or not valid, or the session is over', headers: [], of: withKey },
+  401: { description: 'The API key is missing or invalid, or the session has ended', headers: [], of: withKey },
   403: { description: 'The API key does not allow this', headers: [], of: withKey },
   404: {
     description: 'Not found',
@@ -38,7 +38,7 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
   },
   405: { description: 'The path has no such method; `Allow` names those it has', headers: ['Allow'], of: always },
   409: {
-    description: 'Not as things are now; the text says why',
+    description: 'Not possible in the current state; the text says why',
     headers: [],
     of: ({ mayConflict }) => mayConflict,
   },

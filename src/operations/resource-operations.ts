@@ -99,7 +99,7 @@ function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation 
     id: `${resource.id}_update`,
     method: 'patch',
     path: resource.path,
-    summary: `Update: each item changes what it names of one ${resource.noun}`,
+    summary: `Update: each item changes the named fields of one ${resource.noun}`,
     ...(resource.limits !== null && { description: resource.limits }),
     params: List,
     body: items.body,

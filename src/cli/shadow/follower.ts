@@ -337,12 +337,12 @@ function whyNotCompared({
   isCertain: boolean;
   withShared: boolean;
 }): string | null {
-  if (exchange.userOverlapped) return 'another request of the same user was under way';
+  if (exchange.userOverlapped) return 'another request of the same user was in flight';
   if (exchange.repeats) return 'the source repeats an answer that was lost';
   if (!isCertain && exchange.writes) return 'Laurel answered only when asked again';
   if (exchange.user === null && !withShared) return 'a read of several users while one of them was written';
   if (source === null || (source.status < 300 && source.body === undefined))
-    return 'the answer of the source broke off, is no JSON or is too long';
-  if (laurel.status < 300 && laurel.body === undefined) return 'the answer of Laurel is no JSON or is too long';
+    return 'the answer of the source broke off, is not JSON or is too long';
+  if (laurel.status < 300 && laurel.body === undefined) return 'the answer of Laurel is not JSON or is too long';
   return null;
 }

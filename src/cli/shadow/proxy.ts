@@ -215,7 +215,7 @@ function notAnswered(outcome: Outcome, { follower, report, keys, why }: Followin
   const exchange = exchangeOf({ ...outcome, sourceStatus: 0, sourceAnswer: Promise.resolve(null) });
   if (exchange?.writes !== true) return;
   const key = headerOf(outcome.headers, 'idempotency-key');
-  if (key === undefined) follower.setAside(exchange, `${why}: whether it did what was asked is unknown`);
+  if (key === undefined) follower.setAside(exchange, `${why}: whether it applied the request is unknown`);
   else if (keys.get(key) === undefined) keys.set(key, 'uncertain');
 }
 

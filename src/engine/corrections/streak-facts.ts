@@ -142,7 +142,7 @@ function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pau
   };
 }
 
-/** When a streak was first extended on a day, if known; the day's sums do not tell. */
+/** When a streak was first extended on a day, if known; the day's sums do not say. */
 function extendedOn({ streaks }: UserState, day: number, dayAt: StreakFacts['dayAt']): number | null {
   const times = FREQUENCIES.map((frequency) => streaks[frequency].extendedMs ?? Infinity);
   const first = Math.min(...times.filter((ms) => ms !== Infinity && dayAt(ms) === day));

@@ -105,7 +105,7 @@ const MILLION = 1_000_000n;
 
 /**
  * Adds scores to runs that are not final, from the daily history, as when a board with a past start is activated. Final
- * runs stay unchanged. Boards with times of day are skipped, since days do not tell times. A score goes into the group
+ * runs stay unchanged. Boards with times of day are skipped, since days have no times. A score goes into the group
  * that the import names, else into that of the user's attributes.
  */
 export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUser): void {

@@ -29,7 +29,7 @@ export class TriggerProgress {
       const known = looked?.noted === trigger.nextMs ? looked.nextMs : (trigger.nextMs ?? 0);
       return { ...trigger, fromMs: Math.max(trigger.activatedMs + 1, known) };
     });
-    // The clock went back. Users' states tell which periods were paid, so that new users get theirs.
+    // The clock went back. Users' states show which periods were paid, so that new users get theirs.
     const ahead = open.filter(({ fromMs, activatedMs }) => fromMs > upToMs + 1 && activatedMs <= upToMs);
     await this.advance(ahead, upToMs + 1, { noteAfterMs: 0, back: true });
     return open;

@@ -206,7 +206,7 @@ export class Deliveries {
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private ended = false;
   private hinted = true;
-  /** Whether to look for messages and leases that this process has not been told about. */
+  /** Whether to look for messages and leases that this process does not know of. */
   private mayHaveMissed = true;
   /** When the next message is to be retried, by Laurel's clock. */
   private nextDueMs = Infinity;

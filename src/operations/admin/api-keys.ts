@@ -38,7 +38,7 @@ const adminKeyAnswer = ({ id, prefix, name, status, access, tenantId, created, l
 });
 
 /** Why the last key that can create others must stay. */
-const LAST_KEY = 'This is the last active admin key of full access: create or activate another one first';
+const LAST_KEY = 'This is the last active admin key with full access: create or activate another one first';
 
 const REFUSALS: Record<AdminKeyRefusal, string> = {
   unknown: 'There is no admin key with this ID',
@@ -77,7 +77,7 @@ export const adminAdminApiKeysCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/admin-api-keys',
-  summary: 'Create admin keys, read-only or for one tenant if so asked; a key is shown this once',
+  summary: 'Create admin keys, optionally read-only or for one tenant; a key is shown only once',
   scope: 'organisation',
   body: createItems.body,
   bodyBytes: BULK_BODY_BYTES,
@@ -103,7 +103,7 @@ export const adminAdminApiKeysUpdate = operation({
   method: 'patch',
   path: '/v1/admin-api-keys',
   summary:
-    'Rename admin keys, change their access, or revoke them for a while; the last active one of full access stays so',
+    'Rename admin keys, change their access, or deactivate them; the last active one with full access stays unchanged',
   scope: 'organisation',
   body: updateItems.body,
   bodyBytes: BULK_BODY_BYTES,
@@ -121,7 +121,7 @@ export const adminAdminApiKeysDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/admin-api-keys',
-  summary: 'Delete admin keys; they hold nowhere from now on, and the last active one stays',
+  summary: 'Delete admin keys; they are refused from now on. The last active one stays',
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
@@ -139,7 +139,7 @@ export const adminAdminApiKeysRotate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/admin-api-keys/{id}/rotate',
-  summary: 'Give an admin key another secret, shown this once; the old one holds nowhere from now on',
+  summary: 'Give an admin key a new secret, shown only once; the old one is refused from now on',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: CreatedAdminKey },
@@ -213,8 +213,7 @@ export const adminApplicationApiKeysCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/application-api-keys',
-  summary:
-    'Create keys that stand for one user each, for a time, a scope or a limit if so asked; a key is shown this once',
+  summary: 'Create keys for one user each, optionally with an expiry, a scope or a limit; a key is shown only once',
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedApplicationKeys, 201: CreatedApplicationKeys },
@@ -234,7 +233,7 @@ export const adminApplicationApiKeysDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/application-api-keys',
-  summary: 'Delete application keys; they hold nowhere from now on',
+  summary: 'Delete application keys; they are refused from now on',
   query: Ids,
   responses: { 200: DeletedResources },
   handle: async ({ applicationKeys }, { tenant, by, query }) => ({

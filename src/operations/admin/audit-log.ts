@@ -31,7 +31,7 @@ export const adminAuditLogList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/audit-log',
-  summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; youngest first",
+  summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; newest first",
   query: Type.Object({
     ...Paging.properties,
     kind: Type.Optional(Type.String({ maxLength: 64 })),

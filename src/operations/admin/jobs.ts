@@ -16,7 +16,7 @@ export const adminJobsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/jobs',
-  summary: 'Long work in the background, newest first: what it is about, its status and its progress',
+  summary: 'Background jobs, newest first, with subject, status and progress',
   description: `A job that was requested again (an achievement that was edited once more) replaces the previous one. A key of all tenants
 sees the jobs of the whole installation, too.`,
   query: Type.Object({

@@ -31,7 +31,7 @@ export const adminLeaderboardFillingsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/leaderboard-fillings',
-  summary: 'How far leaderboards that were switched on are filled from history',
+  summary: 'Progress of filling activated leaderboards from history',
   responses: { 200: Type.Array(Filling) },
   handle: async ({ boardFills }, { tenant }) => ({
     status: 200,

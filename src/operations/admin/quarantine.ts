@@ -18,8 +18,7 @@ export const adminQuarantineList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/quarantine',
-  summary:
-    'Events that guards keep from being applied, newest first; with `status`, those that were released or dropped',
+  summary: 'Events that guards hold in quarantine, newest first; with `status`, released or dropped ones',
   query: QuarantineQuery,
   responses: { 200: QuarantinedEvents },
   handle: async ({ quarantine, catalogs }, { tenant, query }) => ({
@@ -48,7 +47,7 @@ export const adminQuarantineDeleteOne = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/quarantine/{id}',
-  summary: 'Drop an event of the quarantine: it is never applied',
+  summary: 'Drop an event in quarantine: it is never applied',
   params: Type.Object({ id: Uuid }),
   responses: { 200: DeletedResources },
   handle: async ({ quarantine, catalogs }, { tenant, by, params }) => {
@@ -62,7 +61,7 @@ export const adminQuarantineDrop = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/quarantine/drop',
-  summary: 'Drop up to 1,000 events of the quarantine: they are never applied',
+  summary: 'Drop up to 1,000 events in quarantine: they are never applied',
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
   responses: { 200: DeletedResources },
@@ -77,7 +76,7 @@ export const adminQuarantineReleaseOne = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/quarantine/{id}/release',
-  summary: 'Apply an event of the quarantine now, and answer what it changed',
+  summary: 'Apply an event in quarantine now; the answer has its effects',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ReleasedEvent },
   handle: async ({ quarantine, catalogs }, { tenant, by, params }) => ({
@@ -91,7 +90,7 @@ export const adminQuarantineRelease = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/quarantine/release',
-  summary: 'Apply up to 1,000 events of the quarantine now, oldest first',
+  summary: 'Apply up to 1,000 events in quarantine now, oldest first',
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
   responses: { 200: ReleasedEvents },

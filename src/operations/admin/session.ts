@@ -75,7 +75,7 @@ export const adminSessionCreate = operation({
     if (session === null || of === null)
       throw new AppError(
         'invalid_key',
-        key === undefined ? 'The link was used, or is too old' : 'This is no admin key that may be used',
+        key === undefined ? 'The link was already used, or has expired' : 'Invalid or inactive admin key',
       );
     return { status: 201, body: sessionAnswer(services, of, session), session };
   },
@@ -86,7 +86,7 @@ export const adminSessionDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/session',
-  summary: 'Sign out: the session is over on every process; without a session nothing changes',
+  summary: 'Sign out: the session ends in every process; without a session nothing changes',
   scope: 'key',
   keyScopes: ['read'],
   responses: { 204: null },

@@ -121,7 +121,7 @@ export const adminStreaksFreezesCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/streaks/freezes',
-  summary: 'Give users a streak freeze each; beyond the maximum none is given',
+  summary: 'Give users a streak freeze each, up to the maximum',
   body: Type.Object({ freezes: freezeItems.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedStreakFreezes, 201: CreatedStreakFreezes },
@@ -159,7 +159,7 @@ export const adminStreaksSettingsUpdate = operation({
   surface: 'admin',
   method: 'patch',
   path: '/v1/streaks/settings',
-  summary: 'Set the streak settings that are sent',
+  summary: 'Set some of the streak settings',
   description:
     '`metrics` and `freezes` replace what was there; `freezes: null` switches freezes off. Of two names of one setting ' +
     '(`customizationEnabled` and `personalization`, `key` and `metricId`, `startCount` and `initial`, `maxCount` and `max`) either ' +
