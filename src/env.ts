@@ -23,9 +23,7 @@ export interface Env {
   metricsPort: number | null;
   /** `null`: start a private server (never in production). */
   redisUrl: string | null;
-  /**
-   * How long a replica may take to acknowledge a write before it is answered 503; `null` if the master alone suffices.
-   */
+  /** How long a replica may take to acknowledge a write before it is answered 503; `null` if the master alone suffices. */
   acknowledgeMs: number | null;
   /** `null`: start a private server (never in production). */
   databaseUrl: string | null;

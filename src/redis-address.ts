@@ -89,9 +89,8 @@ export function parseRedisUrl(url: string): RedisAddress | string {
 const NEXT_URL = /,(?=rediss?(?:\+sentinel)?:\/\/)/;
 
 /**
- * Parses REDIS_URL: the URL of one Redis, or those of several nodes of a cluster, separated by commas. The first URL's
- * user, password and parameters apply to all nodes. Returns a string with the problem, to start a sentence, for any
- * other text.
+ * Parses REDIS_URL: the URL of one Redis, or those of several nodes of a cluster, separated by commas. The first URL's user,
+ * password and parameters apply to all nodes. Returns a string with the problem, to start a sentence, for any other text.
  */
 export function parseRedisUrls(text: string): { url: string; address: RedisAddress }[] | string {
   const parsed: { url: string; address: RedisAddress }[] = [];

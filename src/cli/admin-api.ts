@@ -35,8 +35,7 @@ export const withAdminOptions = (command: Command): Command =>
 
 /**
  * Accepts the same options anywhere in a command line (`laurel --url … config pull`, `laurel config --url … pull`).
- * Commander assigns them to the program; this passes them on to the command. A command without such options refuses
- * them.
+ * Commander assigns them to the program; this passes them on to the command. A command without such options refuses them.
  */
 export function withAdminOptionsAnywhere(laurel: Command): Command {
   for (const { flags, description } of withAdminOptions(new Command()).options) laurel.option(flags, description);

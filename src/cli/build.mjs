@@ -1,5 +1,4 @@
-// Compiles Laurel if something changed. `npm run build` runs this; `npm start`, `npm test` and `npx laurel` run it
-// first.
+// Compiles Laurel if something changed. `npm run build` runs this; `npm start`, `npm test` and `npx laurel` run it first.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -16,10 +16,7 @@ export function addConfig(laurel: Command): void {
 
 type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
 
-/**
- * Adds `laurel config pull [file]`, which writes the configuration of this or another server to a file or standard
- * output.
- */
+/** Adds `laurel config pull [file]`, which writes the configuration of this or another server to a file or standard output. */
 function addPull(config: Command): void {
   withAdminOptions(config.command('pull'))
     .description('write the configuration to a file or to standard output')

@@ -191,9 +191,7 @@ async function redisSettings(redisUrl: string): Promise<Finding[]> {
   return warnings.map((found) => ({ check, status: 'warning', found, advice: 'Include ops/redis.conf.' }));
 }
 
-/**
- * Recommended settings of Postgres: the value, the cost of another one, and whether Laurel's guarantees depend on it.
- */
+/** Recommended settings of Postgres: the value, the cost of another one, and whether Laurel's guarantees depend on it. */
 const POSTGRES_SETTINGS: readonly {
   name: string;
   isRight: (value: string) => boolean;

@@ -119,9 +119,7 @@ interface Answer {
  */
 async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
   let [some, bytes, done] = [[] as { id: string }[], 0, 0];
-  /**
-   * The results for some users. A user who is too large for this Laurel is refused alone and does not end the command.
-   */
+  /** The results for some users. A user who is too large for this Laurel is refused alone and does not end the command. */
   const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {
     try {
       const path = `/v1/imports?import=${encodeURIComponent(name)}&dryRun=${dryRun}`;

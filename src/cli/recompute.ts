@@ -105,9 +105,7 @@ const pathOf = (id: string): string => `/v1/recomputations/${encodeURIComponent(
 const readOne = async (options: AdminOptions, id: string): Promise<RecomputationDetails> =>
   (await askAdmin(options, { method: 'GET', path: pathOf(id) })) as RecomputationDetails;
 
-/**
- * Follows a recomputation until it is finished, and reports progress on standard error. Ends the command if it fails.
- */
+/** Follows a recomputation until it is finished, and reports progress on standard error. Ends the command if it fails. */
 async function watched(options: AdminOptions, { id }: Recomputation): Promise<RecomputationDetails> {
   const report = progressBar();
   for (;;) {

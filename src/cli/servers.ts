@@ -68,8 +68,7 @@ const deadLettersText = (waiting: number): string =>
     : `${counted(waiting, 'dead letter')} could not be stored, so Postgres lacks ${waiting === 1 ? 'it' : 'them'}: \`laurel dead-letters list\`.\n`;
 
 /**
- * Compares Redis with Postgres and prints the differences. Exit code 1 if there are any, or if a user could not be
- * compared.
+ * Compares Redis with Postgres and prints the differences. Exit code 1 if there are any, or if a user could not be compared.
  */
 export const runVerify = ({
   shards = SHARD_NUMBERS,
@@ -123,10 +122,7 @@ function verifiedText(differences: number, unreadable: number): string {
     : `${found}. ${counted(unreadable, 'user')} could not be compared, because the stored state cannot be read.\n`;
 }
 
-/**
- * Rebuilds Redis from Postgres, with progress. `acceptLoss`: even from a Postgres that was restored from an older
- * state.
- */
+/** Rebuilds Redis from Postgres, with progress. `acceptLoss`: even from a Postgres that was restored from an older state. */
 export const runRebuild = ({
   acceptLoss,
   shards = SHARD_NUMBERS,

@@ -58,9 +58,7 @@ export function unlessRefused(compiled: CompiledCatalog, reply: ScriptReply, kin
   return reply as HappenedRecord;
 }
 
-/**
- * Explains that an event would take a sum out of its range. The metric or points system may have been deleted since.
- */
+/** Explains that an event would take a sum out of its range. The metric or points system may have been deleted since. */
 function outOfRange(compiled: CompiledCatalog, reply: Refusal & { [kindField]: typeof REFUSAL.outOfRange }): string {
   const no = reply[OUT_OF_RANGE.no] ?? 0;
   const counting = compiled.achievementsByNo.get(no) ?? compiled.triggersByNo.get(no);

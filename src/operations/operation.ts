@@ -63,10 +63,7 @@ export interface Call<Params, Query, Body> {
   caller: Caller;
   /** For operations that open a stream: the `Last-Event-ID` header; `null` if absent. */
   lastEventId?: string | null;
-  /**
-   * For operations that open a stream: counts the opening towards the rate limit of the key that requested it. Throws
-   * 429.
-   */
+  /** For operations that open a stream: counts the opening towards the rate limit of the key that requested it. Throws 429. */
   countOpening?: (grant: LiveGrant) => void;
   /** The request's span, if it is sampled. */
   span?: Span;
@@ -117,10 +114,7 @@ export interface Operation {
   audited: boolean;
   /** Whether a live stream answers it, which consumes a ticket; HEAD does not. */
   opensStream: boolean;
-  /**
-   * Whether the body contains a secret for signing in. A wrong one (401) counts as a wrong key, and is limited like
-   * one.
-   */
+  /** Whether the body contains a secret for signing in. A wrong one (401) counts as a wrong key, and is limited like one. */
   signsIn: boolean;
   /** Whether the current state may make the request impossible: 409. */
   mayConflict: boolean;

@@ -27,10 +27,7 @@ export function among<K extends Kind>(
   return listOf(catalog, kind).filter((resource) => parentOf(resource) === id);
 }
 
-/**
- * Creates each item with its parts, or nothing of it. Returns the resource, or the reason for the failure. Runs in
- * slices.
- */
+/** Creates each item with its parts, or nothing of it. Returns the resource, or the reason for the failure. Runs in slices. */
 export async function createEach<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,

@@ -1,9 +1,6 @@
 import type { TSchema } from 'typebox';
 
-/**
- * A written schema, which also contains what TypeBox and `bulk.ts` exclude from checks, such as the items of bulk
- * calls.
- */
+/** A written schema, which also contains what TypeBox and `bulk.ts` exclude from checks, such as the items of bulk calls. */
 interface Written {
   type?: string | readonly string[];
   properties?: Record<string, Written>;

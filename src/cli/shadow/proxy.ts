@@ -20,9 +20,7 @@ interface ProxyOptions {
   report: Report;
 }
 
-/**
- * Headers about a connection instead of the message (RFC 9110, 7.6.1), and those that the client library sets itself.
- */
+/** Headers about a connection instead of the message (RFC 9110, 7.6.1), and those that the client library sets itself. */
 const HOP_BY_HOP = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|expect)$/;
 /** Longer than load balancers keep an idle connection, so that they close it first. */
 const KEEP_ALIVE_MS = 75_000;
@@ -189,8 +187,7 @@ function answeredBy(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAn
   if (exchange === null) return report.notCompared('it is not of the Application API, or too long');
   if (isUncertain(sourceStatus))
     return notAnswered(outcome, { ...following, why: `the source answered ${sourceStatus}` });
-  // Nothing has changed at the source: the key lacks the right, there were too many requests, maintenance, or a
-  // redirect.
+  // Nothing has changed at the source: the key lacks the right, there were too many requests, maintenance, or a redirect.
   if ([401, 403, 429, 503].includes(sourceStatus) || (sourceStatus >= 300 && sourceStatus < 400))
     return report.notCompared(`the source answered ${sourceStatus}`);
   const key = entry.writes === true ? headerOf(headers, 'idempotency-key') : undefined;
@@ -207,9 +204,7 @@ function answeredBy(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAn
 /** Whether a source with this answer may or may not have applied the request. */
 const isUncertain = (status: number): boolean => status >= 500 && status !== 503;
 
-/**
- * Handles a write with an unknown outcome at the source. A client that repeats it with its key will settle the outcome.
- */
+/** Handles a write with an unknown outcome at the source. A client that repeats it with its key will settle the outcome. */
 function notAnswered(outcome: Outcome, { follower, report, keys, why }: Following & { why: string }): void {
   report.notCompared(why);
   const exchange = exchangeOf({ ...outcome, sourceStatus: 0, sourceAnswer: Promise.resolve(null) });

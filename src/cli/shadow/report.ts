@@ -53,9 +53,7 @@ const MOST_VALUE_LENGTH = 200;
 /** Personal data, of which the report only shows the length. */
 const PRIVATE_FIELDS = ['email', 'userName', 'deviceTokens'];
 
-/**
- * Counts the comparisons of a shadow run, and keeps a few examples of each difference. Takes at most a few megabytes.
- */
+/** Counts the comparisons of a shadow run, and keeps a few examples of each difference. Takes at most a few megabytes. */
 export class Report {
   private readonly fields = new Map<string, DifferingField>();
   private readonly figures: Omit<ShadowReport, 'differences'>;

@@ -19,8 +19,7 @@ import type { AttributeCondition } from '../../domain/schemas.ts';
 import { CommandError } from '../command.ts';
 import { fatalRefusal, plain, type Source, SourceRefusal } from './server.ts';
 
-// Reads the configuration of another server of the contract's Admin API as a document. Reads only fields of the
-// contract.
+// Reads the configuration of another server of the contract's Admin API as a document. Reads only fields of the contract.
 
 /** The contract's maximum page size. */
 const PAGE = 100;

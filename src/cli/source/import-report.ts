@@ -140,9 +140,7 @@ interface Reason {
   why: string;
 }
 
-/**
- * The reasons with their users, most frequent first. Reasons that differ only in the user's name are counted together.
- */
+/** The reasons with their users, most frequent first. Reasons that differ only in the user's name are counted together. */
 function reasons(all: readonly Reason[]): { why: string; users: string[] }[] {
   const users = new Map<string, Set<string>>();
   for (const { id, why } of all) {

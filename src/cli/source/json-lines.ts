@@ -12,9 +12,7 @@ export interface Line {
 
 const LINE_END = 10;
 
-/**
- * The non-empty lines of a file, one at a time; `-` means standard input. Ends the command if the file cannot be read.
- */
+/** The non-empty lines of a file, one at a time; `-` means standard input. Ends the command if the file cannot be read. */
 export async function* jsonLines(file: string): AsyncGenerator<Line> {
   if (file !== '-') await present(file);
   const input = file === '-' ? process.stdin.setEncoding('utf8') : createReadStream(file, 'utf8');

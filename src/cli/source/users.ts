@@ -263,9 +263,7 @@ async function readStreak(ask: Ask, path: string): Promise<object> {
   throw new Error('unreachable');
 }
 
-/**
- * The periods from the first active one on, plus the idle one before it, which shows that no earlier streak reached it.
- */
+/** The periods from the first active one on, plus the idle one before it, which shows that no earlier streak reached it. */
 function fromFirst(periods: readonly Answer[]): Answer[] {
   const first = periods.findIndex((each) => each.length > 0 || each.usedFreeze || each.usedPause || each.resetAt);
   return first === -1 ? [] : periods.slice(Math.max(0, first - 1));

@@ -92,9 +92,7 @@ export function withDefaults(fields: Fields, given: object, today: string): Valu
   return all;
 }
 
-/**
- * The stored form of a changed resource. Fields that no longer apply lose their values unless the request sets them.
- */
+/** The stored form of a changed resource. Fields that no longer apply lose their values unless the request sets them. */
 export function withChanges(fields: Fields, current: object, sent: object): Values {
   const all: Values = { ...current, ...sent };
   for (const [name, one] of Object.entries(fields)) {

@@ -41,9 +41,7 @@ const COUNTING_TRIES = 50;
 const TITLE = 'backdating of achievements';
 const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
-/**
- * Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing.
- */
+/** Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing. */
 export class BackdatingEngine implements JobWork<Backdating> {
   readonly kinds = ['backdating'] as const;
   readonly title = TITLE;

@@ -62,9 +62,7 @@ export class AchievementPreview {
     this.options = options;
   }
 
-  /**
-   * Previews an achievement of the catalog, or a new one with an unused number. Throws 503 if too many previews wait.
-   */
+  /** Previews an achievement of the catalog, or a new one with an unused number. Throws 503 if too many previews wait. */
   async of(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
     if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Too many previews are being made; try again');
     this.waiting += 1;
@@ -128,8 +126,7 @@ export class AchievementPreview {
   }
 
   /**
-   * Totals of the matching events, in the script's form, for a metric whose events do not all match. `null` if time ran
-   * out.
+   * Totals of the matching events, in the script's form, for a metric whose events do not all match. `null` if time ran out.
    */
   private async counts({
     catalogIndex,

@@ -175,9 +175,7 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
   }
 }
 
-/**
- * Whether waiting can help. It cannot help against a wrong password, a missing database or an untrusted certificate.
- */
+/** Whether waiting can help. It cannot help against a wrong password, a missing database or an untrusted certificate. */
 function mayPass(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return !/^(28|3D)|CERT/.test(code) && !/WRONGPASS|NOAUTH/.test(String(error));

@@ -32,10 +32,7 @@ export interface RedisGuardOptions {
    * from no others.
    */
   inUse?: () => readonly number[];
-  /**
-   * The guards whose servers show that Postgres was restored from an older state. This affects the shards of all
-   * servers.
-   */
+  /** The guards whose servers show that Postgres was restored from an older state. This affects the shards of all servers. */
   older?: Set<RedisGuard>;
   pool: Pool;
   log: Log;
@@ -271,10 +268,7 @@ export class RedisGuard {
     return state.name !== 'open' && state.reason === 'moved key by key';
   }
 
-  /**
-   * Has shards rebuilt that the server serves again after an aborted key-by-key move: some keys may be on the other
-   * node.
-   */
+  /** Has shards rebuilt that the server serves again after an aborted key-by-key move: some keys may be on the other node. */
   private async discard(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     this.options.log.warn(
@@ -366,8 +360,7 @@ export class RedisGuard {
     if (stored === null) return null;
     const { cursors } = stored;
     const processes = new Set(shards.map((shard) => redisProcessIdOf(cursors[shard]!.storageEpoch)));
-    // In a cluster the nodes agree on who serves a shard. The shard is inspected here again, or followed to its new
-    // node.
+    // In a cluster the nodes agree on who serves a shard. The shard is inspected here again, or followed to its new node.
     if (isOfCluster(this.options.redis)) return cursors;
     for (const other of processes) if (other !== '' && other !== redisProcessId) throw new RedisIsSuperseded();
     return cursors;

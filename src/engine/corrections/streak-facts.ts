@@ -36,10 +36,7 @@ interface Wanted {
   firstDay: number;
   /** Events (32 hex digits) to leave out. */
   removed?: readonly string[];
-  /**
-   * If the user has more events than this in the period, the events of a day are read together. Default: the usual
-   * bound.
-   */
+  /** If the user has more events than this in the period, the events of a day are read together. Default: the usual bound. */
   mostEvents?: number;
 }
 

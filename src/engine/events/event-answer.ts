@@ -180,9 +180,7 @@ export function guardError(compiled: CompiledCatalog, record: GuardedRecord): Ap
   );
 }
 
-/**
- * JSON text of the field that says how a guard reduced an applied event, to be appended to others; '' without a guard.
- */
+/** JSON text of the field that says how a guard reduced an applied event, to be appended to others; '' without a guard. */
 function clampedJson(record: HappenedRecord): string {
   const guard = record[RECORD.guard];
   if (guard === undefined) return '';

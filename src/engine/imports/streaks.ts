@@ -16,9 +16,8 @@ import { BadImport, type Draft } from './draft.ts';
 import { timeMs } from './profile.ts';
 
 /**
- * Adds streaks. In each frequency, the streak follows from the daily history by today's rules; in the configured
- * frequency, a streak given in the import replaces it. Totals and preferences must have been added before. Throws
- * BadImport.
+ * Adds streaks. In each frequency, the streak follows from the daily history by today's rules; in the configured frequency,
+ * a streak given in the import replaces it. Totals and preferences must have been added before. Throws BadImport.
  */
 export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   const { compiled, state, today } = draft;
@@ -99,9 +98,7 @@ function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<numb
   return { machine, met, facts };
 }
 
-/**
- * The day from which the interval for the next freeze counts: where the history leaves it, or today without a history.
- */
+/** The day from which the interval for the next freeze counts: where the history leaves it, or today without a history. */
 function earnedBefore({ compiled, state, tz, today }: Draft, streak: ImportedStreak | undefined): number {
   const { initial, max, autoEarnInterval: interval, autoEarnAmount: amount } = compiled.catalog.streaks.freezes;
   if (interval === null || amount === null) return today;

@@ -30,9 +30,8 @@ const TITLE = 'filling of leaderboards';
 const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
 /**
- * Fills boards from history with what users earned, by their local dates, between the board's first day and its
- * activation. Scores are set, not added, so a repeated slice changes nothing. Past runs become readable as final ones
- * at the end.
+ * Fills boards from history with what users earned, by their local dates, between the board's first day and its activation.
+ * Scores are set, not added, so a repeated slice changes nothing. Past runs become readable as final ones at the end.
  */
 export class BoardFilling implements JobWork<BoardFill> {
   readonly kinds = ['leaderboard_filling'] as const;

@@ -60,9 +60,7 @@ export async function groupsOfRun(redis: Redis, board: Leaderboard, run: BoardRu
   return (await redis.smembers(boardGroupsKey(run.tenantNo, run))).sort();
 }
 
-/**
- * Removes the sorted sets of a run from Redis: those of the given groups, and those of the groups that the run lists.
- */
+/** Removes the sorted sets of a run from Redis: those of the given groups, and those of the groups that the run lists. */
 export async function clearRun(redis: Redis, run: BoardRun, groups: readonly string[]): Promise<void> {
   const listed = await redis.smembers(boardGroupsKey(run.tenantNo, run));
   const keys = [...new Set([...groups, ...listed])].map((group) => boardKey(run.tenantNo, { ...run, group }));

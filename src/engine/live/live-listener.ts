@@ -122,9 +122,7 @@ export class LiveListener {
     return true;
   }
 
-  /**
-   * Whether it may be informed about a group: a stream of an application key only about the group of its user's score.
-   */
+  /** Whether it may be informed about a group: a stream of an application key only about the group of its user's score. */
   private isOfOwnGroup({ place, userId }: Notification): boolean {
     if (place === undefined || place.group === '' || userId !== null || this.grant.kind === 'admin') return true;
     const scores = this.user?.boards[place.boardNo] ?? [];

@@ -159,9 +159,8 @@ export class Live {
   }
 
   /**
-   * Accepts a ticket, or the ID of a stream's last message from a client that comes back. Throws 401 if neither is
-   * valid, or the key no longer is; 429 and 503 beyond the limits; 503 while this process stops; errors of Redis and
-   * Postgres.
+   * Accepts a ticket, or the ID of a stream's last message from a client that comes back. Throws 401 if neither is valid, or
+   * the key no longer is; 429 and 503 beyond the limits; 503 while this process stops; errors of Redis and Postgres.
    */
   async open({
     ticket,

@@ -230,8 +230,7 @@ export class Tails {
         }
         const { readUpTo, boards, moves } = catchUp;
         if (tail === undefined) {
-          // Use the newest position that Redis named, never one from a client: all streams of the shard continue from
-          // there.
+          // Use the newest position that Redis named, never one from a client: all streams of the shard continue from there.
           const at = { ...last, asOfMs: nowMs };
           const connect = (): Promise<Redis> => this.connect(shard);
           tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, connect });

@@ -13,10 +13,7 @@ import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.
 /** How long to wait while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 5_000, movingMs: 30_000 };
 
-/**
- * Waits, within `patience`, until Postgres holds everything that a shard's outbox holds now. Returns false if it does
- * not.
- */
+/** Waits, within `patience`, until Postgres holds everything that a shard's outbox holds now. Returns false if it does not. */
 export async function isPersisted(
   { redis, pool }: { redis: Redis; pool: Pool },
   shard: number,

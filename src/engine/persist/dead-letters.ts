@@ -50,9 +50,7 @@ interface DeadLettersOptions {
   onRetried: (shard: number) => void;
 }
 
-/**
- * Dead letters: outbox entries that were set aside (`refused-entries.ts`). Administrators list, retry and drop them.
- */
+/** Dead letters: outbox entries that were set aside (`refused-entries.ts`). Administrators list, retry and drop them. */
 export class DeadLetters {
   private readonly options: DeadLettersOptions;
 

@@ -245,8 +245,7 @@ async function startOutbox(
 const KEYS_A_SCAN = 2_000;
 
 /**
- * The keys of a shard that a rebuild keeps: the outbox, waiting batches, their progress, and entries that only Redis
- * stores.
+ * The keys of a shard that a rebuild keeps: the outbox, waiting batches, their progress, and entries that only Redis stores.
  */
 const keptByRebuild = (shard: number): string[] => [
   outboxKey(shard),

@@ -20,15 +20,10 @@ import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 /** The subject of a kind of job, and the actions that administrators may take. */
 interface KindRules {
   subject: NonNullable<ShownJob['subject']>['kind'] | null;
-  /**
-   * Further changes on cancellation, in its transaction; `null` if it cannot be cancelled, for the reason in `stays`.
-   */
+  /** Further changes on cancellation, in its transaction; `null` if it cannot be cancelled, for the reason in `stays`. */
   cancel: ((client: PoolClient, job: Job) => Promise<void>) | null;
   stays?: string;
-  /**
-   * How a cancelled job may run again: from the beginning (`restart`) or from its cursor (`resume`); `null` if it may
-   * not.
-   */
+  /** How a cancelled job may run again: from the beginning (`restart`) or from its cursor (`resume`); `null` if it may not. */
   again: 'restart' | 'resume' | null;
 }
 

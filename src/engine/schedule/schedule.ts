@@ -166,9 +166,7 @@ interface Due {
   beforeMs: number;
 }
 
-/**
- * The first of the work that is due up to a time (epoch ms), in list order at equal times; `null` if nothing is due.
- */
+/** The first of the work that is due up to a time (epoch ms), in list order at equal times; `null` if nothing is due. */
 function earliest(answers: readonly Answer[], upToMs: number): Due | null {
   const [first, ...others] = answers.toSorted((a, b) => a.dueMs - b.dueMs);
   if (first === undefined) return null;

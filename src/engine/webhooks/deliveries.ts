@@ -270,10 +270,7 @@ export class Deliveries {
     }
   }
 
-  /**
-   * Does all work that is possible now. Returns the time until the next round (ms). Rejects if Postgres does not
-   * answer.
-   */
+  /** Does all work that is possible now. Returns the time until the next round (ms). Rejects if Postgres does not answer. */
   private async work(): Promise<number> {
     await this.held.keep();
     const nowMs = performance.now();

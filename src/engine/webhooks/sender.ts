@@ -31,8 +31,7 @@ interface SentMessage {
 
 /**
  * How a try ended. `delivered`: answered 2xx. `gone`: answered 410. `answered`: any other status except a redirect.
- * `unreachable`: no connection, or a broken one. `refused`: nothing was sent, because webhooks may not go to the
- * address.
+ * `unreachable`: no connection, or a broken one. `refused`: nothing was sent, because webhooks may not go to the address.
  */
 const OUTCOMES = ['delivered', 'gone', 'redirected', 'answered', 'timed_out', 'unreachable', 'refused'] as const;
 export type Outcome = (typeof OUTCOMES)[number];

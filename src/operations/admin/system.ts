@@ -32,8 +32,7 @@ export const adminClockGet = operation({
 });
 
 /**
- * Beyond this date, work due until then (boards, midnights) would take minutes, and years would eventually have five
- * digits.
+ * Beyond this date, work due until then (boards, midnights) would take minutes, and years would eventually have five digits.
  */
 const LATEST_MS = Date.UTC(3000, 0, 1);
 
