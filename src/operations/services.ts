@@ -91,7 +91,6 @@ export interface Services {
   /** The name of this deployment. */
   environment: Environment;
   applicationKeys: ApplicationKeys;
-  /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, ShownSecret>>;
   /** The log of webhooks, and resends. */
   webhookDeliveries: WebhookDeliveries;

@@ -12,7 +12,6 @@ interface Example {
   laurel: unknown;
 }
 
-/** A differing field of an operation. */
 interface DifferingField {
   operation: string;
   path: string;

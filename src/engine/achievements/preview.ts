@@ -29,7 +29,6 @@ interface Preview {
   /** The tenant's number of users. */
   of: number;
   figure: Examined['figure'];
-  /** Number of users examined. */
   examined: number;
   /** IDs of some users who would have it. */
   sample: string[];

@@ -266,7 +266,6 @@ async function missingEvent(pool: Pool, tenantNo: number, id: string): Promise<A
   return unknownEvent(id);
 }
 
-/** 404 for an unknown event. */
 const unknownEvent = (id: string): AppError => refusal(`There is no event with the ID '${shown(id)}'.`);
 
 const refusal = (message: string): AppError => new AppError('not_found', message);

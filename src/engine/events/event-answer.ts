@@ -148,7 +148,6 @@ export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, i
 
 const NAMES = new Map<number, GuardName>(GUARD_NAMES.map((name) => [GUARD[name], name]));
 
-/** The name of a guard (GUARD). */
 export const guardName = (guard: number): GuardName => NAMES.get(guard)!;
 
 const LIMITS: Record<GuardName, string> = {

@@ -4,7 +4,6 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
 import type { Standings } from './standings.ts';
 
-/** One run of a board. */
 export interface BoardRun {
   tenantNo: number;
   boardNo: number;
@@ -39,7 +38,6 @@ export interface PastRuns {
   groupOf(run: BoardRun, userId: string): Promise<string | null>;
   /** A user's last `count` daily snapshots in a run, oldest first. Those of a final run end with its final place. */
   snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]>;
-  /** A user's places in all final runs. */
   places(tenantNo: number, userId: string): Promise<PastPlace[]>;
   /** Those of the runs that are final. */
   kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>>;

@@ -84,7 +84,6 @@ export class LiveListener {
     return this.grant.kind === 'application' && this.grant.boardIds.length > 0;
   }
 
-  /** The users that it listens to. */
   get whom(): LiveListeners {
     const { tenantNo, userId, kind } = this.grant;
     return { tenantNo, users: userId === null ? null : [userId], ranks: kind === 'admin' || this.followsPlaces };

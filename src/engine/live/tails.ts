@@ -130,7 +130,6 @@ export class Tails {
     this.stopListening = null;
   }
 
-  /** A connection to a shard's current server. */
   private connect(shard: number): Promise<Redis> {
     const server = connectionOf(this.options.redis, shard);
     let connecting = this.connecting.get(server);

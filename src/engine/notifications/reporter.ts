@@ -20,7 +20,6 @@ export interface ReporterOptions {
   onLeftOut: (error: unknown) => void;
 }
 
-/** The report of some entries. */
 export interface Report extends EntryReport {
   /** Builds a notification's messages to the webhooks. */
   messagesFor: (notification: Notification) => NewMessage[];

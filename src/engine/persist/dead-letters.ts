@@ -220,7 +220,6 @@ async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecor
   return stored !== null && unpackState(stored)[USER.createdMs] >= Number(record[RECORD.atMs]);
 }
 
-/** The readable contents of an entry's fields. */
 export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadLetter['entry']> {
   const { records, states } = readEntry([...fields]);
   return {

@@ -151,7 +151,6 @@ export interface WantedParts {
   after: ReadEntry['states'];
 }
 
-/** All readable parts of an entry. */
 const allOf = ({ tenantNo, records, states }: ReadEntry): WantedParts => ({
   tenantNo,
   records: records.map((item, at) => ({ at, item })),

@@ -113,7 +113,6 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
 /** After this time every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
 const NOTICED_MS = 2 * LOOK_MS;
 
-/** A new epoch of shards that are closed. */
 interface ClosedShards {
   epoch: number;
   /** Their new mark. */

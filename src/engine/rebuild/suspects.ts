@@ -36,7 +36,6 @@ export interface Sides {
   boards: BoardsOfTenants;
 }
 
-/** A user's state. */
 export const stateSuspect = ({ redis, pool }: Sides, tenantNo: number, id: string): Suspect => ({
   key: userKey(tenantNo, id),
   part: '',

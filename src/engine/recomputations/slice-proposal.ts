@@ -183,7 +183,6 @@ async function begin(
   return { plannings, rows };
 }
 
-/** Rows by user. */
 function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const row of rows) {

@@ -39,7 +39,6 @@ function oneOf<T>({ done, refused }: Left<T>): T {
 const issuesOf = ({ refused }: Left<unknown>): AdminIssue[] =>
   [...refused].map(([id, text]) => ({ id, ...verdict('error', text) }));
 
-/** Distinct IDs. */
 const distinct = (ids: readonly string[]): string[] => [...new Set(ids.map((id) => id.toLowerCase()))];
 
 export const adminQuarantineDeleteOne = operation({
