@@ -23,9 +23,7 @@ export interface Env {
   metricsPort: number | null;
   /** `null`: start a private server (never in production). */
   redisUrl: string | null;
-  /**
-   * How long a replica may take to acknowledge a write before it is answered 503; `null` if the master alone suffices.
-   */
+  /** How long a replica may take to acknowledge a write before it is answered 503; `null` if the master alone suffices. */
   acknowledgeMs: number | null;
   /** `null`: start a private server (never in production). */
   databaseUrl: string | null;
@@ -171,7 +169,7 @@ export function readEnv(variables: Variables): Env {
   if (production && adminKey !== null && adminKey.body.length < SECRET_LENGTH)
     problems.push(`ADMIN_API_KEY must have a body of at least ${SECRET_LENGTH} characters with NODE_ENV=production.`);
   if (env.adminApiKey?.startsWith(APPLICATION_KEY_START))
-    problems.push(`ADMIN_API_KEY may not begin with "${APPLICATION_KEY_START}": application keys do.`);
+    problems.push(`ADMIN_API_KEY must not begin with "${APPLICATION_KEY_START}": application keys do.`);
   if (env.appPort === env.adminPort) problems.push('APP_PORT and ADMIN_PORT must differ.');
   if (env.metricsPort !== null && [env.appPort, env.adminPort].includes(env.metricsPort))
     problems.push('METRICS_PORT must differ from APP_PORT and ADMIN_PORT.');

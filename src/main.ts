@@ -29,7 +29,8 @@ const say = (text: string): void => console.log(text);
 
 async function main(): Promise<void> {
   const role = process.argv[2] ?? 'all';
-  if (!(ROLES as readonly string[]).includes(role)) throw new StartError(`"${role}" is none of ${ROLES.join(', ')}.`);
+  if (!(ROLES as readonly string[]).includes(role))
+    throw new StartError(`"${role}" is not one of ${ROLES.join(', ')}.`);
   const env = readEnv(process.env);
   const log = createLog({ level: env.logLevel, name: 'main' });
   const supervisor = new Supervisor(log);

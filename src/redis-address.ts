@@ -52,13 +52,13 @@ export function parseRedisUrl(url: string): RedisAddress | string {
     login?.includes(':') === true ? parts : [parts[0], '', parts.at(-1)];
   const parameters = new URLSearchParams(query);
   const known = sentinel === undefined ? PARAMETERS : OF_SENTINELS;
-  for (const name of parameters.keys()) if (!known.has(name)) return `has the parameter "${name}", which is none.`;
+  for (const name of parameters.keys()) if (!known.has(name)) return `has an unknown parameter "${name}".`;
 
   const hosts = hostList.split(',').map((host) => hostOf(host, sentinel === undefined ? REDIS_PORT : SENTINEL_PORT));
   if (hosts.includes(null)) return 'has a host that is not "name" or "name:port".';
-  if (sentinel === undefined && hosts.length > 1) return 'has several hosts, which only redis+sentinel:// may.';
+  if (sentinel === undefined && hosts.length > 1) return 'has several hosts; only redis+sentinel:// allows that.';
   const db = parameters.get('db') ?? (sentinel === undefined && place !== '' ? place : '0');
-  if (!/^\d{1,4}$/.test(db)) return 'has a number of a database that is none.';
+  if (!/^\d{1,4}$/.test(db)) return 'has an invalid database number.';
   const family = parameters.get('family');
   if (family !== null && !/^[046]$/.test(family)) return 'has a "family" that is not 4 or 6.';
 
@@ -71,7 +71,7 @@ export function parseRedisUrl(url: string): RedisAddress | string {
     ...(scheme === 'rediss' && { tls: {} }),
     ...(ca !== null && { caFile: ca }),
   };
-  if (ca !== null && scheme !== 'rediss') return 'names a certificate authority, and has no TLS: write rediss.';
+  if (ca !== null && scheme !== 'rediss') return 'names a certificate authority but has no TLS: write rediss.';
   if (sentinel === undefined) return { ...address, ...hosts[0] };
   if (place === '') return 'does not end with the name of the master: redis+sentinel://host:port/name.';
   const sentinelUsername = parameters.get('sentinel_username');
@@ -89,9 +89,8 @@ export function parseRedisUrl(url: string): RedisAddress | string {
 const NEXT_URL = /,(?=rediss?(?:\+sentinel)?:\/\/)/;
 
 /**
- * Parses REDIS_URL: the URL of one Redis, or those of several nodes of a cluster, separated by commas. The first URL's
- * user, password and parameters apply to all nodes. Returns a string with the problem, to start a sentence, for any
- * other text.
+ * Parses REDIS_URL: the URL of one Redis, or those of several nodes of a cluster, separated by commas. The first URL's user,
+ * password and parameters apply to all nodes. Returns a string with the problem, to start a sentence, for any other text.
  */
 export function parseRedisUrls(text: string): { url: string; address: RedisAddress }[] | string {
   const parsed: { url: string; address: RedisAddress }[] = [];

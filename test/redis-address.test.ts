@@ -45,10 +45,10 @@ describe('parseRedisUrl', () => {
     ['redis://:%zz@r', 'has a "%"'],
     ['redis://a,b', 'has several hosts'],
     ['redis://r:70000', 'has a host that is not'],
-    ['redis://r/main', 'has a number of a database that is none'],
-    ['redis://r?sentinel_password=hush', 'has the parameter "sentinel_password", which is none'],
+    ['redis://r/main', 'has an invalid database number'],
+    ['redis://r?sentinel_password=hush', 'has an unknown parameter "sentinel_password"'],
     ['redis://r?family=5', 'has a "family" that is not 4 or 6'],
-    ['redis://r?ca=x', 'names a certificate authority, and has no TLS'],
+    ['redis://r?ca=x', 'names a certificate authority but has no TLS'],
     ['redis+sentinel://a:1,b:2', 'does not end with the name of the master'],
   ])('%s is refused', (url, problem) => {
     expect(parseRedisUrl(url)).toContain(problem);

@@ -90,7 +90,6 @@ async function keepSecrets(
   if (gone.length > 0) await dropWebhookSecrets(client, gone);
 }
 
-/** Result of an edit. */
 interface Edited<T> {
   result: T;
   version: number;

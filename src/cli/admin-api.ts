@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { CommandError } from './command.ts';
 
-/** Where a command finds the Admin API. */
+/** How a command reaches the Admin API. */
 export interface AdminOptions {
   url: string;
   key?: string;
@@ -11,9 +11,9 @@ export interface AdminOptions {
   json?: boolean;
 }
 
-/** The Admin API refuses a request, or does not answer. */
+/** The Admin API refused a request, or did not answer. */
 export class AdminRefusal extends CommandError {
-  /** Of the answer; 0: there was none. */
+  /** Status of the answer; 0 if there was none. */
   readonly status: number;
 
   constructor(message: string, status: number) {
@@ -22,10 +22,10 @@ export class AdminRefusal extends CommandError {
   }
 }
 
-/** Longer than any operation takes but those that say so. */
+/** Longer than any operation takes, except those that set their own. */
 const TIMEOUT_MS = 60_000;
 
-/** Adds the options that say which Laurel a command is about; what is not given is read from the environment. */
+/** Adds the options that select a Laurel; the environment provides their defaults. */
 export const withAdminOptions = (command: Command): Command =>
   command
     .addOption(new Option('--url <url>', 'the Admin API').env('ADMIN_URL').default('http://localhost:8081'))
@@ -34,8 +34,8 @@ export const withAdminOptions = (command: Command): Command =>
     .option('--json', 'print JSON');
 
 /**
- * The same options of the program: wherever they are in a command line (`laurel --url … config pull`, `laurel config --url …
- * pull`), commander gives them to the program, and this hands them on. A command without them refuses them.
+ * Accepts the same options anywhere in a command line (`laurel --url … config pull`, `laurel config --url … pull`).
+ * Commander assigns them to the program; this passes them on to the command. A command without such options refuses them.
  */
 export function withAdminOptionsAnywhere(laurel: Command): Command {
   for (const { flags, description } of withAdminOptions(new Command()).options) laurel.option(flags, description);
@@ -50,7 +50,10 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
   });
 }
 
-/** Asks the Admin API; the answer's body. Whatever it refuses, or if it does not answer, ends the command with a sentence. */
+/**
+ * Sends a request to the Admin API and returns the answer's body. Ends the command with a sentence if the request is
+ * refused or not answered.
+ */
 export async function askAdmin(
   { url, key, tenant }: AdminOptions,
   {
@@ -60,7 +63,7 @@ export async function askAdmin(
     timeoutMs = TIMEOUT_MS,
   }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
 ): Promise<unknown> {
-  if (key === undefined || key === '') throw new CommandError('An admin key is needed: set ADMIN_API_KEY, or --key.');
+  if (key === undefined || key === '') throw new CommandError('An admin key is required: set ADMIN_API_KEY or --key.');
   const headers = {
     'X-API-KEY': key,
     ...(tenant !== undefined && { 'Tenant-ID': tenant }),
@@ -85,7 +88,7 @@ export async function askAdmin(
 /** Pauses before a request is repeated. */
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
-/** As `askAdmin`, for idempotent requests: repeats one that was not answered, or refused for the moment. */
+/** The same as `askAdmin`, for idempotent requests: repeats one that was not answered, or was refused temporarily. */
 export async function askPatiently(...asked: Parameters<typeof askAdmin>): Promise<unknown> {
   for (let tries = 0; ; tries += 1) {
     try {
@@ -101,7 +104,7 @@ export async function askPatiently(...asked: Parameters<typeof askAdmin>): Promi
 
 function addressOf(url: string, path: string): URL {
   const base = URL.canParse(url) ? new URL(url) : null;
-  // Before the address is shown: it may hold a password.
+  // Before the address is shown, since it may contain a password.
   if (base !== null && base.username + base.password !== '')
     throw new CommandError('--url must not hold a user name or password: the key is sent in a header.');
   if (base === null || !['http:', 'https:'].includes(base.protocol))
@@ -114,7 +117,7 @@ async function send(
   { timeoutMs, ...request }: RequestInit & { timeoutMs: number },
 ): Promise<{ status: number; text: string }> {
   try {
-    // The key would be sent to wherever a redirect leads.
+    // A redirect could send the key elsewhere.
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await fetch(address, { ...request, redirect: 'manual', signal });
     return { status: response.status, text: await response.text() };
@@ -153,7 +156,7 @@ function refusal({
   if (typeof error !== 'string') return `${url} does not answer as Laurel's Admin API does (${path}: ${status}).`;
   if (status === 401) return `${error}. --key or ADMIN_API_KEY must be an active admin key.`;
   if (status === 403) return `${error}. It takes an admin key.`;
-  // One line for each thing that is wrong.
+  // One line for each problem.
   return `Refused (${status}):\n${error
     .split(/; (?=[A-Za-z][\w.[\]]*: |and \d+ more$)/)
     .concat(typeof hint === 'string' ? [hint] : [])

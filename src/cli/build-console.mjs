@@ -1,29 +1,29 @@
-// Builds the console and the reference page, where their sources changed.
+// Builds the console and the reference page if their sources changed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import process, { execPath } from 'node:process';
 import { digestOf, filesBelow, isBuilt, stampBuilt } from './built.mjs';
 
-/** Written last and removed first: without it there is no build. */
+/** Written last and removed first: without it the build is incomplete. */
 const STAMP = 'dist/.console.json';
 const FOLDERS = ['dist/console', 'dist/reference'];
-/** What is built here, from the package's folder. */
+/** Build results, relative to the package's folder. */
 export const CONSOLE_BUILT = [STAMP, ...FOLDERS];
 
 const dependsOn = (root) => [
-  // What is generated holds types, of which nothing is left in what is built.
+  // Generated files contain only types, which leave no trace in the build.
   ...filesBelow(root, 'console').filter((file) => !file.startsWith(join(root, 'console/generated/'))),
-  // The forms, and what the console imports.
+  // The forms, and the console's other imports.
   ...filesBelow(root, 'src/domain'),
   join(root, 'package-lock.json'),
 ];
 
 /**
- * Sees to it that the console is what its sources are; false where it cannot be built, and then there is none. Without the
- * builder (an installation for production) what was built is what there is.
+ * Ensures that the built console matches its sources. Returns false, and leaves no build, if it cannot be built.
+ * Without the builder (a production installation), the existing build is used.
  * @param options.root of the package, an absolute path that ends with a slash
- * @param options.force builds in any case
+ * @param options.force builds even if nothing changed
  */
 export function buildConsole({ root, force = false }) {
   if (!existsSync(join(root, 'console/build.mjs')) || !existsSync(join(root, 'node_modules/@tailwindcss/vite')))

@@ -1,4 +1,4 @@
-// What `npm run build` runs, and `npm start`, `npm test` and `npx laurel` before anything else: compiles where something changed.
+// Compiles Laurel if something changed. `npm run build` runs this; `npm start`, `npm test` and `npx laurel` run it first.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -8,21 +8,21 @@ import { buildConsole, CONSOLE_BUILT } from './build-console.mjs';
 import { digestOf, filesBelow, isBuilt, stampBuilt } from './built.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Written last and removed first: without it there is no build. */
+/** Written last and removed first: without it the build is incomplete. */
 const STAMP = 'dist/.stamp.json';
 const SOURCES = ['src', 'workers'];
 const SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'];
 
-/** All that a build depends on: the sources, the settings, the packages. */
+/** Everything that a build depends on: sources, settings, packages. */
 const dependsOn = (root) => [
   ...SOURCES.flatMap((folder) => filesBelow(root, folder)).filter((file) => file.endsWith('.ts')),
   ...SETTINGS.map((name) => join(root, name)),
 ];
 
-/** Says what takes long. On standard error: standard output is for what a command says. */
+/** Announces long steps. On standard error, since standard output is for a command's result. */
 export const progress = (line) => process.stderr.write(`${line}\n`);
 
-/** Removes what was compiled, and leaves the console, which is built from other sources. */
+/** Removes compiled files, but not the console, which is built from other sources. */
 function removeCompiled(root) {
   rmSync(join(root, STAMP), { force: true });
   mkdirSync(join(root, 'dist'), { recursive: true });
@@ -31,17 +31,17 @@ function removeCompiled(root) {
 }
 
 /**
- * Sees to it that `dist` is what the sources are, compiling them if not; false where they do not compile. A build that was cut
- * off in its middle counts as none. Without the compiler (an installation for production) what was built is what there is.
+ * Ensures that `dist` matches the sources, and compiles them if necessary. Returns false if they do not compile. An
+ * interrupted build counts as none. Without the compiler (a production installation), the existing build is used.
  * @param options.root of the package, an absolute path
- * @param options.force compiles in any case
- * @param options.output where the compiler's words go, as `spawn` takes it
+ * @param options.force compiles even if nothing changed
+ * @param options.output destination of the compiler's output, as `spawn` takes it
  */
 export function build({ root = ROOT, force = false, output = 'inherit' } = {}) {
   root = join(resolve(root), '/');
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   if (!existsSync(compiler)) return existsSync(join(root, 'dist/src/main.js'));
-  // Taken before: what changes while the compiler runs is noticed the next time.
+  // Computed before compiling, so that changes made meanwhile are noticed next time.
   const digest = digestOf(root, dependsOn(root));
   if (!force && isBuilt(root, STAMP, digest)) return true;
   // `npx laurel` keeps its screen for the command.

@@ -1,10 +1,10 @@
-// What was built from what: a stamp beside what was built says so.
+// A stamp next to a build records the sources that it was built from.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pid, versions } from 'node:process';
 
-/** Every file in a folder, at any depth; none where there is no such folder. Absolute paths, sorted. */
+/** All files in a folder, at any depth; empty if the folder does not exist. Absolute paths, sorted. */
 export const filesBelow = (root, folder) =>
   existsSync(join(root, folder))
     ? readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -14,8 +14,8 @@ export const filesBelow = (root, folder) =>
     : [];
 
 /**
- * A digest of names and content of files, and of Node's version. Not of times: a checkout changes them, and a copy may keep
- * them. About 30 ms for 500 files.
+ * A digest of the files' names and contents, and of Node's version. Ignores times: a checkout changes them, and a copy
+ * may keep them. About 30 ms for 500 files.
  */
 export function digestOf(root, files) {
   const digest = createHash('sha256').update(versions.node);
@@ -26,7 +26,7 @@ export function digestOf(root, files) {
   return digest.digest('hex');
 }
 
-/** Whether what was built is whole, and was built from what has this digest. `stamp`: its path from the root. */
+/** Whether the build is complete, and its sources had this digest. `stamp`: its path from the root. */
 export function isBuilt(root, stamp, digest) {
   let built;
   try {
@@ -40,7 +40,10 @@ export function isBuilt(root, stamp, digest) {
   return whole && built.digest === digest;
 }
 
-/** Notes what folders hold and what it was built from. A file that is missing or cut short later shows in the sizes. */
+/**
+ * Records the contents of the built folders and their sources' digest. The sizes later reveal files that are missing or
+ * cut short.
+ */
 export function stampBuilt(root, stamp, { digest, folders }) {
   const files = folders.flatMap((folder) => filesBelow(root, folder));
   const sizes = Object.fromEntries(files.map((file) => [file.slice(root.length), statSync(file).size]));

@@ -1,18 +1,18 @@
-/** Shared by all commands: options, output and errors. */
+/** Options, output and errors that all commands share. */
 import { InvalidArgumentError, Option } from 'commander';
 import { createInterface } from 'node:readline/promises';
 import { SHARDS } from '../redis/keys.ts';
 
-/** What a command's exit code says, as diff(1) does it. */
+/** Exit codes of commands, as in diff(1). */
 export const EXIT = {
   done: 0,
-  /** Of a command that compares: there are differences. */
+  /** A comparison found differences. */
   differs: 1,
-  /** It could not be done, or was refused; standard error says why. */
+  /** The command failed or was refused; standard error says why. */
   failed: 2,
 } as const;
 
-/** A command ends early: `message` is shown as it is, without a stack trace. */
+/** Ends a command early. `message` is shown without a stack trace. */
 export class CommandError extends Error {
   readonly exitCode: number;
 
@@ -23,7 +23,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Asks in the terminal; whether the answer is yes. */
+/** Asks a question in the terminal. Returns whether the answer is yes. */
 export async function agreed(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(question);
@@ -31,18 +31,18 @@ export async function agreed(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** The part of a command's help that shows how to use it; each example follows `laurel`. */
+/** The examples in a command's help; each line follows `laurel`. */
 export const examples = (...lines: string[]): string =>
   `\nExamples:\n${lines.map((line) => `  laurel ${line}`).join('\n')}`;
 
-/** An option that is a number of things, from 1 on. */
+/** Parses an option that is a number of things, from 1 on. */
 export function wholeNumber(text: string): number {
   const number = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (number === 0) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
   return number;
 }
 
-/** The number of a shard that somebody typed. */
+/** Parses the number of a shard. */
 function parseShard(text: string): number {
   const shard = Number(text);
   if (!/^\d+$/.test(text) || shard >= SHARDS)
@@ -50,23 +50,23 @@ function parseShard(text: string): number {
   return shard;
 }
 
-/** One more shard of those that somebody typed, each once. */
+/** Adds a shard to the parsed ones, without duplicates. */
 const parseShards = (text: string, before: readonly number[] | undefined): number[] => [
   ...new Set([...(before ?? []), parseShard(text)]),
 ];
 
-/** `--shard <number>`, any number of times: a command is about these shards alone, without it about all. */
+/** `--shard <number>`, repeatable: limits a command to these shards; default: all. */
 export const shardOption = (what: string): Option =>
   new Option('--shard <number>', `${what} this shard alone (0 to ${SHARDS - 1}); may be given several times`).argParser(
     parseShards,
   );
 
-/** Cells that hold nothing. */
+/** Text of an empty cell. */
 const NOTHING = '-';
-/** What a terminal might act on. */
+/** Characters that a terminal might interpret. */
 const CONTROL = /\p{Cc}/gu;
 
-/** Rows for a terminal, below a head, in columns as wide as what they hold. */
+/** A table for a terminal, with a head and columns as wide as their contents. */
 export function tableText(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   const cells = [head, ...rows].map((row) =>
     row.map((cell) => (cell === null || cell === '' ? NOTHING : String(cell).replace(CONTROL, '\uFFFD'))),
@@ -94,7 +94,7 @@ export const print = (json: boolean | undefined, value: unknown, text: string): 
 /** A value as indented JSON. */
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** How far something is. `total` is null while it is not known. */
+/** Progress of a step. `total` is `null` while it is unknown. */
 interface CliProgress {
   step: string;
   done: number;
@@ -102,12 +102,12 @@ interface CliProgress {
 }
 
 const BAR = 24;
-/** How often the same step is reported, ms: in a terminal, and elsewhere, where each report is a line. */
+/** Interval between reports about the same step (ms): in a terminal, and elsewhere, where each report is a line. */
 const EVERY_MS = { terminal: 100, lines: 2_000 };
 
 /**
- * Reports progress on standard error: a bar that is overwritten in a terminal, one line a step, and every 2 s, elsewhere. Called with null
- * at the end, it removes the bar.
+ * Reports progress on standard error. In a terminal, a bar is overwritten; elsewhere, each step prints a line, and
+ * another every 2 s. A final call with `null` removes the bar.
  */
 export function progressBar(): (progress: CliProgress | null) => void {
   const startedMs = performance.now();

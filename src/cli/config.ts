@@ -6,7 +6,7 @@ import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import type { Pulled } from './source/configuration.ts';
 import { type Source, type SourceFlags, sourceOf } from './source/server.ts';
 
-/** Adds `laurel config …`: the configuration of a running Laurel as a file. */
+/** Adds `laurel config …`, which handles the configuration of a running Laurel as a file. */
 export function addConfig(laurel: Command): void {
   const config = laurel
     .command('config')
@@ -16,7 +16,7 @@ export function addConfig(laurel: Command): void {
 
 type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
 
-/** Adds `laurel config pull [file]`: what is configured, here or at another server, to a file or standard output. */
+/** Adds `laurel config pull [file]`, which writes the configuration of this or another server to a file or standard output. */
 function addPull(config: Command): void {
   withAdminOptions(config.command('pull'))
     .description('write the configuration to a file or to standard output')
@@ -55,19 +55,19 @@ const countsOf = (document: object): Record<string, number> =>
     Object.entries(document).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list.length]] : [])),
   );
 
-/** `2 metrics, 1 pointsSystems` would read badly: the names of the lists come first. */
+/** The names of the lists come first, because `1 pointsSystems` would read badly. */
 function countsText(resources: Record<string, number>): string {
   const counts = Object.entries(resources).filter(([, count]) => count > 0);
   return counts.length === 0 ? 'nothing is configured' : counts.map(([name, count]) => `${name} ${count}`).join(', ');
 }
 
-/** Loads TypeBox, which checks the source's answers, only where it is needed. */
+/** Loads TypeBox, which checks the source's answers, only when needed. */
 async function readFrom(source: Source, partial: boolean): Promise<Pulled> {
   const { pullSource } = await import('./source/configuration.ts');
   return pullSource(source, { partial });
 }
 
-/** What pushing a document would change, and what it would leave of the demo without naming it. */
+/** The changes that a push would make, and the demo resources that it would keep without naming them. */
 async function changesBy(
   options: AdminOptions,
   document: object,
@@ -80,7 +80,7 @@ async function changesBy(
   };
 }
 
-/** Adds `laurel config diff <file>`: what a push would change. Exit code 1: something. */
+/** Adds `laurel config diff <file>`, which shows what a push would change. Exit code 1 if there are changes. */
 function addDiff(config: Command): void {
   withAdminOptions(config.command('diff'))
     .description(
@@ -101,7 +101,7 @@ function addDiff(config: Command): void {
     });
 }
 
-/** Adds `laurel config push <file>`: makes the configuration what the file says, after a question where it archives. */
+/** Adds `laurel config push <file>`, which applies the file. Asks before it archives anything. */
 function addPush(config: Command): void {
   withAdminOptions(config.command('push'))
     .description('apply the file; lists that it does not contain stay unchanged')
@@ -116,7 +116,7 @@ function addPush(config: Command): void {
       const { changes: foreseen, demo } = await changesBy(options, document, wanted);
       if (options.json !== true) process.stdout.write(changesText(foreseen));
       const choice = wanted ?? (await askAboutDemo(demo));
-      // A demo that is kept is the demo no more, even where nothing changes.
+      // Keeping the demo turns it into regular resources, even without other changes.
       if (foreseen.length === 0 && choice === undefined) {
         print(options.json, { version: null, changes: [] }, '');
         return;
@@ -126,14 +126,14 @@ function addPush(config: Command): void {
       const path = `/v1/configuration${demoQuery(choice)}`;
       const answer = await askAdmin(options, { method: 'PUT', path, body: document });
       const { version, changes } = answer as { version: number; changes: Change[] };
-      // Somebody else may have changed something since the question.
+      // The configuration may have changed since the question.
       if (options.json !== true && JSON.stringify(changes) !== JSON.stringify(foreseen))
         process.stdout.write(`The configuration had changed meanwhile. What this push did:\n${changesText(changes)}`);
       print(options.json, { version, changes }, `Done: version ${version}.\n`);
     });
 }
 
-/** Resolves when nothing is archived, or it is agreed to. */
+/** Resolves when nothing is archived, or the user agrees. */
 async function confirmArchiving(archived: Change[]): Promise<void> {
   const count = archived.length;
   if (count === 0) return;
@@ -153,15 +153,15 @@ interface DemoFlags {
 
 const demoQuery = (choice: DemoChoice | undefined): string => (choice === undefined ? '' : `?demo=${choice}`);
 
-/** What the options say about the demo; undefined: nothing. */
+/** The choice about the demo in the options; `undefined` if there is none. */
 function demoFlag({ removeDemo, keepDemo }: DemoFlags): DemoChoice | undefined {
   if (removeDemo && keepDemo) throw new CommandError('--remove-demo and --keep-demo exclude each other.');
   return removeDemo ? 'remove' : keepDemo ? 'keep' : undefined;
 }
 
 /**
- * Asks about the demo where a file does not name all of it; undefined: there is nothing to ask. Ends the command where nobody
- * can be asked, or the answer is no.
+ * Asks about the demo if a file does not name all of it; `undefined` if there is nothing to ask. Ends the command if
+ * nobody can be asked, or the answer is no.
  */
 async function askAboutDemo(left: DemoResource[]): Promise<DemoChoice | undefined> {
   if (left.length === 0) return undefined;
@@ -179,7 +179,7 @@ type Change = ConfigurationChange;
 const SIGNS = { create: '+', update: '~', delete: '-' } as const;
 const DONE = { create: 'created', update: 'changed', delete: 'archived' } as const;
 
-/** Changes for a person: one line each, below a changed one its fields, and a line that counts them. */
+/** The changes as text: a line for each, below it the fields of an update, and a line with their numbers. */
 function changesText(changes: Change[]): string {
   if (changes.length === 0) return 'No differences.\n';
   const lines = changes.flatMap((change) => [`${SIGNS[change.action]} ${nameOf(change)}`, ...fieldLines(change)]);
@@ -201,10 +201,10 @@ function fieldLines({ fields, before, after }: Change): string[] {
   return (fields ?? []).map((field) => `    ${field}: ${valueText(before?.[field])} → ${valueText(after?.[field])}`);
 }
 
-/** A field that is not there has its default. */
+/** A missing field has its default. */
 const valueText = (value: unknown): string => (value === undefined ? '(none)' : JSON.stringify(value));
 
-/** Reads a document. Ends the command, naming the line, where it is not one. */
+/** Reads a document. Ends the command with the line number if it is invalid. */
 async function readDocument(file: string): Promise<object> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
@@ -222,7 +222,7 @@ async function readDocument(file: string): Promise<object> {
   return document;
 }
 
-/** Writes a document as a whole: the file holds what it held before, or the new text. */
+/** Writes a document atomically: the file has either its former content or the new text. */
 async function writeDocument(file: string, text: string): Promise<void> {
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
@@ -233,7 +233,7 @@ async function writeDocument(file: string, text: string): Promise<void> {
   }
 }
 
-/** `:3` for a fault in the third line, where the parser reports the place. */
+/** `:3` for a fault in the third line, if the parser reports a position. */
 function lineOf({ message }: Error, text: string): string {
   const position = /at position (\d+)/.exec(message)?.[1];
   const at = position === undefined ? (/end of JSON input/.test(message) ? text.length : null) : Number(position);

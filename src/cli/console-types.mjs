@@ -1,11 +1,11 @@
-// Writes the types of the console's API client, made from our own OpenAPI documents: what `npm run check` runs first. A
-// change of the API that the console does not follow is a fault of its types.
+// Writes the types of the console's API client, generated from Laurel's own OpenAPI documents. `npm run check` runs
+// this first, so that an API change that the console does not follow is a type error.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { build } from './build.mjs';
 
-// The generator prints with the compiler's library, which the compiler of today no longer has.
+// The generator prints with the compiler's library, which the current compiler no longer includes.
 const redirect = `export const resolve = (name, context, next) => next(name === 'typescript' ? 'typescript-5' : name, context);`;
 register(`data:text/javascript,${encodeURIComponent(redirect)}`);
 
@@ -17,7 +17,7 @@ const { adminOperations, applicationOperations } = await import('../../dist/src/
 
 mkdirSync(FOLDER, { recursive: true });
 for (const [surface, operations] of Object.entries({ admin: adminOperations, application: applicationOperations })) {
-  // Without texts, which are two thirds of it and of the time that this takes.
+  // Without texts, which are two thirds of the document and of the time.
   const document = JSON.stringify(openapiDocument(surface, operations), (name, value) =>
     (name === 'description' && typeof value === 'string') || name === 'examples' || name === 'example'
       ? undefined

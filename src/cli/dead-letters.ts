@@ -4,7 +4,7 @@ import type { DeletedResources } from '../domain/administration/admin.ts';
 import type { DeadLetter } from '../domain/administration/dead-letters.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 
-/** Adds `laurel dead-letters …`: entries of the outbox that could not be stored and were set aside. */
+/** Adds `laurel dead-letters …`, for outbox entries that could not be stored and were set aside. */
 export function addDeadLetters(laurel: Command): void {
   const letters = laurel
     .command('dead-letters')
@@ -14,7 +14,6 @@ export function addDeadLetters(laurel: Command): void {
 
 const PAGE = 100;
 
-/** Adds `laurel dead-letters list`. */
 function addList(letters: Command): void {
   withAdminOptions(letters.command('list'))
     .description('list the waiting ones, oldest first')
@@ -33,11 +32,10 @@ function addList(letters: Command): void {
     });
 }
 
-/** One a line; the reason comes last, for it has spaces. */
+/** One per line. The reason comes last because it contains spaces. */
 const lineOf = ({ id, created, status, shard, tenantNo, parts, reason }: DeadLetter): string =>
   `${id}  ${created}  ${status}  shard ${shard}  tenant ${tenantNo ?? '?'}  parts ${parts.length}  ${reason}\n`;
 
-/** Adds `laurel dead-letters show <id>`. */
 function addShow(letters: Command): void {
   withAdminOptions(letters.command('show'))
     .description('show one as JSON: the parts that are not stored, the reasons and the entry, with personal data')
@@ -49,7 +47,7 @@ function addShow(letters: Command): void {
     });
 }
 
-/** Adds `laurel dead-letters retry <id…>`: exit code 1 if something is not stored this time either. */
+/** Adds `laurel dead-letters retry <id…>`. Exit code 1 if something still cannot be stored. */
 function addRetry(letters: Command): void {
   withAdminOptions(letters.command('retry'))
     .description('store the missing parts, after their cause is removed')
@@ -70,7 +68,7 @@ function addRetry(letters: Command): void {
     });
 }
 
-/** Adds `laurel dead-letters drop <id…>`, after a question. */
+/** Adds `laurel dead-letters drop <id…>`, which asks first. */
 function addDrop(letters: Command): void {
   withAdminOptions(letters.command('drop'))
     .description('delete them; the parts that are not stored are lost')

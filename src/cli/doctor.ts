@@ -6,7 +6,7 @@ import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { counted, examples, EXIT, print } from './command.ts';
 
-/** One check: what was found, and what to change if that is not as it should be. */
+/** The result of a check, with advice if there is a problem. */
 export interface Finding {
   check: string;
   status: 'ok' | 'warning' | 'failed' | 'skipped';
@@ -16,17 +16,16 @@ export interface Finding {
 
 const SIGNS = { ok: '✓', warning: '!', failed: '✗', skipped: '-' } as const;
 const GIB = 2 ** 30;
-/** Less free space than this is a warning, or a failure. */
+/** Free space below which the check warns or fails. */
 const FREE_BYTES = { warning: 5 * GIB, failed: GIB / 2 };
-/** The limits of `ClockSkew`: beyond the second one, no events are taken. */
+/** The limits of `ClockSkew`: above the second one, events are refused. */
 const SKEW_MS = { warning: 1_000, failed: 60_000 };
 const PATIENCE_MS = 2_000;
 
-/** Adds `laurel doctor`. */
 export function addDoctor(laurel: Command): void {
   laurel
     .command('doctor')
-    .description('check this machine, Redis and Postgres with the environment of the server, and say what to change')
+    .description('check this machine, Redis and Postgres in the server’s environment, and recommend changes')
     .option('--json', 'print JSON')
     .addHelpText('after', examples('doctor', 'doctor --json | jq ".[] | select(.status != \\"ok\\")"'))
     .action(async ({ json = false }: { json?: boolean }) => {
@@ -42,15 +41,15 @@ const findingText = ({ check, status, found, advice }: Finding): string =>
 function summaryText(findings: readonly Finding[]): string {
   const count = (wanted: Finding['status']): number => findings.filter(({ status }) => status === wanted).length;
   const [failed, warnings] = [count('failed'), count('warning')];
-  if (failed === 0 && warnings === 0) return '\nEverything is as it should be.\n';
+  if (failed === 0 && warnings === 0) return '\nNo problems found.\n';
   const parts = [
     ...(failed > 0 ? [counted(failed, 'failure')] : []),
     ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
   ];
-  return `\n${parts.join(', ')}. ${failed > 0 ? 'Laurel does not start, or breaks its promises, until the failures are gone.' : 'Laurel runs; see docs/operating/install.md.'}\n`;
+  return `\n${parts.join(', ')}. ${failed > 0 ? 'Until the failures are fixed, Laurel does not start or cannot keep its guarantees.' : 'Laurel runs; see docs/operating/install.md.'}\n`;
 }
 
-/** Runs all checks. `variables`: the environment that the server would start with. */
+/** Runs all checks. `variables`: the environment in which the server would start. */
 export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { readEnv } = await import('../env.ts');
   const findings = [await nodeVersion()];
@@ -123,7 +122,7 @@ async function isLaurel(host: string, port: number): Promise<boolean> {
   }
 }
 
-/** A check that throws a `StartError` where the server cannot be used. */
+/** Runs a check that throws a `StartError` if the server is unsuitable. */
 async function accepted(check: string, accept: () => Promise<void>): Promise<Finding | null> {
   try {
     await accept();
@@ -177,7 +176,7 @@ async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
 
 const silentLog = async () => (await import('pino')).pino({ level: 'silent' });
 
-/** What a start would warn of. */
+/** The warnings that a start would log. */
 async function redisSettings(redisUrl: string): Promise<Finding[]> {
   const { pino } = await import('pino');
   const { warnOfRedisSettings } = await import('../engine/availability/accept-servers.ts');
@@ -192,7 +191,7 @@ async function redisSettings(redisUrl: string): Promise<Finding[]> {
   return warnings.map((found) => ({ check, status: 'warning', found, advice: 'Include ops/redis.conf.' }));
 }
 
-/** Settings of Postgres: what they should be, what another value costs, and whether Laurel breaks its promises with it. */
+/** Recommended settings of Postgres: the value, the cost of another one, and whether Laurel's guarantees depend on it. */
 const POSTGRES_SETTINGS: readonly {
   name: string;
   isRight: (value: string) => boolean;
@@ -295,7 +294,7 @@ function clockFinding(check: string, skewMs: number): Finding {
   };
 }
 
-/** The disk of private servers. */
+/** Checks the disk of private servers. */
 async function diskFindings({ dataDir, redisUrl, databaseUrl }: Env): Promise<Finding[]> {
   const check = 'Disk';
   if (redisUrl !== null && databaseUrl !== null)

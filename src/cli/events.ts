@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type { EventReversal, ReversalIssue, ReversedEvents } from '../domain/administration/reversal.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 
-/** Adds `laurel events …`. */
 export function addEvents(laurel: Command): void {
   addReverse(laurel.command('events').description('reverse events'));
 }
@@ -18,10 +17,9 @@ interface Options extends AdminOptions {
   dryRun?: boolean;
 }
 
-/** 1,000 events are reversed one after another, each when the one before it is stored. */
+/** 1,000 events are reversed one after another, each after the previous one is stored. */
 const TIMEOUT_MS = 600_000;
 
-/** Adds `laurel events reverse [id…]`. */
 function addReverse(events: Command): void {
   withAdminOptions(events.command('reverse'))
     .description('reverse events, as if they had never happened: by ID, by idempotency key, or by user and time')
@@ -68,7 +66,7 @@ const HEAD = ['EVENT', 'STATUS', 'USER', 'METRIC', 'VALUE', 'TOTAL', 'STREAK', '
 
 function textOf({ reversals, issues }: ReversedEvents): string {
   const dry = reversals.some(({ dryRun }) => dryRun)
-    ? `Nothing is changed: this is what would be${reversals.length > 1 ? ', each by itself' : ''}.\n`
+    ? `Nothing is changed. This would be the result${reversals.length > 1 ? ', each by itself' : ''}.\n`
     : '';
   const table = reversals.length === 0 ? 'No events are reversed.\n' : tableText(HEAD, reversals.map(row));
   return dry + table + issues.map(issueText).join('');

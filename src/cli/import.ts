@@ -22,7 +22,7 @@ interface Options extends AdminOptions {
   dryRun?: boolean;
 }
 
-/** Adds `laurel import`: users with their past, from another server or a file. */
+/** Adds `laurel import`, which imports users with their history from another server or a file. */
 export function addImport(laurel: Command): void {
   withAdminOptions(laurel.command('import'))
     .description('import users with their history, from a server of the same Application API or from JSON Lines')
@@ -53,7 +53,7 @@ async function run(options: Options): Promise<void> {
   const base = file ?? users!;
   const report = await Report.open(`${base}.${dryRun ? 'dry-run' : 'import'}-report.jsonl`);
   const onProgress = progress();
-  // What a dry run reads is not what an import brings: users go on meanwhile.
+  // An import must not reuse the rows of a dry run, since users change meanwhile.
   const rows = file ?? `${users!}.${dryRun ? 'dry-run' : 'laurel'}.jsonl`;
   if (from !== undefined) {
     const source = sourceOf({ ...options, from });
@@ -80,25 +80,28 @@ async function run(options: Options): Promise<void> {
   if (report.failed > 0) process.exitCode = EXIT.differs;
 }
 
-/** What is configured here: the Application API does not list points systems, and what is not here could not be brought. */
+/**
+ * The configuration of this Laurel: the Application API does not list points systems, and users can only bring what is
+ * configured here.
+ */
 const configurationOf = async (options: Options): Promise<Configuration> =>
   (await askAdmin(options, { method: 'GET', path: '/v1/configuration' })) as Configuration;
 
-/** Reports progress to a terminal in one line; elsewhere not at all. */
+/** Shows progress in one line of a terminal; elsewhere not at all. */
 function progress(): (text: string) => void {
   return process.stderr.isTTY ? (text) => void process.stderr.write(`\r${text.padEnd(60)}`) : () => undefined;
 }
 
 const MOST_USERS = 50;
 const MOST_BYTES = 1_000_000;
-/** The status of a request whose body is longer than is taken. */
+/** The status of a request with too large a body. */
 const TOO_LARGE = 413;
 interface Sending {
   admin: AdminOptions;
   /** Name of the import. */
   name: string;
   dryRun: boolean;
-  /** File of users, one a line. */
+  /** File with one user per line. */
   rows: string;
   report: Report;
   sample: number | undefined;
@@ -111,12 +114,12 @@ interface Answer {
 }
 
 /**
- * Has users imported, some a call, and reports what became of each. Who was imported by a run before is not sent again; calls that
- * are not answered are repeated, which imports nobody twice. Ends the command where Laurel stays away.
+ * Imports users, several in a call, and reports the result for each. Skips users whom an earlier run imported. Repeats
+ * calls that are not answered, which is idempotent. Ends the command if Laurel stays unreachable.
  */
 async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
   let [some, bytes, done] = [[] as { id: string }[], 0, 0];
-  /** What became of some users. One that is longer than this Laurel takes is refused alone, and ends nothing. */
+  /** The results for some users. A user who is too large for this Laurel is refused alone and does not end the command. */
   const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {
     try {
       const path = `/v1/imports?import=${encodeURIComponent(name)}&dryRun=${dryRun}`;
@@ -141,7 +144,7 @@ async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress
     if (taken++ === sample) break;
     const id = (value as { id?: unknown } | null | undefined)?.id;
     if (typeof id !== 'string') {
-      await report.add([{ id: `line ${no}`, status: 'refused', why: 'The line is no JSON object with an `id`.' }]);
+      await report.add([{ id: `line ${no}`, status: 'refused', why: 'The line is not a JSON object with an `id`.' }]);
       continue;
     }
     if (report.isDone(id)) continue;

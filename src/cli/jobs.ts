@@ -13,7 +13,7 @@ interface ListOptions extends AdminOptions {
   limit: number;
 }
 
-/** Adds `laurel jobs …`: long work in the background. */
+/** Adds `laurel jobs …`, for long background work. */
 export function addJobs(laurel: Command): void {
   const jobs = laurel.command('jobs').description('long work in the background: list, cancel or retry it');
   withAdminOptions(jobs.command('list'))

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// What `npx laurel` runs. In a clone the built code may be missing, or older than its sources: it is built first.
+// The entry point of `npx laurel`. Builds first, since in a clone the build may be missing or outdated.
 import { build } from './build.mjs';
 
-// Standard output is for what the command says.
+// Standard output is for the command's result.
 if (!build({ output: 2 })) {
   console.error('Laurel is not built: npm run build.');
   process.exit(2);

@@ -12,7 +12,7 @@ async function main(): Promise<void> {
 reportUncaught();
 main().catch((error: unknown) => {
   if (error instanceof CommanderError) {
-    // Commander has printed the message already. Help and the version are no failures.
+    // Commander has already printed the message. Help and the version are not failures.
     process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.failed;
   } else {
     console.error(lastWords(error));

@@ -49,7 +49,10 @@ export function createProgram(): Command {
   return laurel;
 }
 
-/** Adds `laurel completion <shell>`. The library adds it, and the hidden `laurel complete` that shells call; loaded only for these two. */
+/**
+ * Adds `laurel completion <shell>` and the hidden `laurel complete` that shells call. The library is loaded only for
+ * these two.
+ */
 export async function addCompletion(laurel: Command, command: string | undefined): Promise<void> {
   if (command === 'completion' || command === 'complete') {
     const { default: complete } = await import('@bomb.sh/tab/commander');

@@ -5,7 +5,6 @@ import type { Recomputation, RecomputationDetails, RecomputedUser } from '../dom
 import { RECOMPUTED_KINDS } from '../domain/kinds.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 
-/** Adds `laurel recompute …`. */
 export function addRecompute(laurel: Command): void {
   const recompute = laurel
     .command('recompute')
@@ -15,7 +14,6 @@ export function addRecompute(laurel: Command): void {
 
 const LIST_HEAD = ['ID', 'STATUS', 'WHAT', 'USERS', 'GAINING', 'LOSING', 'REQUESTED', 'BY'];
 
-/** Adds `laurel recompute list`. */
 function addList(recompute: Command): void {
   withAdminOptions(recompute.command('list'))
     .description('the latest recomputations, newest first')
@@ -37,7 +35,6 @@ const row = ({ id, status, request, figures, requested, requestedBy }: Recomputa
   requestedBy,
 ];
 
-/** Adds `laurel recompute show <id>`. */
 function addShow(recompute: Command): void {
   withAdminOptions(recompute.command('show'))
     .description('a recomputation: its figures, and some of its users')
@@ -57,7 +54,6 @@ interface Options extends AdminOptions {
   apply?: boolean;
 }
 
-/** Adds `laurel recompute start`. */
 function addStart(recompute: Command): void {
   withAdminOptions(recompute.command('start'))
     .description('plan what users would have under the current rules, and show it; with --apply, also apply it')
@@ -80,14 +76,13 @@ function addStart(recompute: Command): void {
     });
 }
 
-/** By their names. */
+/** Descriptions of the steps, by name. */
 export const STEPS = {
   apply: 'apply a plan, and wait until it is done',
   revert: 'undo a recomputation, and wait until it is done',
   cancel: 'cancel a planned or running recomputation; applied changes stay',
 } as const;
 
-/** Adds `laurel recompute apply <id>`, `revert` and `cancel`. */
 function addSteps(recompute: Command): void {
   for (const [step, description] of Object.entries(STEPS))
     withAdminOptions(recompute.command(step))
@@ -106,11 +101,11 @@ const UNDER_WAY: readonly string[] = ['planning', 'applying', 'reverting'];
 
 const pathOf = (id: string): string => `/v1/recomputations/${encodeURIComponent(id)}`;
 
-/** One with its samples. */
+/** A recomputation with its samples. */
 const readOne = async (options: AdminOptions, id: string): Promise<RecomputationDetails> =>
   (await askAdmin(options, { method: 'GET', path: pathOf(id) })) as RecomputationDetails;
 
-/** Follows one until it is at rest; how far it is goes to standard error. A failed one ends the command. */
+/** Follows a recomputation until it is finished, and reports progress on standard error. Ends the command if it fails. */
 async function watched(options: AdminOptions, { id }: Recomputation): Promise<RecomputationDetails> {
   const report = progressBar();
   for (;;) {
@@ -127,7 +122,7 @@ async function watched(options: AdminOptions, { id }: Recomputation): Promise<Re
 const HEAD = ['WHAT', 'GAINING', 'LOSING', 'GIVEN', 'TAKEN'];
 const USERS = ['USER', 'GETS', 'LOSES', 'POINTS', 'BOARDS', 'STATUS', 'REASON'];
 
-/** A recomputation for a terminal: what it comes to, and some of its users. */
+/** A recomputation as text: its figures, and some of its users. */
 function planText({ id, status, figures, outcome, samples }: RecomputationDetails): string {
   const { users, gaining, losing, unchanged, failed } = figures;
   const { applied, reverted, skipped } = outcome;

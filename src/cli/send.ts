@@ -15,16 +15,15 @@ interface Options extends AdminOptions {
   name?: string;
 }
 
-/** Events of one request; the most that the Admin API takes. */
+/** Events in a request; the Admin API's maximum. */
 const BATCH = 1_000;
-/** Most bytes of a request, below the default MAX_BODY_BYTES. */
+/** Maximum size of a request, below the default MAX_BODY_BYTES. */
 const BATCH_BYTES = 900_000;
-/** The server answers after 25 s at most, even if the batch is not processed then. */
+/** The server answers within 25 s, even if the batch is not processed by then. */
 const TIMEOUT_MS = 60_000;
 const REASONS = 20;
 const LINES_NAMED = 3;
 
-/** Adds `laurel send`. */
 export function addSend(laurel: Command): void {
   withAdminOptions(laurel.command('send'))
     .description('send events: one, or JSON Lines from a file or standard input, in batches of 1,000')
@@ -147,7 +146,7 @@ class Sending {
 
   private refuse(no: number, error: string): void {
     this.counts.refused += 1;
-    // Without the index in the batch, equal errors count together.
+    // Without the index in the batch, so that equal errors are counted together.
     const reason = error.replace(/\[\d+\](\.|: )?/, '');
     const lines = this.refusals.get(reason);
     if (lines === undefined) this.refusals.set(reason, [no]);

@@ -17,8 +17,9 @@ import { StartError } from '../start-error.ts';
 import { CommandError, counted, EXIT, print, progressBar } from './command.ts';
 
 /**
- * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running Laurel
- * may have then. `shards`: not before each Redis answers that holds one of them; the command looks after the others itself.
+ * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running
+ * Laurel may use at the same time. `shards`: waits until each Redis that holds one of them answers; the command handles
+ * the others itself.
  */
 export async function withServers<T>(
   work: (servers: { redis: Redis; pool: Pool }) => Promise<T>,
@@ -50,7 +51,7 @@ export async function withServers<T>(
 const MOST_SHOWN = 1_000;
 const short = (text: string): string => (text.length > 120 ? `${text.slice(0, 117)}…` : text);
 
-/** Users whose state in Postgres cannot be read: they are named at once, and counted. */
+/** Users whose state in Postgres cannot be read. They are reported at once, and counted. */
 class Unreadable {
   readonly users: { tenantNo: number; id: string }[] = [];
 
@@ -60,15 +61,14 @@ class Unreadable {
   };
 }
 
-/** What is missing in Postgres because it could not be stored; '' if nothing is. */
+/** A sentence about entries that are missing in Postgres because they could not be stored; '' if there are none. */
 const deadLettersText = (waiting: number): string =>
   waiting === 0
     ? ''
     : `${counted(waiting, 'dead letter')} could not be stored, so Postgres lacks ${waiting === 1 ? 'it' : 'them'}: \`laurel dead-letters list\`.\n`;
 
 /**
- * Compares Redis with Postgres and prints the differences. The exit code is 1 if there are any, or if a user could not be
- * compared.
+ * Compares Redis with Postgres and prints the differences. Exit code 1 if there are any, or if a user could not be compared.
  */
 export const runVerify = ({
   shards = SHARD_NUMBERS,
@@ -79,7 +79,7 @@ export const runVerify = ({
 }): Promise<void> =>
   withServers(
     async ({ redis, pool }) => {
-      // What differs then is what is left of what Postgres lost: no rebuild may be advised.
+      // The differences are then the remains of what Postgres lost, and a rebuild must not be recommended.
       const gaps = await readGaps(redis, pool, shards);
       if (gaps.length > 0) throw new PostgresIsOlder(gaps);
       const shown: Difference[] = [];
@@ -122,7 +122,7 @@ function verifiedText(differences: number, unreadable: number): string {
     : `${found}. ${counted(unreadable, 'user')} could not be compared, because the stored state cannot be read.\n`;
 }
 
-/** Rebuilds Redis from Postgres with progress. `acceptLoss`: also from a Postgres that came back older. */
+/** Rebuilds Redis from Postgres, with progress. `acceptLoss`: even from a Postgres that was restored from an older state. */
 export const runRebuild = ({
   acceptLoss,
   shards = SHARD_NUMBERS,

@@ -23,11 +23,14 @@ interface Options {
   drain: number;
 }
 
-/** How often the report's file is written and, where something happened, a line is shown. */
+/** Interval at which the report's file is written, and at which a line is shown if something happened. */
 const WRITE_MS = 10_000;
 const LINE_MS = 60_000;
 
-/** Adds `laurel shadow`: a proxy in front of another server of the contract that has Laurel answer too, and compares. */
+/**
+ * Adds `laurel shadow`, a proxy in front of another server of the contract. Laurel answers each request, too, and the
+ * answers are compared.
+ */
 export function addShadow(laurel: Command): void {
   laurel
     .command('shadow')
@@ -106,7 +109,7 @@ async function run(options: Options): Promise<void> {
   process.exitCode = report.isClean ? EXIT.done : EXIT.differs;
 }
 
-/** Ends the command if Laurel does not answer, or refuses the key: the run would compare nothing. */
+/** Ends the command if Laurel does not answer or refuses the key, since nothing could be compared. */
 async function probed(follower: Follower, { href }: URL): Promise<void> {
   const status = await follower.probe().catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
@@ -160,7 +163,7 @@ function reporting({ report: file }: Options, { report, follower }: { report: Re
   ];
 }
 
-/** Replaces the file in one step: a reader never sees half a report. */
+/** Replaces the file atomically, so that nobody reads half a report. */
 async function writeReport(file: string | undefined, report: Report): Promise<void> {
   if (file === undefined) return;
   await writeFile(`${file}.new`, jsonText(report.value()));

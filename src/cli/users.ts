@@ -4,7 +4,6 @@ import type { Caused, TimelineEntry, TimelinePage } from '../domain/administrati
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { examples, print, tableText, wholeNumber } from './command.ts';
 
-/** Adds `laurel users …`. */
 export function addUsers(laurel: Command): void {
   addTimeline(laurel.command('users').description('look into users'));
 }
@@ -19,7 +18,6 @@ interface Options extends AdminOptions {
   limit: number;
 }
 
-/** Adds `laurel users timeline <id>`. */
 function addTimeline(users: Command): void {
   withAdminOptions(users.command('timeline'))
     .description('what happened to a user and what it caused, newest first')
@@ -35,7 +33,7 @@ function addTimeline(users: Command): void {
     });
 }
 
-/** The newest entries that fit, as many as are asked for. */
+/** The newest matching entries, up to the requested number. */
 async function entriesOf(options: Options, id: string): Promise<TimelineEntry[]> {
   const { kind, from, to, limit } = options;
   const given = Object.entries({ kind, from, to }).filter(([, value]) => value !== undefined);

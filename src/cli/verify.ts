@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { examples, shardOption } from './command.ts';
 
-/** Adds `laurel verify`: exit code 0 without differences, 1 with some. */
+/** Adds `laurel verify`. Exit code 0 without differences, 1 with some. */
 export function addVerify(laurel: Command): void {
   laurel
     .command('verify')
@@ -9,13 +9,12 @@ export function addVerify(laurel: Command): void {
     .addOption(shardOption('compare'))
     .option('--json', 'print JSON')
     .addHelpText('after', examples('verify', 'verify --shard 3 --json'))
-    // Loaded here, because other commands then start in a third of the time.
+    // Loaded here, so that other commands start in a third of the time.
     .action(async ({ shard: shards, json = false }: { shard?: number[]; json?: boolean }) =>
       (await import('./servers.ts')).runVerify({ json, ...(shards && { shards }) }),
     );
 }
 
-/** Adds `laurel rebuild`. */
 export function addRebuild(laurel: Command): void {
   laurel
     .command('rebuild')

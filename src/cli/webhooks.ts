@@ -9,13 +9,12 @@ import type {
 import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
 import { CommandError, examples, EXIT, jsonText, print, progressBar, tableText, wholeNumber } from './command.ts';
 
-/** Adds `laurel webhooks …`: where notifications go, and what became of them. */
+/** Adds `laurel webhooks …`, for webhooks and their deliveries. */
 export function addWebhooks(laurel: Command): void {
   const webhooks = laurel.command('webhooks').description('webhooks and their deliveries');
   for (const add of [addList, addDeliveries, addResend, addTest, addRotate]) add(webhooks);
 }
 
-/** Adds `laurel webhooks list`. */
 function addList(webhooks: Command): void {
   withAdminOptions(webhooks.command('list'))
     .description('list webhooks, oldest first')
@@ -46,7 +45,6 @@ interface LogOptions extends AdminOptions {
   limit: number;
 }
 
-/** Adds `laurel webhooks deliveries <webhook> [id]`. */
 function addDeliveries(webhooks: Command): void {
   withAdminOptions(webhooks.command('deliveries'))
     .description(
@@ -79,7 +77,7 @@ function addDeliveries(webhooks: Command): void {
     });
 }
 
-/** The newest messages that fit, as many as are asked for. */
+/** The newest matching messages, up to the requested number. */
 async function deliveries(options: LogOptions, path: string): Promise<WebhookDelivery[]> {
   const { status, type, user: userId, from, to, limit } = options;
   const given = Object.entries({ status, type, userId, from, to }).filter(([, value]) => value !== undefined);
@@ -123,7 +121,6 @@ interface ResendOptions extends AdminOptions {
   wait?: boolean;
 }
 
-/** Adds `laurel webhooks resend <webhook> [id…]`. */
 function addResend(webhooks: Command): void {
   withAdminOptions(webhooks.command('resend'))
     .description('send messages again: the named ones, or with --all those that failed')
@@ -179,7 +176,7 @@ async function resendAll(options: ResendOptions, path: string): Promise<void> {
 const progressOf = ({ id, resent, total, finished }: WebhookResend): string =>
   `${id}  ${resent}${total === null ? '' : ` of ${total}`} queued${finished === null ? ', goes on' : ''}\n`;
 
-/** Adds `laurel webhooks test <webhook> <type>`: exit code 1 unless it is delivered within some seconds. */
+/** Adds `laurel webhooks test <webhook> <type>`. Exit code 1 unless it is delivered within some seconds. */
 function addTest(webhooks: Command): void {
   withAdminOptions(webhooks.command('test'))
     .description('send the example message of a type; exit code 1 unless it is delivered')
@@ -207,7 +204,6 @@ interface Rotated {
   previousUntil: string | null;
 }
 
-/** Adds `laurel webhooks rotate <webhook>`. */
 function addRotate(webhooks: Command): void {
   withAdminOptions(webhooks.command('rotate'))
     .description('create a new secret and show it once; the previous one stays valid for 24 hours')
@@ -222,7 +218,7 @@ function addRotate(webhooks: Command): void {
     });
 }
 
-/** A webhook, as far as commands need it. */
+/** The fields of a webhook that commands need. */
 interface ListedWebhook {
   id: string;
   name: string;
@@ -233,11 +229,11 @@ interface ListedWebhook {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** All webhooks of the tenant: there are no more than one page holds. */
+/** All webhooks of the tenant; they fit on one page. */
 const allWebhooks = async (options: AdminOptions): Promise<ListedWebhook[]> =>
   (await askAdmin(options, { method: 'GET', path: '/v1/webhooks?limit=100' })) as ListedWebhook[];
 
-/** The path of a webhook that is given by its ID, or by its name if no other has the same. */
+/** The path of a webhook given by ID or unique name. */
 async function webhookPath(options: AdminOptions, given: string): Promise<string> {
   if (UUID.test(given)) return `/v1/webhooks/${given}`;
   const named = (await allWebhooks(options)).filter(({ name }) => name === given);

@@ -39,6 +39,7 @@ export function periodOf(day: number, frequency: Frequency, weekStart: WeekStart
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
+/** First day (epoch day) of a period. `lua/lib/streaks.lua` has the same rule. */
 export function periodStart(period: number, frequency: Frequency, weekStart: WeekStart): number {
   if (frequency === 'daily') return period;
   if (frequency === 'weekly') return period * 7 + firstWeekDay(weekStart);

@@ -8,7 +8,7 @@ Decides whether one process may use one shard of Redis: a state machine without 
 
 /** Identity of a shard's data when this process last opened the shard. */
 export interface Accepted {
-  /** The epoch under which Postgres stores the shard's outbox; see `storageEpochOf`. */
+  /** The epoch under which Postgres stores the shard's outbox; see the end of this file. */
   storageEpoch: string;
   /** The shard's mark, see `markKey`. */
   mark: string;

@@ -4,9 +4,8 @@ import { didYouMean } from '../domain/nearest.ts';
 import { AppError } from '../errors.ts';
 
 /**
- * Parses `key:value,key:value`, or a list of pairs, each taken literally. Values may contain colons. A list may repeat
- * a pair. Throws 422 for a malformed pair, an unknown key, or a key that occurs twice. Undefined and empty mean no
- * filter.
+ * Parses `key:value,key:value`, or a list of pairs, each taken literally. Values may contain colons. A list may repeat a
+ * pair. Throws 422 for a malformed pair, an unknown key, or a key that occurs twice. Undefined and empty mean no filter.
  */
 export function parseAttributeFilter(
   filter: AttributeFilter | undefined,

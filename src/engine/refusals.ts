@@ -36,7 +36,7 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
   if (reply[kindField] === REFUSAL.tooManyKeys)
     return new AppError(
       'too_many_requests',
-      'The user has used as many idempotency keys today (UTC) as there may be: try again tomorrow.',
+      'The user has reached the limit of idempotency keys for today (UTC): try again tomorrow.',
       { headers: { 'Retry-After': String(Math.ceil(reply[TOO_MANY_KEYS.waitMs] / 1000)) } },
     );
   if (reply[kindField] === REFUSAL.tooLarge) return new AppError('unprocessable', STATE_IS_FULL);
@@ -45,7 +45,7 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
   if (reply[kindField] === REFUSAL.unknownUser)
     return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
   if (reply[kindField] === REFUSAL.locked)
-    return new AppError('unprocessable', 'The achievement is locked: no one new gets it.');
+    return new AppError('unprocessable', 'The achievement is locked: no further users can complete it.');
   if (reply[kindField] === REFUSAL.unmetConditions) {
     return new AppError('unprocessable', "The user's attributes do not meet the achievement's conditions.");
   }
@@ -58,9 +58,7 @@ export function unlessRefused(compiled: CompiledCatalog, reply: ScriptReply, kin
   return reply as HappenedRecord;
 }
 
-/**
- * Explains that an event would take a sum out of its range. The metric or points system may have been deleted since.
- */
+/** Explains that an event would take a sum out of its range. The metric or points system may have been deleted since. */
 function outOfRange(compiled: CompiledCatalog, reply: Refusal & { [kindField]: typeof REFUSAL.outOfRange }): string {
   const no = reply[OUT_OF_RANGE.no] ?? 0;
   const counting = compiled.achievementsByNo.get(no) ?? compiled.triggersByNo.get(no);

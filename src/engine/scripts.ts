@@ -104,9 +104,8 @@ export interface ShardCall {
   script: Script;
   keysAndArgs: (at: { nowMs: number; retryPosition: string }) => { keys: string[]; args: Words };
   /**
-   * A retry calls this if the first try's entries may have left the outbox for Postgres. `true` ends the call, because
-   * its answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second
-   * time.
+   * A retry calls this if the first try's entries may have left the outbox for Postgres. `true` ends the call, because its
+   * answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second time.
    */
   foundElsewhere?: () => Promise<boolean>;
   /** The caller itself waits for a replica (`replicated`) before it passes the replies on. */
@@ -146,10 +145,7 @@ interface UserReply {
   retried: boolean;
 }
 
-/**
- * The keys and arguments of every script that changes users of a tenant (`CALL_KEY` and `CALL_ARG` in
- * `lua/lib/calls.lua`).
- */
+/** The keys and arguments of every script that changes users of a tenant (`CALL_KEY` and `CALL_ARG` in `lua/lib/calls.lua`). */
 function keysAndArgs(
   tenantNo: number,
   {

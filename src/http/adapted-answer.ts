@@ -115,7 +115,7 @@ function ofFields({ properties = {}, additionalProperties }: Written): Adapt | n
   };
 }
 
-/** Which values of an answer a client cannot read. */
+/** The kinds of values in an answer that a client cannot read. */
 interface Strictness {
   /** Fractions where the contract has integers. */
   wholeOnly: boolean;

@@ -30,7 +30,7 @@ export const healthHandler =
 
 interface Ready {
   readiness: () => Promise<Readiness>;
-  /** What is not served although the process is ready. */
+  /** Sentences about what is not served although the process is ready. */
   notices: () => readonly string[];
 }
 

@@ -6,7 +6,7 @@ import { Slices } from '../slices.ts';
 const PIECE = 65_536;
 /** More than ten times what valid requests need. */
 const MOST_DEPTH = 64;
-/** Most fields per object. */
+/** Maximum number of fields in an object. */
 const MOST_FIELDS = 10_000;
 
 const QUOTE = 0x22;
@@ -128,7 +128,7 @@ class LargeJson {
       const child = this.open[depth + 1];
       one.value ??= one.isArray ? [] : {};
       if (child === undefined || child.value !== null) continue;
-      // The text before the member that contains the next one.
+      // The text before the member that contains the next open value.
       if (one.member > one.from) this.add(one, one.member - 1);
       one.from = one.member;
     }
@@ -166,7 +166,7 @@ class LargeJson {
     if (found >= 0) throw invalidJson(this.text, from + found);
   }
 
-  /** What a piece of the text stands for, with what makes it a whole value around it. */
+  /** Parses a piece of the text. `before` and `after` complete it to a whole value. */
   private parsed(from: number, to: number, [before, after] = ['', '']): unknown {
     const piece = before + this.text.slice(from, to) + after;
     try {
@@ -188,15 +188,15 @@ function setField(to: Open, name: string, field: unknown): void {
   else (to.value as Record<string, unknown>)[name] = field;
 }
 
-/** What can come next in JSON text. */
+/** The tokens that may come next in JSON text. */
 type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'comma or end';
 
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-// Bounded, because what a pattern can go back over takes memory.
+// Bounded, because a pattern needs memory for everything that it may backtrack over.
 const STRING_PIECE = /[ !#-[\]-\uffff]{1,4096}|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const SPACE = /[ \t\r\n]*/y;
 
-/** Where a match that begins at `at` ends; `at` if there is none. */
+/** The end of a match that begins at `at`; `at` if there is none. */
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : at;
@@ -242,20 +242,20 @@ export function jsonFaultAt(text: string): number | null {
   return ends.length === 0 && expected === 'comma or end' ? null : text.length;
 }
 
-/** Where a string's closing quote is, or the first character that no string can have. */
+/** The position of a string's closing quote, or of the first character that no string can contain. */
 function stringEnd(text: string, start: number): number {
   let at = start;
   for (let end = endOf(STRING_PIECE, text, at); end > at; end = endOf(STRING_PIECE, text, at)) at = end;
   return at;
 }
 
-/** The error of a body with a fault at a position. */
+/** The error for a body with a fault at a position. */
 export const invalidJson = (text: string, at: number): AppError =>
   new AppError('invalid_json', 'The body is not valid JSON', {
     hint: `${at < text.length ? 'The fault is at' : 'It ends too early, at'} ${placeOf(text, at)}.`,
   });
 
-/** Above it lines are not counted: a body may have millions. */
+/** Lines in longer texts are not counted, since a body may have millions. */
 const MOST_COUNTED = 65_536;
 
 /** Lines, columns and characters count from 1, in UTF-16 units, as in editors. */

@@ -230,7 +230,7 @@ export const LIVE_SOCKET_PATH = '/v1/live/ws';
 
 /** Clients have no messages to send. */
 const MAX_MESSAGE_BYTES = 1_024;
-/** Most frames (pings and pongs) that a client may send within a period. */
+/** Maximum number of frames (pings and pongs) that a client may send within a period. */
 const MOST_FRAMES = 50;
 const FRAMES_MS = 10_000;
 /** A connection that is silent for this long is dead. uWS sends pings in time. */

@@ -71,17 +71,17 @@ const unlessClosing =
 /** The surface that another port of this installation serves. */
 export interface OtherPort {
   operations: readonly Operation[];
-  /** 0: one that the system chooses. */
+  /** 0 means that the system chooses one. */
   port: number;
 }
 
-/** Whether one step of a path fits a step of a declared one. */
+/** Whether a segment of a path matches a declared one. */
 const fits = (declared: string, step: string | undefined): boolean =>
   declared.startsWith('{') ? step !== '' && step !== undefined : declared === step;
 
 /**
- * The hint for a request that would have been right on the other port; `undefined` if it is not an operation there
- * either. It says nothing that the OpenAPI documents do not say, but for the port.
+ * The hint for a request that belongs to the other port; `undefined` if that port has no such operation either. Apart
+ * from the port, it reveals nothing beyond the OpenAPI documents.
  */
 export function otherPortHint(
   surface: Operation['surface'],

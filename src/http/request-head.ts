@@ -9,7 +9,7 @@ import type { HttpRequest } from './uws.ts';
  */
 export interface RequestHead {
   apiKey: string | null;
-  /** Whether there is an `Authorization: Bearer`, which Laurel does not take. */
+  /** Whether there is an `Authorization: Bearer` header, which Laurel does not accept. */
   hasBearer: boolean;
   tenantId: string | null;
   idempotencyKey: string | null;
@@ -123,7 +123,7 @@ export function readHead(request: HttpRequest): RequestHead {
  * valid only during the handler.
  */
 export function sizeFault(req: HttpRequest, headerBytes: number): AppError | null {
-  // Undefined without a `?`, whatever the declared type says.
+  // Undefined without a `?`, despite the declared type.
   const query = (req.getQuery() as string | undefined) ?? '';
   if (headerBytes + req.getUrl().length + query.length <= MAX_HEAD_BYTES) return null;
   return new AppError('headers_too_large', `Request line and headers must have at most ${MAX_HEAD_BYTES} bytes`);

@@ -62,7 +62,7 @@ export interface ServerOptions {
   surface: Operation['surface'];
   /** The operations of the surface, in any order. */
   operations: readonly Operation[];
-  /** The other surface, which a request may have been meant for; undefined: there is none. */
+  /** The other surface, for hints in errors; `undefined` if there is none. */
   otherPort?: OtherPort;
   services: Services;
   authenticate: ExchangeContext['authenticate'];

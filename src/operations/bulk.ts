@@ -8,28 +8,28 @@ const ajv = makeAjv();
 const MOST_ITEMS = 100;
 
 /**
- * Most bytes of a bulk body: 10 KiB an item. The largest whose fields are all bounded, a webhook with every event and
- * each character in four bytes, has 10 KB; its filter, and lists without a bound of their own (conditions, parts), share the rest.
+ * Maximum size of a bulk body: 10 KiB for each item. The largest item with only bounded fields, a webhook with every
+ * event and four-byte characters, takes 10 KB; its filter and lists without a bound of their own (conditions, parts)
+ * share the rest.
  */
 export const BULK_BODY_BYTES = 1_048_576;
-/** Most characters of an issue's message. */
+/** Maximum length of an issue's message. */
 const MESSAGE_LENGTH = 1_000;
-/** A longer ID names nothing: the item is named by its index. */
+/** A longer ID does not exist; the issue names the item by its index. */
 const ID_LENGTH = 255;
 
-/** What became of the items of a bulk call. */
 export interface BulkOutcome<Done> {
   done: Done[];
   issues: AdminIssue[];
 }
 
-/** The items of a bulk call: each is checked by itself, so that a bad one does not hold up the others. */
+/** The items of a bulk call. Each is checked individually, so that a bad one does not hold up the others. */
 export interface BulkItems<Item extends TObject> {
-  /** Of the request: documented with its items, checked (422) for being an array of 1 to 100 only. */
+  /** The request body: documented with its items, but only checked (422) for being an array of 1 to 100. */
   body: TUnsafe<unknown[]>;
   /**
-   * Hands the items that fit to `work`, which answers for each with what became of it, or with a text that says
-   * why nothing did. Issues come in the order of the items.
+   * Passes the valid items to `work`, which returns for each the result, or a text that says why it failed. Issues are
+   * in the order of the items.
    */
   each<Done extends object>(
     items: unknown[],
@@ -37,7 +37,7 @@ export interface BulkItems<Item extends TObject> {
   ): Promise<BulkOutcome<Done>>;
 }
 
-/** Says of an item that nothing was to be done for it, which is no mistake. */
+/** There was nothing to do for an item, which is not an error. */
 export class Warning {
   readonly text: string;
 
@@ -47,21 +47,21 @@ export class Warning {
 }
 
 /**
- * Declares the items of a bulk operation. The schema is compiled here, once. An item with an unknown field is an issue.
- * @param alsoKnown fields that an item may have though they say nothing here: those of the answer, which clients send back
+ * Declares the items of a bulk operation. Compiles the schema once, here. An item with an unknown field is an issue.
+ * @param alsoKnown fields that an item may have without effect: those of the answer, which clients send back
  */
 export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
   const validate = ajv.compile<Static<Item>>(item);
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
   const messageOf = (value: unknown): string | null => {
-    // First: a misspelt field is often the reason why another one is missing.
+    // Checked first, because a misspelt field often explains a missing one.
     const unknown = unknownFieldsText(known, value);
     if (unknown !== null) return unknown;
     if (validate(value)) return null;
     const { field, text } = validationMessage(validate.errors ?? []);
     return `${field || 'The item'} ${text}`;
   };
-  // Of an item that is yet to get an ID, `id` is a field that means nothing.
+  // If items have no ID yet, a sent `id` means nothing.
   const hasId = Object.hasOwn(item.properties, 'id');
   const named = (value: unknown): unknown => (hasId ? value : { ...(value as object), id: null });
   return {
@@ -85,16 +85,16 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   };
 }
 
-/** What became of IDs to delete; an ID that is in neither names nothing. */
+/** The outcome of deleting IDs. An ID in neither list does not exist. */
 export interface Deletion {
   deleted: string[];
-  /** Why those that stay do. */
+  /** Reasons why the others stay. */
   refused: ReadonlyMap<string, string>;
 }
 
 /**
- * Deletes by ID, each ID once; those that there are not, or that stay, are issues. `noun`: what they are IDs of;
- * `exact`: they are texts, not UUIDs, whose case says nothing.
+ * Deletes by ID, each ID once. Unknown IDs and resources that stay are issues. `noun`: what the IDs belong to. `exact`:
+ * the IDs are case-sensitive text instead of UUIDs.
  */
 export async function deleteEach(
   ids: string[],
@@ -114,10 +114,7 @@ export async function deleteEach(
   };
 }
 
-/**
- * An array whose items are shown where the schema is written out (the OpenAPI document), but left unchecked
- * where it is compiled.
- */
+/** An array whose items appear in the written schema (the OpenAPI document) but are not checked by the compiled one. */
 export function uncheckedItems(item: TObject, maxItems: number): TUnsafe<unknown[]> {
   const shape = { type: 'array', minItems: 1, maxItems };
   const toJSON = (): object => ({ ...shape, items: item });

@@ -131,7 +131,7 @@ import {
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resource-operations.ts';
 
-/** The Application API's table of contents. */
+/** All operations of the Application API. */
 export const applicationOperations: readonly Operation[] = [
   metricsEvent,
   achievementsAll,
@@ -167,7 +167,7 @@ export const applicationOperations: readonly Operation[] = [
   openapiGet(() => applicationOperations),
 ];
 
-/** The Admin API's table of contents. */
+/** All operations of the Admin API. */
 export const adminOperations: readonly Operation[] = [
   adminBackdatingsList,
   adminLeaderboardFillingsList,

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import type { Answer, Call } from './operation.ts';
 import type { Services } from './services.ts';
 
-/** What the operations that open live streams are on either surface; a ticket says whose stream it is. */
+/** The operations that open live streams on either surface. A ticket identifies the stream. */
 
 type StreamCall = Call<undefined, Static<typeof LiveQuery>, undefined>;
 
@@ -14,11 +14,11 @@ const OPENS_STREAM = { method: 'get', scope: 'public', opensStream: true, query:
 export const EVENT_STREAM = {
   ...OPENS_STREAM,
   path: '/v1/live',
-  summary: 'A live stream of what happens, as server-sent events',
+  summary: 'A live stream of events and notifications, as server-sent events',
   description:
     'Opened with a ticket, whose request says what the stream reports: `boards`, `types` and the other filters are fields of ' +
     '`POST /v1/live/tickets`, and as query parameters they are 422. Each event has an ID, its type as name, and JSON with `id`, `type` and what the webhook of that ' +
-    'type has. The first is `ready`, or `reset` where something was missed. Where the connection breaks, the same request ' +
+    'type has. The first is `ready`, or `reset` if something was missed. If the connection breaks, the same request ' +
     'with the last ID in `Last-Event-ID` (browsers send it by themselves) or `lastEventId` goes on behind it, without a ' +
     'ticket, for five minutes.',
   responses: { 200: null },
@@ -32,13 +32,13 @@ export const EVENT_STREAM = {
   }),
 } as const;
 
-/** Over WebSocket. Requests for one do not come here (`src/http/live-connections.ts`). */
+/** Over WebSocket. Requests for one are handled in `src/http/live-connections.ts` instead. */
 export const SOCKET_STREAM = {
   ...OPENS_STREAM,
   path: '/v1/live/ws',
   summary: 'The same live stream over WebSocket',
   description:
-    'The messages of `/v1/live`, each a text of JSON. A request that is none for a WebSocket is 400. To go on behind the ' +
+    'The messages of `/v1/live`, each as JSON text. Other requests than those for a WebSocket are 400. To continue after the ' +
     'last ID, send it as `lastEventId`.',
   responses: { 101: null },
   handle: async (): Promise<Answer> => {

@@ -15,20 +15,19 @@ interface Header {
 
 const BODY_SIGNATURE = 'mGZP1Kxkd1R2gXqpU1pSh0C3Jt1b6Pz2cB1kz5mWc5M=';
 
-/** The headers of a delivery, by the names of their components. */
+/** The headers of a delivery, by component name. */
 const HEADERS: Readonly<Record<string, Header>> = {
   WebhookId: {
     name: 'webhook-id',
     required: true,
-    description:
-      'ID of the message, the same on every try: what a receiver has seen already it need not work on again.',
+    description: 'ID of the message, the same on every try, so that receivers can ignore repetitions.',
     schema: { type: 'string', format: 'uuid' },
     example: '0190a5f2-7c3e-8b1a-9d3e-2f6b8c1d4e5f',
   },
   WebhookTimestamp: {
     name: 'webhook-timestamp',
     required: true,
-    description: 'When this try began, in seconds since 1970: what is older than some minutes is to be refused.',
+    description: 'When this try began, in seconds since 1970. Receivers should refuse tries that are some minutes old.',
     schema: { type: 'string', pattern: '^\\d+$' },
     example: '1772443800',
   },
@@ -45,7 +44,7 @@ const HEADERS: Readonly<Record<string, Header>> = {
     name: 'webhook-sequence',
     required: true,
     description:
-      'Grows with every message about a user to a webhook: what has a smaller one than what was seen of the user is older.',
+      'Increases with every message about a user to a webhook: a message with a smaller number than the last one is older.',
     schema: { type: 'string', pattern: '^\\d+$' },
     example: '4711',
   },
@@ -71,7 +70,7 @@ const HEADERS: Readonly<Record<string, Header>> = {
 export const webhookHeaders = (): Record<string, object> =>
   Object.fromEntries(Object.entries(HEADERS).map(([name, header]) => [name, { ...header, in: 'header' }]));
 
-/** The webhooks of an OpenAPI document, from the schemas of their payloads. */
+/** The webhooks of an OpenAPI document, derived from the schemas of their payloads. */
 export function openapiWebhooks(): Record<string, object> {
   const parameters = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
   return Object.fromEntries(
@@ -91,7 +90,7 @@ export function openapiWebhooks(): Record<string, object> {
           200: {
             description: 'Received; any 2xx counts. Anything else, or no answer within 60 seconds, is tried again.',
           },
-          410: { description: 'Not wanted any more: the webhook is disabled.' },
+          410: { description: 'No longer wanted: the webhook is disabled.' },
         },
         security: [],
       };

@@ -7,12 +7,12 @@ import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';
 import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
-/** The version of the interface that the documents declare. */
+/** The version of the interface in the documents. */
 export const INTERFACE_VERSION = '1.19.0';
 
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
 
-/** What holds of every path: the other methods are no operations of their own. */
+/** Holds for every path: HEAD and OPTIONS are not operations of their own. */
 const EVERYWHERE =
   'Every GET also answers HEAD, with the status and headers of GET and without a body. Where a limit of requests is set, ' +
   'every answer to a key has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (epoch seconds). ' +
@@ -22,12 +22,14 @@ const METHODS = {
   admin: `${EVERYWHERE} Any other method, OPTIONS too, is 405.`,
 } as const;
 
-/** @param example left out where there is none. In the form with a name, in which viewers take lists and objects as they are. */
+/**
+ * @param example omitted if there is none; otherwise given a name, since viewers then show lists and objects unchanged
+ */
 const json = (schema: unknown, example?: unknown) => ({
   'application/json': { schema, ...(example !== undefined && { examples: { Example: { value: example } } }) },
 });
 
-/** What a parameter is in the operation's example, which goes before an example of its name. */
+/** A parameter's value in the operation's example, which takes precedence over an example by name. */
 function exampleIn(sent: Exchange['query'], name: string, { type }: { type?: string }): { example?: unknown } {
   const value = sent?.[name];
   if (value === undefined) return {};
@@ -39,14 +41,14 @@ function queryParameters(operation: string, schema: TObject): unknown[] {
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
     in: 'query',
-    // A required parameter with a default is one that is always there for the handler, not for the client.
+    // A required parameter with a default is always present for the handler, but not required from the client.
     required: required.has(name) && !('default' in property),
     ...describedParameter(plainSchema(property), { operation, name }),
     ...exampleIn(exchangeOf(operation)?.query, name, property as { type?: string }),
   }));
 }
 
-/** Every name in the path is a parameter, with or without a schema of its own. */
+/** Every name in the path is a parameter, with or without its own schema. */
 function pathParameters({ id, path, params }: Operation): unknown[] {
   const declared = params?.properties ?? {};
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
@@ -80,7 +82,7 @@ function responses(operation: Operation): Record<string, unknown> {
   return all;
 }
 
-/** More is 413. */
+/** A larger body is answered 413. */
 const requestBody = ({ id, bodyBytes, isBodyOptional }: Operation, schema: TSchema): unknown => ({
   required: !isBodyOptional,
   description:
@@ -98,7 +100,7 @@ function describing({ description, aliases }: Operation): { description?: string
 function operationObject(operation: Operation): unknown {
   return {
     operationId: operation.id,
-    // Readers find operations by what they are about, which the path begins with.
+    // Readers look for operations by subject, which is the first segment of the path.
     tags: [operation.path.split('/')[2]],
     summary: operation.summary,
     ...describing(operation),
@@ -115,7 +117,7 @@ function operationObject(operation: Operation): unknown {
   };
 }
 
-/** The OpenAPI 3.1 document of one surface, made from the schemas that validate its requests. */
+/** The OpenAPI 3.1 document of a surface, derived from the schemas that validate its requests. */
 export function openapiDocument(surface: Operation['surface'], operations: readonly Operation[]): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
@@ -125,7 +127,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
     servers: [{ url: '/' }],
     security: [{ ApiKeyAuth: [] }],
     paths,
-    // What is sent is the application's business; where to, the Admin API configures.
+    // Applications receive the webhooks; the Admin API configures where they go.
     ...(surface === 'application' && { webhooks: openapiWebhooks() }),
     components: {
       securitySchemes: { ApiKeyAuth: { type: 'apiKey', in: 'header', name: 'X-API-KEY' } },

@@ -6,36 +6,36 @@ import type { LiveAdmission } from '../engine/live/live.ts';
 import type { Services } from './services.ts';
 import type { StaticFile } from './static-file.ts';
 
-/** Who calls: what the presented key stands for. */
+/** The caller, as identified by its key. */
 export interface Caller {
   kind: 'admin' | 'application';
-  /** The key's public part: safe to log. */
+  /** The key's public part, which may be logged. */
   prefix: string;
-  /** The one user an application key is for. */
+  /** The user of an application key. */
   userId: string | null;
-  /** The tenant an application key was made under, or the one tenant of an admin key; null: an admin key of all. */
+  /** The tenant of an application key or a restricted admin key; `null` for an admin key for all tenants. */
   tenantNo: number | null;
-  /** What the key may do; of an admin key `all` or `read`. */
+  /** The key's scope; for admin keys `all` or `read`. */
   scope: KeyScope;
-  /** Requests a second that an application key may make, 0: any number; null: as many as the organisation allows. */
+  /** Limit of requests per second for an application key, 0 for unlimited; `null` for the organisation's limit. */
   rateLimit: number | null;
-  /** The console's session that stands for the key; left out where the key itself was sent. */
+  /** The console session that stands for the key; omitted if the key itself was sent. */
   session?: CallerSession;
 }
 
-/** Whether the key sits with an end user: what it says of that user may be made up. */
+/** Whether an end user holds the key, so that its data about that user may be forged. */
 export const isClient = ({ kind }: Caller): boolean => kind === 'application';
 
-/** A session as its own operations know it. */
+/** A session, for the operations on sessions. */
 export interface CallerSession {
   /** SHA-256 of its token. */
   hash: Buffer;
-  /** What a page sends with every change. */
+  /** The token that a page sends with every change. */
   csrfToken: string;
   expiresMs: number;
 }
 
-/** Who calls a public operation: has no rights. */
+/** The caller of a public operation, without rights. */
 export const NOBODY: Caller = Object.freeze({
   kind: 'application',
   prefix: '',
@@ -45,36 +45,36 @@ export const NOBODY: Caller = Object.freeze({
   rateLimit: null,
 });
 
-/** The tenant a call is about: number 0 is the organisation's own while multi-tenancy is off. */
+/** The tenant of a call. Number 0 is the organisation's own, while multi-tenancy is off. */
 export interface Tenant {
   no: number;
   id: string;
   customerId: string | null;
 }
 
-/** One call of an operation, authorised and validated. */
+/** A call of an operation, authorised and validated. */
 export interface Call<Params, Query, Body> {
   params: Params;
   query: Query;
   body: Body;
-  /** The `Idempotency-Key` header, 1 to 255 characters, where the operation takes one. */
+  /** The `Idempotency-Key` header (1 to 255 characters), if the operation accepts it. */
   idempotencyKey: string | null;
   tenant: Tenant;
   caller: Caller;
-  /** The `Last-Event-ID` header, of an operation that opens a stream; null without one. */
+  /** For operations that open a stream: the `Last-Event-ID` header; `null` if absent. */
   lastEventId?: string | null;
-  /** Counts the opening of a stream under the limit of the key that asked for it, of an operation that opens one. Throws 429. */
+  /** For operations that open a stream: counts the opening towards the rate limit of the key that requested it. Throws 429. */
   countOpening?: (grant: LiveGrant) => void;
-  /** Of the request, where it is sampled. */
+  /** The request's span, if it is sampled. */
   span?: Span;
-  /** The caller as the audit log names it; of an operation that is not `audited` nobody. */
+  /** The caller for the audit log; empty unless the operation is `audited`. */
   by: Author;
 }
 
 /**
- * An answer: a body to be serialized, one that is JSON text already (the hot path), or JSON text in pieces, for one that
- * may be too large to be held at once, or a live stream. What is thrown before the first piece is an error like any other. `session`: one that
- * the browser is to keep from now on; null: the one it has is over.
+ * An answer: a body to serialize, JSON text (the hot path), JSON text in pieces (for large answers), or a live stream.
+ * An error before the first piece is answered like any other. `session`: the session that the browser keeps from now
+ * on; `null` deletes the current one.
  */
 export type Answer =
   | { status: number; body: unknown; session?: { token: string; expiresMs: number } | null }
@@ -84,69 +84,72 @@ export type Answer =
   | { status: 200; file: StaticFile };
 
 export interface Operation {
-  /** The OpenAPI operationId. Begins with the file's path below `operations/`, without `application/`: `admin_users_list` in `admin/users.ts`. */
+  /**
+   * The OpenAPI operationId. Begins with the file's path below `operations/`, without `application/`:
+   * `admin_users_list` in `admin/users.ts`.
+   */
   id: string;
   surface: 'application' | 'admin';
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Below the surface's base, e.g. `/v1/metrics/{key}/event`. */
   path: string;
-  /** Further paths of the same operation, e.g. `/api/metrics/{key}/event`. */
+  /** Further paths of the operation, e.g. `/api/metrics/{key}/event`. */
   aliases: string[];
   summary: string;
-  /** What the schemas do not say, in Markdown; '' for nothing. */
+  /** What the schemas do not express, in Markdown; may be empty. */
   description: string;
   /** Whether only an earlier version of the contract has it. */
   deprecated: boolean;
   /**
-   * 'tenant': about one tenant's data, takes `Tenant-ID`; 'organisation': about the organisation itself; 'key': about the key
-   * that is presented, whatever it is for; 'public': answers without a key, so that `call.caller` is nobody.
+   * 'tenant': concerns a tenant's data, takes `Tenant-ID`. 'organisation': concerns the organisation itself. 'key':
+   * concerns the presented key, whatever its scope. 'public': needs no key; `call.caller` is `NOBODY`.
    */
   scope: 'tenant' | 'organisation' | 'key' | 'public';
   /**
-   * The scopes of keys, besides `all`, that hold the operation: `read` unless declared otherwise where the method is GET, none
-   * elsewhere. `read` is that it changes nothing, so that read-only admin keys may use it too.
+   * The key scopes, besides `all`, that include the operation. Default: `read` for GET, none for other methods. `read`
+   * declares that the operation changes nothing, so read-only admin keys may use it.
    */
   keyScopes: readonly KeyScope[];
-  /** Whether the audit log may record it: then its calls say who makes them, and where from. */
+  /** Whether the audit log may record it. Its calls then carry their author and address. */
   audited: boolean;
-  /** Whether it is answered by a live stream, which a ticket opens: HEAD takes none. */
+  /** Whether a live stream answers it, which consumes a ticket; HEAD does not. */
   opensStream: boolean;
-  /** Whether the body holds a secret to sign in with: a wrong one (401) counts as a wrong key, and is bounded like one. */
+  /** Whether the body contains a secret for signing in. A wrong one (401) counts as a wrong key, and is limited like one. */
   signsIn: boolean;
-  /** Whether what it asks for may be impossible as things are now: 409. */
+  /** Whether the current state may make the request impossible: 409. */
   mayConflict: boolean;
-  /** The operation exists only where this service does; null: always. */
+  /** The operation exists only if this service does; `null` for always. */
   onlyWith: 'testClock' | null;
-  /** True where the `Idempotency-Key` header is read. */
+  /** Whether the `Idempotency-Key` header is read. */
   idempotent: boolean;
   params: TObject | null;
   query: TObject | null;
   body: TSchema | null;
-  /** Whether no body at all counts as `{}`. */
+  /** Whether a missing body counts as `{}`. */
   isBodyOptional: boolean;
-  /** Most bytes of the body, checked before it is buffered; null: as many as `BODY_LIMIT` allows, which bounds every body. */
+  /** Maximum size of the body, checked before it is buffered; `null` for `BODY_LIMIT`, which limits every body. */
   bodyBytes: number | null;
   /**
-   * The fields that the body may have, where others are refused (400) by name; null: others are ignored. Items of a bulk
-   * operation are looked at one by one (`bulk.ts`).
+   * The body's known fields, if others are refused (400) by name; `null` if others are ignored. Items of a bulk
+   * operation are checked individually (`bulk.ts`).
    */
   knownFields: TSchema | null;
   /** Answer schemas by status; the error statuses are added for every operation. */
   responses: Record<number, TSchema | null>;
   /**
-   * The users a call names (path, query or body). An application key may name its own user only; null:
-   * names none.
+   * The users that a call names (path, query or body). An application key may name only its own user. `null` if calls
+   * name none.
    */
   namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
   /**
-   * Of an operation that answers the same to everybody: makes the answer, once and at start. Requests are counted by address.
-   * Null: of any other.
+   * For operations with the same answer for everybody: makes the answer once, at start. Requests are counted by
+   * address. `null` for other operations.
    */
   file: ((services: Services) => StaticFile) | null;
   handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
 }
 
-/** Most bytes of a body unless its operation says otherwise: what one user says of itself or does fits ten times over. */
+/** Default maximum size of a body: ten times what one user's data needs. */
 export const BODY_BYTES = 65_536;
 
 type StaticOf<T> = T extends TSchema ? Static<T> : undefined;
@@ -177,11 +180,11 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   responses: Record<number, TSchema | null>;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
   file?: (services: Services) => StaticFile;
-  /** May be left out with `file`. */
+  /** May be omitted with `file`. */
   handle?: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
 }
 
-/** Declares an operation: schemas beside a thin handler, whose call is typed from the schemas. */
+/** Declares an operation: schemas next to a thin handler, whose call is typed by the schemas. */
 export function operation<
   P extends TObject | undefined = undefined,
   Q extends TObject | undefined = undefined,
@@ -212,6 +215,6 @@ export function operation<
   } as unknown as Operation;
 }
 
-/** Those of some operations that exist where the services are these. */
+/** The operations that exist with these services. */
 export const existing = (operations: readonly Operation[], services: Services): Operation[] =>
   operations.filter(({ onlyWith }) => onlyWith === null || services[onlyWith] !== null);

@@ -16,29 +16,29 @@ interface Refusal {
   description: string;
   /** Headers that such an answer always has. */
   headers: readonly (keyof typeof ERROR_HEADERS)[];
-  /** Whether an operation can be answered so. */
+  /** Whether an operation can have this answer. */
   of: (operation: Operation) => boolean;
 }
 
 const always = (): boolean => true;
 const withBody = ({ body }: Operation): boolean => body !== null;
-/** Takes a key, or a secret instead. */
+/** Whether it takes a key, or a secret instead. */
 const withKey = ({ scope, signsIn, opensStream }: Operation): boolean => scope !== 'public' || signsIn || opensStream;
 
-/** Every error there is, and which operations it can be the answer of: what the OpenAPI documents list. */
+/** All errors and the operations that can answer with them, for the OpenAPI documents. */
 export const REFUSALS: Record<ErrorStatus, Refusal> = {
   400: { description: 'Malformed, or does not fit the schema', headers: [], of: always },
-  401: { description: 'The API key is missing or not valid, or the session is over', headers: [], of: withKey },
+  401: { description: 'The API key is missing or invalid, or the session has ended', headers: [], of: withKey },
   403: { description: 'The API key does not allow this', headers: [], of: withKey },
   404: {
     description: 'Not found',
     headers: [],
-    // A tenant may be deleted while its call is on the way.
+    // A tenant may be deleted during its call.
     of: ({ scope, path }) => scope === 'tenant' || path.includes('{'),
   },
   405: { description: 'The path has no such method; `Allow` names those it has', headers: ['Allow'], of: always },
   409: {
-    description: 'Not as things are now; the text says why',
+    description: 'Not possible in the current state; the text says why',
     headers: [],
     of: ({ mayConflict }) => mayConflict,
   },
@@ -47,7 +47,7 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
   422: {
     description: 'Well-formed, but cannot be used',
     headers: [],
-    // `Tenant-ID` is needed where there are several tenants. The contract lists it for a tenant by ID too.
+    // `Tenant-ID` is required if there are several tenants. The contract also lists it for a tenant by ID.
     of: ({ scope, path, query, body }) => scope === 'tenant' || path.includes('{') || query !== null || body !== null,
   },
   429: {
@@ -68,6 +68,6 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
   },
 };
 
-/** The error statuses that an operation can be answered with, ascending. */
+/** The error statuses that an operation can answer with, ascending. */
 export const refusalsOf = (operation: Operation): ErrorStatus[] =>
   (Object.keys(REFUSALS).map(Number) as ErrorStatus[]).filter((status) => REFUSALS[status].of(operation));

@@ -14,7 +14,7 @@ import { Slices } from '../slices.ts';
 import type { Deletion } from './bulk.ts';
 import type { AdminResource, PartKind, ShownAt } from './resource.ts';
 
-/** The resources that a path is about: all of the kind, or those of the points system it names (404: unknown). */
+/** The resources that a path refers to: all of the kind, or those of the points system in the path (404 if unknown). */
 export function among<K extends Kind>(
   catalog: Catalog,
   { kind, ofSystem }: AdminResource<K>,
@@ -27,7 +27,7 @@ export function among<K extends Kind>(
   return listOf(catalog, kind).filter((resource) => parentOf(resource) === id);
 }
 
-/** Creates each item with its parts, or nothing of it: what it is then, or why it cannot be. In slices. */
+/** Creates each item with its parts, or nothing of it. Returns the resource, or the reason for the failure. Runs in slices. */
 export async function createEach<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
@@ -54,7 +54,7 @@ export async function createEach<K extends Kind>(
 
 const FULL = `A configuration has at most ${MOST_RESOURCES.toLocaleString('en-US')} resources in all: delete some first`;
 
-/** A resource that was stored, with its parts. */
+/** A stored resource with its parts. */
 interface Made<K extends Kind> {
   resource: AdminResource<K>;
   stored: ResourceOf[K];
@@ -64,11 +64,11 @@ interface Made<K extends Kind> {
 const partsOf = (item: object, name: string): object[] | undefined =>
   (item as Record<string, object[] | undefined>)[name];
 
-/** How many resources an item would add. */
+/** The number of resources that an item adds. */
 const sizeOf = <K extends Kind>({ parts }: AdminResource<K>, item: object): number =>
   Object.keys(parts).reduce((sum, name) => sum + (partsOf(item, name)?.length ?? 0), 1);
 
-/** Stores items, and then all parts of a kind at once, so that the cost does not grow with the square of their number. */
+/** Stores items, and then all parts of a kind at once, so that the cost is not quadratic. */
 function storeWithParts<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
@@ -92,7 +92,7 @@ function storeWithParts<K extends Kind>(
   }));
 }
 
-/** What is wrong with a resource and its parts; each field is named from the item on. */
+/** The problems of a resource and its parts; fields are named relative to the item. */
 const problemsIn = <K extends Kind>(
   draft: CatalogDraft,
   { resource, stored, parts }: Made<K>,
@@ -109,7 +109,7 @@ const shownOf = <K extends Kind>(draft: CatalogDraft, { resource, stored, parts 
   ...Object.fromEntries(parts.map(([name, all]) => [name, all.map((part) => shownOf(draft, part))])),
 });
 
-/** Updates each item's resource: what it is then, or why it stays as it is. In slices. */
+/** Updates each item's resource. Returns the resource, or the reason why it stays unchanged. Runs in slices. */
 export async function updateEach<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
@@ -135,7 +135,7 @@ export async function updateEach<K extends Kind>(
   return outcomes;
 }
 
-/** Deletes those of the IDs that nothing refers to. */
+/** Deletes those IDs to which nothing refers. */
 export async function deleteThose<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
@@ -149,7 +149,7 @@ export async function deleteThose<K extends Kind>(
 
 export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;
 
-/** Most faults of one item that are reported. */
+/** Maximum number of problems reported for an item. */
 const MOST_PROBLEMS = 10;
 
 const textOf = (problems: Problem[]): string =>
@@ -158,12 +158,12 @@ const textOf = (problems: Problem[]): string =>
     .map(({ field, text }) => `${field.replace('badgeUrl', 'badge.url')}: ${text}`)
     .join('; ') + (problems.length > MOST_PROBLEMS ? `; and ${problems.length - MOST_PROBLEMS} more` : '');
 
-/** No resource has it: numbers begin with 1. */
+/** Not a resource's number: numbers begin with 1. */
 const NO_NUMBER = 0;
 
 /**
- * A resource as an item would make it, new or, where the item has an `id`, changed, with the catalog that it would be part of.
- * Nothing is stored. 422 with what is wrong with it.
+ * The resource that an item would create or, if the item has an `id`, change, with the resulting catalog. Stores
+ * nothing. Throws 422 with the item's problems.
  */
 export async function previewOf<K extends Kind>(
   resources: Resources,

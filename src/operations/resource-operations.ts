@@ -15,8 +15,8 @@ const One = Type.Object({ systemId: Type.Optional(Uuid), id: Uuid });
 const SURFACE = { surface: 'admin' } as const;
 
 /**
- * The five operations that every resource of the catalog has, with the IDs `<id>_list`, `_get`, `_create`, `_update` and
- * `_delete`; a resource may bring a `create` of its own, whose answer says more.
+ * The five operations of every catalog resource, with the IDs `<id>_list`, `_get`, `_create`, `_update` and `_delete`.
+ * A resource may bring its own `create` with a fuller answer.
  */
 export const resourceOperations = <K extends Kind>(
   resource: AdminResource<K>,
@@ -29,7 +29,7 @@ export const resourceOperations = <K extends Kind>(
   deleteOperation(resource),
 ];
 
-/** The oldest first. */
+/** Oldest first. */
 const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
   operation({
     ...SURFACE,
@@ -66,7 +66,7 @@ const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     },
   });
 
-/** 201 where at least one was created, else 200. */
+/** 201 if at least one was created, else 200. */
 function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
   const items = bulkItems(resource.create, resource.known);
   const Created = Type.Object({ created: Type.Array(resource.created), issues: Type.Array(AdminIssue) });
@@ -99,7 +99,7 @@ function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation 
     id: `${resource.id}_update`,
     method: 'patch',
     path: resource.path,
-    summary: `Update: each item changes what it names of one ${resource.noun}`,
+    summary: `Update: each item changes the named fields of one ${resource.noun}`,
     ...(resource.limits !== null && { description: resource.limits }),
     params: List,
     body: items.body,
@@ -138,6 +138,6 @@ const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation 
     },
   });
 
-/** Some resources' issues carry the ID under a name of its own besides. */
+/** Issues of some resources have another field with the ID. */
 const named = ({ issueId }: { issueId: string | null }, issues: AdminIssue[]): AdminIssue[] =>
   issueId === null ? issues : issues.map((one) => (one.id === undefined ? one : { ...one, [issueId]: one.id }));

@@ -18,7 +18,7 @@ import { Uuid } from '../domain/schemas.ts';
 /** A kind of resource as the admin operations show it. Its schemas and conversions derive from the declaration of its fields. */
 export interface AdminResource<K extends Kind> {
   kind: K;
-  /** For a person: 'metric'. */
+  /** For messages: 'metric'. */
   noun: string;
   /** Start of its operations' IDs: 'admin_metrics'. */
   id: string;
@@ -26,18 +26,18 @@ export interface AdminResource<K extends Kind> {
   /** Whether it is a part of a points system, which `path` names as `{systemId}`. */
   ofSystem: boolean;
   answer: TObject;
-  /** The answer to a creation: with the resource's parts. */
+  /** The answer to a creation, with the resource's parts. */
   created: TObject;
   create: TObject;
   update: TObject;
-  /** Limits of active resources, for the descriptions of its operations; `null`: none. */
+  /** Limits of active resources, for the descriptions of its operations; `null` if there are none. */
   limits: string | null;
-  /** Limit per tenant; `null`: only the limit of the whole configuration. */
+  /** Limit for each tenant; `null` if only that of the whole configuration applies. */
   most: number | null;
   /** All fields that an item may have, including fields of answers, which have no effect. */
   known: TObject;
   ids: TObject<{ ids: typeof Ids.properties.ids }>;
-  /** Another name of the ID in issues. */
+  /** Additional name of the ID in issues. */
   issueId: 'boostId' | null;
   /** Lists of a create item whose items are created with it. */
   parts: Parts;

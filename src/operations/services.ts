@@ -47,13 +47,13 @@ import type { Tenants } from '../postgres/tenants.ts';
 import type { WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
 import type { ShownSecret } from '../postgres/webhooks/secrets.ts';
 
-/** What the operations are handed: everything that Laurel does, made once at the composition root. */
+/** Everything that operations use, created once at the composition root. */
 export interface Services {
   activity: ActivityReads;
   boardFills: { list(tenantNo: number): Promise<BoardFill[]> };
   backdatings: { list(tenantNo: number): Promise<Backdating[]> };
   clock: Clock;
-  /** Null: there is no test clock. */
+  /** `null` without a test clock. */
   testClock: ClockControl | null;
   catalogs: Catalogs;
   configuration: ConfigurationStore;
@@ -86,22 +86,21 @@ export interface Services {
   recomputations: Recomputations;
   wrapped: WrappedReads;
   tenants: Tenants;
-  /** What the installation runs on. */
+  /** The installation's software and servers. */
   system: () => Promise<SystemState>;
-  /** What this deployment is called. */
+  /** The name of this deployment. */
   environment: Environment;
   applicationKeys: ApplicationKeys;
-  /** The secrets of a tenant's webhooks, by ID. */
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, ShownSecret>>;
-  /** The log of webhooks, and what is sent again of it. */
+  /** The log of webhooks, and resends. */
   webhookDeliveries: WebhookDeliveries;
   /** Sends a webhook an example; see `sendTest`. */
   testWebhook: (own: OwnWebhook, asked: { type: NotificationType; by: Author }) => Promise<WholeDeliveryRow>;
   adminKeys: AdminKeys;
   sessions: Sessions;
-  /** Has the audit log record what no Postgres transaction does. */
+  /** Adds entries to the audit log for actions outside of a Postgres transaction. */
   recordAudit: RecordAudit;
   deadLetters: DeadLetters;
-  /** `onlyTenant`: without what is the organisation's. */
+  /** `onlyTenant`: excludes the organisation's entries. */
   audit: { read(query: AuditQuery & { tenantNo: number; onlyTenant: boolean }): Promise<AuditRow[]> };
 }

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
-/** What is the same for everybody while the process runs: it is compressed once, and clients may keep it. */
+/** A file that is the same for everybody while the process runs. It is compressed once, and clients may cache it. */
 export interface StaticFile {
   contentType: string;
   body: Buffer;
-  /** The same, compressed; null where that is no smaller file. */
+  /** The compressed forms; `null` if not smaller. */
   brotli: Buffer | null;
   gzip: Buffer | null;
-  /** One for all forms of the body, therefore weak (RFC 9110, 8.8.1). */
+  /** Shared by all forms of the body, and therefore weak (RFC 9110, 8.8.1). */
   etag: string;
   cacheControl: string;
 }
 
-/** Clients ask each time whether the file has changed: an answer without a body (304), mostly. */
+/** Clients ask each time whether the file has changed; the answer is usually a 304 without body. */
 const ASK_EACH_TIME = 'no-cache';
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-/** @param options.immutable its name changes with its content */
+/** @param options.immutable whether its name changes with its content */
 export const staticFile = (
   body: Buffer,
   {
@@ -35,7 +35,7 @@ export const staticFile = (
   cacheControl: immutable ? FOR_EVER : ASK_EACH_TIME,
 });
 
-/** Levels above this one take ten times as long for 8 % fewer bytes. */
+/** Higher levels take ten times as long for 8 % fewer bytes. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 
 export function jsonFile(json: string): StaticFile {

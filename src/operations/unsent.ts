@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 
-/** A schema as it is written out; what TypeBox and `bulk.ts` keep apart from checking is there, the items of bulk calls too. */
+/** A written schema, which also contains what TypeBox and `bulk.ts` exclude from checks, such as the items of bulk calls. */
 interface Written {
   type?: string | readonly string[];
   properties?: Record<string, Written>;
@@ -13,17 +13,17 @@ interface Written {
 
 type Drop = (value: unknown) => void;
 
-/** A field by all the alternatives that know it. */
+/** A field, combined from all alternatives that have it. */
 interface Field {
-  /** Null means that it was not sent. */
+  /** `null` means that it was not sent. */
   unset: boolean;
   drop: Drop | null;
 }
 
 /**
- * Makes what removes the optional fields of a request that are null, in place: null means "not sent". A field whose own
- * schema takes null keeps it, and so does one that is required: the check then says what it must be. Cost: O(fields
- * sent), so it is called for the few bodies in which `null` occurs.
+ * Creates a function that removes a request's optional `null` fields in place, because `null` means "not sent". Keeps a
+ * field whose own schema allows `null`, and a required one, so that the check reports it. Cost: O(fields sent), so it
+ * is called only for bodies that contain `null`.
  */
 export const unsentDropper = (schema: TSchema): Drop =>
   dropperOf([JSON.parse(JSON.stringify(schema)) as Written]) ?? (() => undefined);

@@ -1,4 +1,4 @@
-/** Validation of requests: the compiler of schemas, unknown fields, and messages. */
+/** Validation of requests: schema compiler, unknown fields, and messages. */
 import { _, type ErrorObject, type FuncKeywordDefinition } from 'ajv';
 import formats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -16,14 +16,14 @@ import {
 import { HTTP_URL_PATTERN } from '../domain/settings.ts';
 import { EMAIL_PATTERN, USER_ID_PATTERN } from '../domain/user.ts';
 
-/** No character takes more bytes of UTF-8 than 3 a UTF-16 unit, so that most texts need not be measured. */
+/** A UTF-16 unit takes at most 3 bytes in UTF-8, so most texts need not be measured. */
 const MOST_BYTES_A_UNIT = 3;
 
 const maxBytes: FuncKeywordDefinition = {
   keyword: MAX_BYTES,
   type: 'string',
   schemaType: 'number',
-  // A text that is too long is reported in bytes, where both keywords say so.
+  // Reports the size of a too long text in bytes if both keywords apply.
   before: 'maxLength',
   errors: false,
   error: { message: 'has too many bytes', params: ({ schema }) => _`{limit: ${schema}}` },
@@ -31,7 +31,7 @@ const maxBytes: FuncKeywordDefinition = {
     text.length * MOST_BYTES_A_UNIT <= limit || Buffer.byteLength(text) <= limit,
 };
 
-/** What compiles schemas, of requests and of their items alike. `useDefaults`: what is left out of a value gets its default. */
+/** Creates the compiler for schemas of requests and their items. `useDefaults`: adds defaults to values. */
 export function makeAjv({ useDefaults = false }: { useDefaults?: boolean } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     useDefaults,
@@ -41,21 +41,21 @@ export function makeAjv({ useDefaults = false }: { useDefaults?: boolean } = {})
     allowUnionTypes: true,
   });
   formats.default(ajv);
-  // Stricter than the library's, which takes `urn:uuid:…` too.
+  // Stricter than the library's format, which accepts `urn:uuid:…`.
   ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
   ajv.addKeyword(maxBytes);
-  // Said to what writes answers; a check passes them over.
+  // Keywords for writing answers; checks ignore them.
   ajv.addVocabulary([WHOLE, OLDER_VALUES, INSTEAD_OF_NULL, MISPLACED]);
   return ajv;
 }
 
-/** Why a value does not fit its schema: the field, readable, and what is asked of it. */
+/** Why a value does not match its schema: a readable field, and the requirement. */
 interface ValidationMessage {
   /** E.g. `user.id` or `[3].value`; '' for the whole value. */
   field: string;
   text: string;
   keyword: string;
-  /** Whether the value has the right form and still cannot be used: 422 instead of 400. */
+  /** Whether the value is well-formed but unusable: 422 instead of 400. */
   unusable: boolean;
 }
 
@@ -89,7 +89,7 @@ const noun = (type: string): string => NOUNS[type] ?? type;
 const plural = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
 
-/** What Ajv reports about the keyword that failed. */
+/** Ajv's parameters of the failed keyword. */
 interface Params {
   type: string | string[];
   format: string;
@@ -142,8 +142,8 @@ function messageOf(error: ErrorObject): ValidationMessage {
 }
 
 /**
- * The message to answer with, from Ajv's errors of one failed validation (first error only, not all). Where none of
- * several alternatives fits, it is that of the alternative whose type was met, else all their types.
+ * The message for Ajv's errors of one failed validation (first error only). If no alternative matches, it is that of
+ * the alternative with the right type, else the list of all types.
  */
 export function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
   const last = errors.at(-1);
@@ -160,11 +160,11 @@ export function validationMessage(errors: readonly ErrorObject[]): ValidationMes
   return { ...messageOf(last), text: `must be ${type.map(noun).join(' or ')}` };
 }
 
-/** Most unknown fields that one text names. */
+/** Maximum number of unknown fields in a text. */
 const MOST_NAMED = 10;
 /** Longer names are cut. */
 const NAME_LENGTH = 64;
-/** A suggestion may differ in this share of its characters: `repetitionUnit` still finds `runUnit`. */
+/** Share of characters in which a suggestion may differ: `repetitionUnit` still finds `runUnit`. */
 const FIELD_SHARE = 0.6;
 
 interface Shape {
@@ -182,8 +182,8 @@ interface UnknownField {
 }
 
 /**
- * Names the fields of a value that its schema does not know, each with the known one that was probably meant; null where
- * all are known. What does not fit the schema in another way is skipped. O(fields of the value).
+ * Names the fields of a value that its schema does not know, each with the most similar known one; `null` if all are
+ * known. Skips parts that violate the schema in other ways. O(fields of the value).
  */
 export function unknownFieldsText(schema: TSchema, value: unknown): string | null {
   const found: UnknownField[] = [];
@@ -205,7 +205,7 @@ function collect(schema: Shape, value: unknown, at: { path: string; found: Unkno
     if (fitting !== undefined) collect(fitting, value, at);
   } else if (Array.isArray(value)) {
     const { items, maxItems = Infinity } = schema;
-    // What is too long is refused for that.
+    // A list that is too long is refused for that reason.
     if (items === undefined || value.length > maxItems) return;
     for (const [index, item] of value.entries()) collect(items, item, { path: `${path}[${index}]`, found });
   } else if (schema.properties !== undefined) {

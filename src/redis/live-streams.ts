@@ -155,7 +155,7 @@ export function gapAfter(
   if (asOfMs < nowMs - RECENT_MS) return 'the position is too old';
   const isWhole =
     comparePositions(position.outbox, since.outbox) >= 0 && comparePositions(position.announced, since.announced) >= 0;
-  return isWhole ? null : 'what followed the position is not kept';
+  return isWhole ? null : 'the messages after the position are no longer kept';
 }
 
 /** A shard's stream entries after a position, oldest first. */

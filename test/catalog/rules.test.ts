@@ -197,7 +197,7 @@ describe('achievements', () => {
       ["achievementNames[0]: unknown achievement without a key 'Day'"],
     ],
     [{ trigger: 'achievement', achievementKeys: ['day', 'day'] }, ['achievementKeys[1]: named twice']],
-    [{ trigger: 'achievement', achievementKeys: ['a'] }, ['achievementKeys: go in a circle: a → a']],
+    [{ trigger: 'achievement', achievementKeys: ['a'] }, ['achievementKeys: form a cycle: a → a']],
   ])('%j', async (more, problems) =>
     expect(await ofAchievement(more)).toEqual(problems.map((problem) => `achievements[1].${problem}`)),
   );
@@ -226,9 +226,9 @@ describe('achievements', () => {
         ],
       }),
     ).toEqual([
-      'achievements[0].achievementKeys: go in a circle: a → b → c → a',
-      'achievements[1].achievementKeys: go in a circle: b → c → a → b',
-      'achievements[2].achievementKeys: go in a circle: c → a → b → c',
+      'achievements[0].achievementKeys: form a cycle: a → b → c → a',
+      'achievements[1].achievementKeys: form a cycle: b → c → a → b',
+      'achievements[2].achievementKeys: form a cycle: c → a → b → c',
     ]);
   });
 });

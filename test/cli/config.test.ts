@@ -200,7 +200,7 @@ describe('what cannot be done ends with 2 and a sentence', () => {
   test('no key, a wrong one, one of a user', async () => {
     const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
     for (const [key, message] of [
-      [undefined, 'An admin key is needed: set ADMIN_API_KEY, or --key.\n'],
+      [undefined, 'An admin key is required: set ADMIN_API_KEY or --key.\n'],
       ['a.b', '--key or ADMIN_API_KEY must be an active admin key.\n'],
       [body.created[0].key, 'It takes an admin key.\n'],
     ] as const) {

@@ -443,7 +443,7 @@ describe('in front of any source', () => {
       if (waiting.length === 2) for (const go of waiting) go();
     };
     await Promise.all([event(url, 'twice'), event(url, 'twice')]);
-    await until(({ notCompared }) => notCompared['another request of the same user was under way'] === 2);
+    await until(({ notCompared }) => notCompared['another request of the same user was in flight'] === 2);
     expect(await totalOf('twice')).toBe(4);
     expect((await end()).report.differences).toEqual([]);
   });

@@ -39,7 +39,7 @@ function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): G
     earlier.add(part);
   }
   const circle = circleThrough(id, catalog);
-  if (circle !== null) yield problem('achievementIds', `go in a circle: ${wayOf(circle)}`);
+  if (circle !== null) yield problem('achievementIds', `form a cycle: ${wayOf(circle)}`);
 }
 
 /** Maximum number of names in a message about a cycle. */

@@ -116,9 +116,10 @@ const INTERNAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|
 export function targetProblem(url: URL, { privateTargets }: { privateTargets: boolean }): string | null {
   if (!['http:', 'https:'].includes(url.protocol)) return 'must be a URL that begins with http:// or https://';
   if (url.username !== '' || url.password !== '')
-    return 'must not hold a user name or password: the signature says who sends';
+    return 'must not contain a user name or password: the signature identifies the sender';
   if (url.hash !== '') return 'must not have a fragment (#…): it would not be sent';
-  if (REFUSED_PORTS.has(Number(url.port))) return `must not name port ${url.port}: no web server listens there`;
+  if (REFUSED_PORTS.has(Number(url.port)))
+    return `must not name port ${url.port}: it belongs to another kind of service`;
   if (privateTargets) return null;
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) !== 0 && !isPublicAddress(host))

@@ -1,6 +1,6 @@
 import type { Answer } from './exchange.ts';
 
-/** One field in which two answers differ; a value is undefined where an answer lacks the field. */
+/** A field in which two answers differ; a value is `undefined` if the answer lacks the field. */
 export interface Difference {
   /** For example `points.xp.total` or `rankings[].rank`. */
   path: string;
@@ -9,11 +9,11 @@ export interface Difference {
 }
 
 interface Comparing {
-  /** The client sent an idempotency key of its own. */
+  /** The client sent its own idempotency key. */
   hasIdempotencyKey: boolean;
   /** Also compare fields that depend on other users, such as ranks. */
   withShared: boolean;
-  /** Names or paths of fields that the operator does not want compared. */
+  /** Names or paths of fields that the operator excluded. */
   ignored: readonly string[];
 }
 
@@ -26,23 +26,23 @@ export const OWN_FIELDS: readonly string[] = [
   'hidden',
   'idempotencyConflict',
 ];
-/** Fields that depend on what other users did by that moment. */
+/** Fields that depend on other users' activity up to that moment. */
 const SHARED_FIELDS = ['rank', 'previousRank', 'rankings', 'completions', 'rarity', 'percentileThisPeriod', 'users'];
 const IDEMPOTENCY_FIELDS = ['idempotencyKey', 'idempotentReplayed'];
 
-/** IDs that a client chose, which are the same on both sides; all others are the server's own. */
+/** IDs that a client chooses are the same on both sides; all others are the server's own. */
 const isServerId = (name: string): boolean => /(^id|Ids?)$/.test(name) && name !== 'userId';
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 const isTime = (value: unknown): value is string => typeof value === 'string' && TIME.test(value);
-/** Times less than this apart are the same: the two servers act one after the other. */
+/** Times that differ by less count as equal, since the two servers act one after the other. */
 const TIME_TOLERANCE_MS = 86_400_000;
 /** Relative: sums of decimals may differ in the last digit. */
 const NUMBER_TOLERANCE = 1e-9;
 
 /**
- * The fields in which Laurel's answer differs from the source's. Not compared: IDs that a server chooses, times less than a day
- * apart, texts of errors, Laurel's own fields, `null` against a field that is missing, and the order of items that have a name.
+ * The fields in which Laurel's answer differs from the source's. Ignores IDs that a server chooses, times less than a
+ * day apart, error texts, Laurel's own fields, `null` compared with a missing field, and the order of named items.
  */
 export function differencesOf(source: Answer, laurel: Answer, options: Comparing): Difference[] {
   if (source.status !== laurel.status)
@@ -58,12 +58,12 @@ function statusText({ status, body }: Answer): string | number {
   return typeof error === 'string' ? `${status} ${error}` : status;
 }
 
-/** Fields whose names are keys of what is configured, not fields of the contract. */
+/** Fields whose names are configured keys instead of contract fields. */
 const MAPS = ['attributes', 'metrics', 'points', 'leaderboards'];
 
 interface At {
   path: string;
-  /** Of the field itself; empty for an item of a list and for what a configured key names. */
+  /** Name of the field itself; empty for list items and for configured keys. */
   name: string;
   found: Difference[];
   options: Comparing;
@@ -97,7 +97,7 @@ function areEqual(source: unknown, laurel: unknown): boolean {
   return isTime(source) && isTime(laurel) && Math.abs(Date.parse(source) - Date.parse(laurel)) < TIME_TOLERANCE_MS;
 }
 
-/** Fields that can name an item of a list; the first counts that all items have, each with another value. */
+/** Fields that can name a list item. The first one counts that all items have with distinct values. */
 const ITEM_NAMES = ['userId', 'key', 'date', 'periodStart', 'from', 'start', 'name'];
 
 function compareLists(source: readonly unknown[], laurel: readonly unknown[], at: At): void {

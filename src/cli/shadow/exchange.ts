@@ -1,41 +1,41 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 
-/** One answer, with a body that is whole and unpacked. */
+/** An answer with its complete, unpacked body. */
 export interface Answer {
   status: number;
-  /** Parsed JSON; undefined: the body is empty, not JSON, too long or packed in an unknown way. */
+  /** Parsed JSON; `undefined` if the body is empty, not JSON, too long, or packed in an unknown way. */
   body: unknown;
 }
 
-/** What a request of the Application API is about. */
+/** The subject of an Application API request. */
 export interface RequestFacts {
   /** Method and path with names for its parameters, such as `GET /v1/users/{id}/streak`. */
   operation: string;
-  /** The one user whose state it reads or changes; `null`: none, or several. */
+  /** The user whose state it reads or changes; `null` if there is none, or several. */
   user: string | null;
   writes: boolean;
 }
 
-/** A request that the source has answered, and that Laurel is to answer too. */
+/** A request that the source has answered and that Laurel will answer, too. */
 export interface Exchange extends RequestFacts {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With its query, as the client sent it. */
+  /** Including the query, as the client sent it. */
   path: string;
-  /** Name (lower case) and value, one after the other, as they were received. */
+  /** Alternating names (lower case) and values, as received. */
   headers: readonly string[];
   body: Buffer;
   sourceStatus: number;
-  /** Resolves when the source's answer is complete; `null`: it broke off. */
+  /** Resolves when the source's answer is complete; `null` if it broke off. */
   sourceAnswer: Promise<Answer | null>;
-  /** Another request of the same user was under way at the source, and one of the two was a write. */
+  /** Another request of the same user was in flight at the source, and one of the two was a write. */
   userOverlapped: boolean;
-  /** A write of another user was under way at the source. */
+  /** A write of another user was in flight at the source. */
   othersOverlapped: boolean;
-  /** The source repeats an earlier answer of which this run does not know whether it arrived: not to be compared. */
+  /** The source repeats an earlier answer, and this run does not know whether that one arrived. Not compared. */
   repeats: boolean;
 }
 
-/** The longest body of a request or an answer that is compared; the contract's longest are some 100 KB. */
+/** Maximum size of a body that is compared; the contract's longest ones take about 100 KB. */
 export const MOST_COMPARED_BYTES = 2_097_152;
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -48,7 +48,7 @@ const PARAMETER_AFTER: Readonly<Record<string, string>> = {
   achievements: '{key}',
 };
 
-/** What a request is about; `null` if it is not one of the Application API. */
+/** The subject of a request; `null` if it is not an Application API request. */
 export function requestFacts(method: string, path: string, body: Buffer): RequestFacts | null {
   const [, prefix, ...segments] = path.replace(/[?#].*/s, '').split('/');
   if (!METHODS.includes(method) || !['v1', 'api'].includes(prefix ?? '') || segments.length === 0) return null;
@@ -71,7 +71,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** `user.id` of an event or a completion, `id` of a user that is created. */
+/** `user.id` of an event or a completion, `id` of a created user. */
 function userOfBody(body: Buffer): string | null {
   const { user, id } = Object(parsedJson(body)) as { user?: { id?: unknown } | null; id?: unknown };
   const found = user?.id ?? id;
@@ -90,7 +90,7 @@ export const headersWhere = (headers: readonly string[], isKept: (name: string) 
     index % 2 === 0 && isKept(headers[index]!.toLowerCase()) ? [headers[index]!, headers[index + 1]!] : [],
   );
 
-/** The value of a body; undefined where there is none to compare. */
+/** The value of a body; `undefined` if there is none to compare. */
 export function bodyValue(body: Buffer, encoding: string | undefined): unknown {
   try {
     return parsedJson(unpacked(body, encoding?.toLowerCase() ?? 'identity'));
@@ -116,7 +116,7 @@ function parsedJson(body: Buffer): unknown {
   }
 }
 
-/** Keeps the chunks of a body up to a bound. */
+/** Keeps the chunks of a body up to a limit. */
 export class Kept {
   private chunks: Uint8Array[] = [];
   private bytes = 0;
@@ -127,7 +127,7 @@ export class Kept {
     else this.chunks = [];
   }
 
-  /** The whole body; `null` if it is longer than is compared. */
+  /** The whole body; `null` if it is too long to compare. */
   whole(): Buffer | null {
     return this.bytes <= MOST_COMPARED_BYTES ? Buffer.concat(this.chunks) : null;
   }

@@ -9,64 +9,67 @@ export interface FollowerOptions {
   /** Laurel's Application API, without `/v1`. */
   to: string;
   key: string;
-  /** Laurel's tenant; undefined: the one that the client's request names. */
+  /** Laurel's tenant; `undefined` for the one in the client's request. */
   tenant?: string | undefined;
-  /** The source's Application API, which is asked since when it has a user. */
+  /** The source's Application API, which is asked when a user was created. */
   source: { pool: Pool; prefix: string };
   ignored: readonly string[];
   concurrency: number;
-  /** The most requests that wait for Laurel. */
+  /** Maximum number of requests that wait for Laurel. */
   queue: number;
   report: Report;
 }
 
-/** The client's headers that Laurel is given too. Its key and cookies are the source's. */
+/** The client's headers that are passed on to Laurel. Its key and cookies belong to the source. */
 const HEADERS_FOR_LAUREL =
   /^(content-type|content-encoding|accept|idempotency-key|tenant-id|user-agent|x-sdk-version|x-fern-.*)$/;
 /** The client's headers with which the source is asked about a user. */
 const HEADERS_FOR_SOURCE = /^(x-api-key|authorization|tenant-id|user-agent)$/;
-/** The most bytes of bodies that wait for Laurel. */
+/** Maximum size of all bodies that wait for Laurel. */
 const MOST_HELD_BYTES = 268_435_456;
-/** While fewer requests wait, those of all users are in order, so that ranks can be compared; else those of each user. */
+/**
+ * While fewer requests than this wait, they all run in order, so that ranks can be compared; otherwise only those of
+ * each user.
+ */
 const MOST_IN_ORDER = 16;
-/** The most users of whom is remembered whether Laurel has them. Others are looked up again. */
+/** Maximum number of users known to exist in Laurel. Others are looked up again. */
 const MOST_KNOWN = 200_000;
 const PAUSES_MS = [200, 500, 1_000, 2_000, 5_000];
-/** So often a request is tried that Laurel answers with a fault of its own. */
+/** How often a request is retried if Laurel answers with an internal error. */
 const MOST_FAULTS = 3;
 const TIMEOUT_MS = 30_000;
 
 interface Waiting {
-  /** Counts up in the order in which exchanges are taken. */
+  /** Increases in the order in which exchanges are accepted. */
   no: number;
   exchange: Exchange;
   done: Promise<void>;
 }
 
 /**
- * Has Laurel answer what the source has answered, and compares. Requests of one user go to Laurel one after the other, in the
- * order of the source's answers; a read of several users goes when all writes before it are done. Nothing here delays or fails
- * the client.
+ * Lets Laurel answer the requests that the source has answered, and compares the answers. Requests of one user go to
+ * Laurel one after another, in the order of the source's answers. A read of several users waits for all earlier writes.
+ * Never delays or fails the client's requests.
  */
 export class Follower {
   private readonly options: FollowerOptions;
   private readonly laurel: Pool;
   private readonly prefix: string;
-  /** The last request of each user that is not done yet. */
+  /** The last unfinished request of each user. */
   private readonly lanes = new Map<string, Waiting>();
-  /** Writes that are not done yet, the oldest first. */
+  /** Unfinished writes, oldest first. */
   private readonly writes = new Set<Waiting>();
-  /** The last read of several users that is not done yet. */
+  /** The last unfinished read of several users. */
   private readAll: Promise<void> = Promise.resolve();
   private readonly unfinished = new Set<Waiting>();
   private heldBytes = 0;
   private taken = 0;
-  /** Number of the latest write that Laurel was given. */
+  /** Number of the latest write that was sent to Laurel. */
   private latestWrite = 0;
   private running = 0;
   private readonly slots: (() => void)[] = [];
   private isEnding = false;
-  /** Users whom Laurel has, and whether it met them in this run. */
+  /** Users who exist in Laurel, and whether this run created them. */
   private readonly known = new Map<string, { isNew: boolean }>();
   private readonly aside = new Set<string>();
   private readonly startedMs = Date.now();
@@ -78,7 +81,7 @@ export class Follower {
     this.prefix = url.pathname.replace(/\/+$/, '');
   }
 
-  /** Laurel's status for a read that only an admin key may make; throws if it does not answer. */
+  /** Laurel's status for a read that only an admin key may make. Throws if Laurel does not answer. */
   async probe(): Promise<number> {
     const { status } = await this.send({
       method: 'GET',
@@ -89,12 +92,12 @@ export class Follower {
     return status;
   }
 
-  /** How many requests wait for Laurel. */
+  /** Number of requests that wait for Laurel. */
   get waiting(): number {
     return this.unfinished.size;
   }
 
-  /** Takes an exchange, or drops it if too many wait. */
+  /** Accepts an exchange, or drops it if too many wait. */
   take(exchange: Exchange): void {
     const bytes = exchange.body.length;
     if (this.unfinished.size >= this.options.queue || this.heldBytes + bytes > MOST_HELD_BYTES)
@@ -125,7 +128,10 @@ export class Follower {
     else this.lanes.set(lane, waiting);
   }
 
-  /** A request was lost to Laurel, or the source's outcome is unknown: from now on the user differs for that reason alone. */
+  /**
+   * Excludes a user after a request was not sent to Laurel, or its outcome at the source is unknown, since the user now
+   * differs for that reason alone.
+   */
   setAside(exchange: Exchange, why: string): void {
     const lane = this.laneOf(exchange);
     if (exchange.user === null || this.aside.has(lane)) return;
@@ -133,7 +139,7 @@ export class Follower {
     this.options.report.setAside(exchange.user, why);
   }
 
-  /** Waits until all is done, or for so long; what is left is dropped. */
+  /** Waits until all is done, or up to a time limit; drops the rest. */
   async end(drainMs: number): Promise<void> {
     const drained = Promise.all([...this.unfinished].map(({ done }) => done)).then(() => true);
     const isDrained = await Promise.race([drained, sleep(drainMs, false, { ref: false })]);
@@ -178,7 +184,7 @@ export class Follower {
     if (answer.status >= 500 && exchange.writes)
       this.setAside(exchange, `Laurel answered ${answer.status} to ${exchange.operation}`);
     const source = await exchange.sourceAnswer;
-    // Both saw the same writes of other users, and no more.
+    // Both have applied exactly the same writes of other users.
     const withShared = areEarlierDone && this.latestWrite <= no && !exchange.othersOverlapped;
     const reason = whyNotCompared({ exchange, source, laurel: answer, isCertain, withShared });
     if (reason !== null) return report.notCompared(reason);
@@ -191,11 +197,12 @@ export class Follower {
   }
 
   /**
-   * Sees to it that a user is one whom both have from the beginning. One whom Laurel lacks is new if the source has it only since this run
-   * began; else the user is set aside, because its past must be imported first, which a user who exists in Laurel would prevent.
+   * Ensures that both servers know a user from the beginning. A user whom Laurel lacks is new if the source created the
+   * user during this run. Otherwise the user is excluded: the user's history would have to be imported first, which an
+   * existing user in Laurel would prevent.
    */
   private async meet(exchange: Exchange, lane: string): Promise<void> {
-    // A read of a user whom the source does not have makes none.
+    // A read of a user unknown to the source creates none.
     if (this.known.has(lane) || (!exchange.writes && exchange.sourceStatus === 404)) return;
     const path = `/v1/users/${encodeURIComponent(exchange.user!)}`;
     const headers = headersWhere(exchange.headers, (name) => name === 'tenant-id');
@@ -247,7 +254,7 @@ export class Follower {
     }
   }
 
-  /** Laurel's answer; `isCertain`: it is the answer to the first try that arrived. */
+  /** Laurel's answer. `isCertain`: it answers the first try that arrived. */
   private applied(exchange: Exchange): Promise<{ answer: Answer | null; isCertain: boolean }> {
     const headers = headersWhere(exchange.headers, (name) => HEADERS_FOR_LAUREL.test(name));
     // A try whose answer is lost can then be repeated, and counts once.
@@ -257,7 +264,7 @@ export class Follower {
     return this.retried({ method, path, headers, body: body.length === 0 ? null : body });
   }
 
-  /** Asks until Laurel answers; `null`: the run ends. */
+  /** Retries until Laurel answers; `null` if the run ends. */
   private async retried(request: LaurelRequest): Promise<{ answer: Answer | null; isCertain: boolean }> {
     let [faults, isCertain] = [0, true];
     for (let tries = 0; !this.isEnding; tries += 1) {
@@ -330,12 +337,12 @@ function whyNotCompared({
   isCertain: boolean;
   withShared: boolean;
 }): string | null {
-  if (exchange.userOverlapped) return 'another request of the same user was under way';
+  if (exchange.userOverlapped) return 'another request of the same user was in flight';
   if (exchange.repeats) return 'the source repeats an answer that was lost';
   if (!isCertain && exchange.writes) return 'Laurel answered only when asked again';
   if (exchange.user === null && !withShared) return 'a read of several users while one of them was written';
   if (source === null || (source.status < 300 && source.body === undefined))
-    return 'the answer of the source broke off, is no JSON or is too long';
-  if (laurel.status < 300 && laurel.body === undefined) return 'the answer of Laurel is no JSON or is too long';
+    return 'the answer of the source broke off, is not JSON or is too long';
+  if (laurel.status < 300 && laurel.body === undefined) return 'the answer of Laurel is not JSON or is too long';
   return null;
 }

@@ -20,19 +20,19 @@ interface ProxyOptions {
   report: Report;
 }
 
-/** Headers about one connection, not about the message (RFC 9110, 7.6.1), and those that the client library sets itself. */
+/** Headers about a connection instead of the message (RFC 9110, 7.6.1), and those that the client library sets itself. */
 const HOP_BY_HOP = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|expect)$/;
 /** Longer than load balancers keep an idle connection, so that they close it first. */
 const KEEP_ALIVE_MS = 75_000;
-/** The most idempotency keys of which is remembered whether Laurel was given them. */
+/** Maximum number of idempotency keys whose state is remembered. */
 const MOST_KEYS = 100_000;
 
 /** A request that the source is answering. */
 type InFlight = Partial<RequestFacts> & Pick<Exchange, 'userOverlapped' | 'othersOverlapped'> & { isAnswered: boolean };
 
 /**
- * A server that hands each request to the source as it is and each answer to the client as it is, and then both to the follower. It
- * adds, follows and repeats nothing; what becomes of Laurel never reaches the client.
+ * A server that passes each request unchanged to the source and each answer unchanged to the client, and then both to
+ * the follower. It adds, follows and repeats nothing. Laurel's failures never reach the client.
  */
 export function createProxy(options: ProxyOptions): Server {
   const inFlight = new Set<InFlight>();
@@ -59,7 +59,7 @@ async function forward(
   const sent = new Kept();
   const entry: InFlight = { userOverlapped: false, othersOverlapped: false, isAnswered: false };
   const onSent = (): void => {
-    // The source may change something from now on: it has the whole request.
+    // The source has the whole request, so it may change something from now on.
     Object.assign(entry, requestFacts(method, path, sent.whole() ?? Buffer.alloc(0)));
     if (entry.isAnswered) return;
     noteOverlaps(entry, inFlight);
@@ -97,7 +97,7 @@ async function forward(
   try {
     for await (const chunk of body) {
       received.add(chunk as Uint8Array);
-      // A client that has gone is not waited for; the answer is still compared.
+      // Do not wait for a client that has disconnected; the answer is still compared.
       if (!response.destroyed && !response.write(chunk)) await drained(response);
     }
     response.end();
@@ -110,7 +110,7 @@ async function forward(
   }
 }
 
-/** Resolves when more may be written, or nobody reads any longer. */
+/** Resolves when more may be written, or the client has disconnected. */
 const drained = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
@@ -120,7 +120,7 @@ const drained = (response: ServerResponse): Promise<void> =>
     response.on('drain', done).on('close', done);
   });
 
-/** The body of a request as it comes, kept as it passes; `null`: there is none. `onSent` is called when it is complete. */
+/** Streams a request's body and keeps a copy; `null` if there is no body. Calls `onSent` when it is complete. */
 function bodyOf(request: IncomingMessage, sent: Kept, onSent: () => void): PassThrough | null {
   const { 'content-length': length, 'transfer-encoding': chunked } = request.headers;
   if (chunked === undefined && (length === undefined || length === '0')) {
@@ -137,12 +137,12 @@ function bodyOf(request: IncomingMessage, sent: Kept, onSent: () => void): PassT
       passed();
     },
   });
-  // A client that goes in the middle ends the request at the source too.
+  // If the client disconnects in between, the request to the source ends as well.
   pipeline(request, body, () => undefined);
   return body;
 }
 
-/** Answers for a source that does not, or breaks off an answer that the source did not finish. */
+/** Answers for a source that does not answer, or breaks off an unfinished answer. */
 function fail(response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const { code = 'no answer' } = error as NodeJS.ErrnoException;
@@ -151,7 +151,7 @@ function fail(response: ServerResponse, error: unknown): void {
   response.end(JSON.stringify({ error: `The source of laurel shadow does not answer (${code})` }));
 }
 
-/** Notes of requests that are under way together whether one of them may change the other's answer. */
+/** Notes, for concurrent requests, whether one of them may change the other's answer. */
 function noteOverlaps(entry: InFlight, inFlight: ReadonlySet<InFlight>): void {
   for (const other of inFlight) {
     if (other.writes !== true && entry.writes !== true) continue;
@@ -168,7 +168,7 @@ interface Outcome {
   method: string;
   path: string;
   headers: string[];
-  /** `null`: longer than is compared. */
+  /** `null` if it is too long to compare. */
   body: Buffer | null;
   entry: InFlight;
 }
@@ -179,7 +179,7 @@ interface Following {
   keys: IdempotencyKeys;
 }
 
-/** Gives the follower what the source has taken, and counts everything else. */
+/** Passes the requests that the source accepted to the follower, and counts the others. */
 function answeredBy(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAnswer'>, following: Following): void {
   const { entry, headers, sourceStatus } = outcome;
   const { follower, report, keys } = following;
@@ -187,7 +187,7 @@ function answeredBy(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAn
   if (exchange === null) return report.notCompared('it is not of the Application API, or too long');
   if (isUncertain(sourceStatus))
     return notAnswered(outcome, { ...following, why: `the source answered ${sourceStatus}` });
-  // Nothing has changed at the source: a key without the right, too many requests, maintenance, an address elsewhere.
+  // Nothing has changed at the source: the key lacks the right, there were too many requests, maintenance, or a redirect.
   if ([401, 403, 429, 503].includes(sourceStatus) || (sourceStatus >= 300 && sourceStatus < 400))
     return report.notCompared(`the source answered ${sourceStatus}`);
   const key = entry.writes === true ? headerOf(headers, 'idempotency-key') : undefined;
@@ -201,16 +201,16 @@ function answeredBy(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAn
   follower.take(exchange);
 }
 
-/** Whether a source with this answer may have done what was asked, or not. */
+/** Whether a source with this answer may or may not have applied the request. */
 const isUncertain = (status: number): boolean => status >= 500 && status !== 503;
 
-/** A write of which nobody knows whether the source did it: a client that repeats it by its key will clear that up. */
+/** Handles a write with an unknown outcome at the source. A client that repeats it with its key will settle the outcome. */
 function notAnswered(outcome: Outcome, { follower, report, keys, why }: Following & { why: string }): void {
   report.notCompared(why);
   const exchange = exchangeOf({ ...outcome, sourceStatus: 0, sourceAnswer: Promise.resolve(null) });
   if (exchange?.writes !== true) return;
   const key = headerOf(outcome.headers, 'idempotency-key');
-  if (key === undefined) follower.setAside(exchange, `${why}: whether it did what was asked is unknown`);
+  if (key === undefined) follower.setAside(exchange, `${why}: whether it applied the request is unknown`);
   else if (keys.get(key) === undefined) keys.set(key, 'uncertain');
 }
 
@@ -234,7 +234,7 @@ function exchangeOf({
   };
 }
 
-/** Idempotency keys whose events Laurel was given in this run, and those of which the source's outcome is unknown. */
+/** Idempotency keys whose events were sent to Laurel in this run, and those with an unknown outcome at the source. */
 class IdempotencyKeys {
   private readonly states = new Map<string, 'given' | 'uncertain'>();
 

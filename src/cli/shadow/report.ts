@@ -3,7 +3,7 @@ import { tableText } from '../command.ts';
 import type { Difference } from './compare.ts';
 import type { Exchange } from './exchange.ts';
 
-/** One pair of answers in which a field differs. */
+/** A pair of answers with a differing field. */
 interface Example {
   at: string;
   request: string;
@@ -12,12 +12,11 @@ interface Example {
   laurel: unknown;
 }
 
-/** A field of one operation that differs. */
 interface DifferingField {
   operation: string;
   path: string;
   count: number;
-  /** How many of these are about users whom Laurel first met in this run. */
+  /** How many of these concern users whom this run created in Laurel. */
   ofNewUsers: number;
   examples: Example[];
 }
@@ -27,20 +26,20 @@ export interface ShadowReport {
   from: string;
   to: string;
   started: string;
-  /** `null`: it still runs. */
+  /** `null` while it is running. */
   ended: string | null;
   /** Requests that were forwarded to the source. */
   forwarded: number;
-  /** Answers that were compared, and those without a difference. */
+  /** Answers that were compared, and those that were equal. */
   compared: number;
   equal: number;
-  /** Of those compared: without the fields that depend on other users, because others wrote at that moment. */
+  /** How many of them were compared without fields that depend on other users, because others wrote at that moment. */
   withoutOthers: number;
   /** Answers that were not compared, by reason. */
   notCompared: Record<string, number>;
-  /** Requests that Laurel was not given because the queue was full or the run ended. */
+  /** Requests that were not sent to Laurel because the queue was full or the run ended. */
   dropped: number;
-  /** Requests of the proxy itself to the source: since when it has a user. */
+  /** The proxy's own requests to the source about the creation of users. */
   asked: number;
   setAside: { users: number; examples: { id: string; why: string }[] };
   differences: DifferingField[];
@@ -50,18 +49,18 @@ const MOST_EXAMPLES = 3;
 const MOST_FIELDS = 2_000;
 const MOST_USERS_NAMED = 1_000;
 const MOST_VALUE_LENGTH = 200;
-/** People's own data, of which the report says no more than the length. */
+/** Personal data, of which the report only shows the length. */
 const PRIVATE_FIELDS = ['email', 'userName', 'deviceTokens'];
 
-/** Counts what a shadow run compares, and keeps a few examples of each difference. Holds no more than a few megabytes. */
+/** Counts the comparisons of a shadow run, and keeps a few examples of each difference. Takes at most a few megabytes. */
 export class Report {
   private readonly fields = new Map<string, DifferingField>();
   private readonly figures: Omit<ShadowReport, 'differences'>;
-  /** Texts that are shown nowhere: API keys. */
+  /** Texts that must not be shown: API keys. */
   private readonly secrets = new Set<string>();
   private readonly onFirst: (line: string) => void;
 
-  /** `onFirst` is called with a line for each field that differs for the first time. */
+  /** `onFirst`: called with a line for each field that differs for the first time. */
   constructor({ from, to, onFirst }: { from: string; to: string; onFirst: (line: string) => void }) {
     this.onFirst = onFirst;
     this.figures = {
@@ -80,7 +79,7 @@ export class Report {
     };
   }
 
-  /** Keeps a text out of the report from now on. */
+  /** Hides a text in the report from now on. */
   hide(secret: string | undefined): void {
     if (secret !== undefined && secret.length >= LEAST_SECRET && this.secrets.size < MOST_SECRETS)
       this.secrets.add(secret);
@@ -151,7 +150,7 @@ export class Report {
     return isPrivate(path, operation) ? hidden(value) : this.text(value);
   }
 
-  /** A text without keys, short enough for a table. */
+  /** Removes keys from a text and shortens it for a table. */
   private text(text: string): string {
     for (const secret of this.secrets) text = text.replaceAll(secret, '(key)');
     return shortened(text, MOST_VALUE_LENGTH);
@@ -161,7 +160,7 @@ export class Report {
     this.figures.ended = new Date().toISOString();
   }
 
-  /** Something was compared, nothing differs, and nothing was left out that makes users differ. */
+  /** Whether something was compared, nothing differs, and nothing was omitted that could make users differ. */
   get isClean(): boolean {
     const { compared, dropped, setAside } = this.figures;
     return compared > 0 && this.fields.size === 0 && dropped === 0 && setAside.users === 0;
@@ -175,13 +174,12 @@ export class Report {
     return [...this.fields.values()].toSorted((a, b) => b.count - a.count);
   }
 
-  /** One line for the screen. */
   line(): string {
     const { forwarded, compared, equal, dropped, setAside } = this.figures;
     return `${forwarded} forwarded, ${compared} compared, ${equal} equal, ${this.fields.size} fields differ, ${dropped} dropped, ${setAside.users} users set aside`;
   }
 
-  /** The whole report for the screen. */
+  /** The whole report as text. */
   toText(): string {
     const { notCompared, setAside, ...figures } = this.figures;
     const fields = this.byCount();
@@ -214,11 +212,11 @@ export class Report {
 }
 
 const MOST_SHOWN = 40;
-/** Shorter texts would blank out words. */
+/** Shorter texts would hide ordinary words. */
 const LEAST_SECRET = 8;
 const MOST_SECRETS = 1_000;
 
-/** `name` is private where it is the name of a user. */
+/** `name` is private if it is a user's name. */
 function isPrivate(path: string, operation: string): boolean {
   const steps = path.replaceAll('[]', '').split('.');
   return (

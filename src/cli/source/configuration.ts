@@ -19,17 +19,17 @@ import type { AttributeCondition } from '../../domain/schemas.ts';
 import { CommandError } from '../command.ts';
 import { fatalRefusal, plain, type Source, SourceRefusal } from './server.ts';
 
-// The configuration of another server of the contract's Admin API, as a document. Only fields of the contract are read.
+// Reads the configuration of another server of the contract's Admin API as a document. Reads only fields of the contract.
 
-/** The most that the contract gives at once. */
+/** The contract's maximum page size. */
 const PAGE = 100;
-/** Statuses of a server that does not have an operation, or keeps it from this key. */
+/** Statuses of a server that lacks an operation or denies it to this key. */
 const UNSEEN = new Set([403, 404, 405, 410, 501]);
 
 const text = Type.String();
 const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** A value without its bounds: those of another server may differ. */
+/** A value's schema without bounds, since another server may have different ones. */
 function loose({ refersTo, conditionsOn, schema }: Field): TSchema {
   if (conditionsOn !== undefined) return schema;
   const { type, enum: values, items } = schema as { type?: string; enum?: string[]; items?: object };
@@ -39,7 +39,6 @@ function loose({ refersTo, conditionsOn, schema }: Field): TSchema {
   return type === 'integer' ? Type.Integer() : type === 'number' ? Type.Number() : schema;
 }
 
-/** Schema of an item of the contract's answers. */
 const itemOf = (kind: DocumentKind) =>
   Type.Object({
     id: text,
@@ -49,7 +48,7 @@ const itemOf = (kind: DocumentKind) =>
     }),
   });
 
-/** An item of an answer: what is read of it besides its fields. */
+/** The fields of an item that are read besides the declared ones. */
 interface Item {
   id: string;
   key?: string;
@@ -65,7 +64,7 @@ interface Item {
   eventAttributes?: AttributeCondition[] | null;
 }
 
-/** The stored form of an item. Texts that the contract has no `null` for are empty if they have no value. */
+/** The stored form of an item. Texts without `null` in the contract are empty if unset. */
 function storedOf<K extends DocumentKind>(kind: K, item: Item, more: object = {}): ResourceOf[K] {
   const fields = FIELDS[kind];
   const given = Object.entries(item).filter(([name, value]) => {
@@ -94,12 +93,12 @@ const SourceStreaks = Type.Object({
   ]),
 });
 
-/** Fields of Laurel's own, in the document's terms. */
+/** Laurel's own fields, in the document's terms. */
 const additions = (['metric', 'attribute'] as const).flatMap((kind) =>
   Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) => (addition ? [`${LISTS[kind]}[].${name}`] : [])),
 );
 
-/** What no operation of the contract shows, and what a push of the document does about it. */
+/** Configuration that no operation of the contract shows, and how a push of the document treats it. */
 const NEVER_SEEN = [
   'webhooks, API keys, e-mails and push messages: no part of the document',
   'streaks.enabled, streaks.weekStart and events: stay as they are here',
@@ -108,14 +107,14 @@ const NEVER_SEEN = [
 
 export interface Pulled {
   document: Configuration;
-  /** What could not be seen or said, a line each. */
+  /** What could not be read or expressed, a line each. */
   unseen: string[];
 }
 
 /**
- * Reads the configuration of a source. A list that the source does not show, or of which an item refers to what it does not show, is
- * left out as a whole, so that a push deletes nothing which was not seen; `partial` leaves out such items alone. Ends the command
- * where the source refuses the key, fails, or answers as no such server does.
+ * Reads the configuration of a source. Omits a whole list if the source does not show it, or if one of its items refers
+ * to something that is not shown, so that a push deletes nothing unseen. `partial` omits only such items. Ends the
+ * command if the source refuses the key, fails, or answers unlike such a server.
  */
 export const pullSource = (source: Source, { partial }: { partial: boolean }): Promise<Pulled> =>
   new SourceReader(source, partial).read();
@@ -125,7 +124,7 @@ class SourceReader {
   private readonly partial: boolean;
   private readonly unseen: string[] = [];
   private readonly catalog: Catalog = emptyCatalog(0);
-  /** IDs of what may be referred to. */
+  /** IDs that items may refer to. */
   private readonly known = { attribute: new Set<string>(), metric: new Set<string>(), achievement: new Set<string>() };
   private items = 0;
 
@@ -165,7 +164,7 @@ class SourceReader {
     if (!boards) delete document.leaderboards;
     delete document.streaks;
     if (streaks) document.streaks = streaks;
-    // The contract shows the keys of those alone that are completed by the API.
+    // The contract shows the keys only of achievements completed through the API.
     if (catalog.achievements.some(({ key, trigger }) => key === null && trigger !== 'api'))
       this.unseen.push(
         'achievements[].key where the source shows none: achievements without a key are matched by name',
@@ -174,7 +173,7 @@ class SourceReader {
   }
 
   private achievements(all: Item[] | null): Achievement[] | null {
-    // What refers to an item that is left out is left out as well.
+    // Items that refer to an omitted item are omitted as well.
     let kept = all;
     for (let before = -1; kept !== null && kept.length !== before;) {
       before = kept.length;
@@ -185,14 +184,14 @@ class SourceReader {
         ...this.missingAttributes(item.userAttributes, item.eventAttributes),
       ]);
     }
-    // Without the list others may not refer to its items: they might not be here.
+    // Without the list, other items must not refer to its items, which may be missing here.
     if (kept === null) this.known.achievement.clear();
     if (kept === null) return null;
     this.catalog.achievements = kept.map((item) => storedOf('achievement', item));
     return this.catalog.achievements;
   }
 
-  /** Reads the parts of systems; for each system the names of the lists that its item leaves out. */
+  /** Reads the parts of the systems. Returns, for each system, the names of the lists that its item omits. */
   private async systems(all: Item[]): Promise<('levels' | 'triggers' | 'boosts')[][]> {
     const { catalog } = this;
     const left: ('levels' | 'triggers' | 'boosts')[][] = [];
@@ -261,8 +260,8 @@ class SourceReader {
   }
 
   /**
-   * All items of a list; null: the source does not show it. Pages follow until one has nothing new: servers may give less at once than
-   * they are asked for.
+   * All items of a list; `null` if the source does not show it. Requests pages until one has nothing new, since servers
+   * may return fewer items than requested.
    */
   private async list(kind: DocumentKind, path: string, label: string): Promise<Item[] | null> {
     const found = new Map<string, Item>();
@@ -282,7 +281,7 @@ class SourceReader {
     return [...found.values()];
   }
 
-  /** The answer's body; null: the source does not have this operation, or not for this key. */
+  /** The answer's body; `null` if the source lacks this operation or denies it to this key. */
   private async ask(path: string, label: string): Promise<unknown> {
     try {
       return await this.source.ask(path);
@@ -300,7 +299,7 @@ class SourceReader {
     }
   }
 
-  /** The items of a list that refer to nothing unknown; null where that is not all of them, unless part of a list is wanted. */
+  /** The items of a list whose references are all known; `null` if some are not and partial lists are not wanted. */
   private kept<T extends { id: string; name?: string; type?: string }>(
     label: string,
     all: T[] | null,

@@ -2,23 +2,23 @@ import type { SkippedPart } from '../../domain/imported-user.ts';
 import { counted, tableText } from '../command.ts';
 import { addLines, cutUnfinished, jsonLines } from './json-lines.ts';
 
-/** Result of one step for one user: a line of the report's file. */
+/** The result of a step for a user: a line of the report's file. */
 export interface Reported {
   id: string;
-  /** `read`: it is in the file of users; `unread`, `refused` and `skipped` say why. */
+  /** `read`: in the file of users. `unread`, `refused` and `skipped` have a reason. */
   status: 'read' | 'unread' | 'imported' | 'already' | 'ready' | 'skipped' | 'refused';
   why?: string;
   /** Parts that this Laurel does not import; the rest of the user is imported. */
   skipped?: SkippedPart[];
-  /** What the source does not have, or what is imported differently. */
+  /** Fields that the source lacks, or that are imported with another value. */
   missing?: string[];
-  /** Of a user who was read: the parts that the source refused to give. */
+  /** Of a user who was read: the parts that the source refused. */
   unread?: string[];
 }
 
-/** Rows of a table that are shown at most. */
+/** Maximum number of rows in a table. */
 const MOST_SHOWN = 40;
-/** Users who are named with a reason; the file names all. */
+/** Users to name with a reason; the file names all. */
 const MOST_NAMED = 3;
 const READING: readonly Reported['status'][] = ['read', 'unread'];
 
@@ -26,7 +26,7 @@ const READING: readonly Reported['status'][] = ['read', 'unread'];
 export class Report {
   readonly file: string;
   private readonly last = new Map<string, Reported['status']>();
-  /** The last line about each user that needs attention, of the two steps; a later run replaces it. */
+  /** The last line about each user that needs attention, for each of the two steps. A later run replaces it. */
   private readonly noted = { reading: new Map<string, Reported>(), sending: new Map<string, Reported>() };
 
   private constructor(file: string) {
@@ -57,7 +57,7 @@ export class Report {
     else noted.delete(line.id);
   }
 
-  /** Users of whom something was not imported that a repeated run could import. */
+  /** Number of users of whom something was not imported that another run could import. */
   get failed(): number {
     const lost = this.lines.filter(
       ({ why, unread = [], skipped = [] }) =>
@@ -66,7 +66,6 @@ export class Report {
     return new Set(lost.map(({ id }) => id)).size;
   }
 
-  /** The same as `text`, as JSON. */
   value(): object {
     return {
       users: Object.fromEntries(this.counts),
@@ -78,7 +77,7 @@ export class Report {
     };
   }
 
-  /** For a terminal: the number of users by result, then the reasons, the most frequent first. */
+  /** The report as text: number of users by result, then the reasons, most frequent first. */
   text(): string {
     const skipped = this.skipped
       .slice(0, MOST_SHOWN)
@@ -122,7 +121,7 @@ export class Report {
     return this.lines.flatMap(({ id, missing = [] }) => missing.map((why) => ({ id, why })));
   }
 
-  /** Skipped users and parts by reason, with the days of history in them. */
+  /** Skipped users and parts by reason, with the number of days of history in them. */
   private get skipped(): { why: string; users: string[]; days: number }[] {
     const parts = this.lines.flatMap(({ id, status, why, skipped = [] }) => [
       ...(status === 'skipped' ? [{ id, why: why!, days: 0 }] : []),
@@ -135,13 +134,13 @@ export class Report {
   }
 }
 
-/** Why something of a user was not imported. */
+/** Why a part of a user was not imported. */
 interface Reason {
   id: string;
   why: string;
 }
 
-/** Each reason with its users, the most frequent first. A reason that names its user is counted with the others. */
+/** The reasons with their users, most frequent first. Reasons that differ only in the user's name are counted together. */
 function reasons(all: readonly Reason[]): { why: string; users: string[] }[] {
   const users = new Map<string, Set<string>>();
   for (const { id, why } of all) {

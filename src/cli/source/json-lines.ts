@@ -3,7 +3,7 @@ import { appendFile, open, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { CommandError } from '../command.ts';
 
-/** A line of a file. `value` is undefined if the line is not JSON. */
+/** A line of a file. `value` is `undefined` if the line is not JSON. */
 export interface Line {
   no: number;
   text: string;
@@ -12,7 +12,7 @@ export interface Line {
 
 const LINE_END = 10;
 
-/** The lines of a file that are not empty, one at a time; `-` is standard input. Ends the command if the file cannot be read. */
+/** The non-empty lines of a file, one at a time; `-` means standard input. Ends the command if the file cannot be read. */
 export async function* jsonLines(file: string): AsyncGenerator<Line> {
   if (file !== '-') await present(file);
   const input = file === '-' ? process.stdin.setEncoding('utf8') : createReadStream(file, 'utf8');
@@ -23,18 +23,18 @@ export async function* jsonLines(file: string): AsyncGenerator<Line> {
   }
 }
 
-/** The lines of a text file that are not empty. Ends the command where it cannot be read. */
+/** The non-empty lines of a text file. Ends the command if it cannot be read. */
 export async function* textLines(file: string): AsyncGenerator<string> {
   await present(file);
   for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity }))
     if (text.trim() !== '') yield text.trim();
 }
 
-/** Adds lines, all in one write. */
+/** Appends lines in a single write. */
 export const addLines = (file: string, values: readonly unknown[]): Promise<void> =>
   appendFile(file, values.map((value) => `${JSON.stringify(value)}\n`).join(''));
 
-/** Cuts off a last line that a process which was killed did not finish; a file that is not there is made. */
+/** Removes a last line that a killed process did not finish. Creates the file if it does not exist. */
 export async function cutUnfinished(file: string): Promise<void> {
   const handle = await open(file, 'a+');
   try {

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { shortened } from '../../errors.ts';
 import { CommandError } from '../command.ts';
 
-/** The source refuses a request, or does not answer it as often as it is tried. */
+/** The source refused a request, or did not answer any of the tries. */
 export class SourceRefusal extends Error {
-  /** 0: no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
 
   constructor(message: string, status: number) {
@@ -13,7 +13,10 @@ export class SourceRefusal extends Error {
   }
 }
 
-/** How a refusal ends a command that no other request could help: a redirect, or a key that is refused. Null: it does not. */
+/**
+ * The error that ends the command after a refusal that affects every request: a redirect, or a refused key. `null` for
+ * other refusals.
+ */
 export function fatalRefusal({ status, message }: SourceRefusal): CommandError | null {
   if (status >= 300 && status < 400)
     return new CommandError(
@@ -24,33 +27,33 @@ export function fatalRefusal({ status, message }: SourceRefusal): CommandError |
     : null;
 }
 
-/** Where users are read: a server's Application API. */
+/** A server's Application API, from which users are read. */
 interface SourceOptions {
   url: string;
   key: string;
   tenant?: string | undefined;
-  /** Requests a second at most; undefined: as many as the headers of the answers allow. */
+  /** Maximum number of requests per second; `undefined`: as many as the answers' headers allow. */
   perSecond?: number | undefined;
   timeoutMs?: number;
-  /** Pauses (ms) before what failed is tried again. */
+  /** Pauses (ms) before a failed request is repeated. */
   pausesMs?: readonly number[];
 }
 
 const TIMEOUT_MS = 30_000;
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000];
-/** Longer than this nobody is waited for, whatever a header says. */
+/** Maximum pause, whatever a header requests. */
 const LONGEST_PAUSE_MS = 120_000;
-/** The longest answers are some 100 KB. */
+/** The longest answers take about 100 KB. */
 const MOST_BYTES = 16_777_216;
-/** Most characters of an error of the source that are shown. */
+/** Maximum length of an error of the source that is shown. */
 const WHY_LENGTH = 300;
-/** Requests a second to a source whose answers have no rate limit headers. */
+/** Requests per second to a source without rate limit headers. */
 const PER_SECOND = 5;
 
-/** So often 429 is obeyed for one request: each time says when to come again. */
+/** How often a request is repeated after 429, which says when to come again. */
 const MOST_REFUSED = 100;
 
-/** Options of a command that say which server it reads. */
+/** Options that select the server to read from. */
 export interface SourceFlags {
   from: string;
   fromKey?: string;
@@ -58,10 +61,10 @@ export interface SourceFlags {
   rate?: number | undefined;
 }
 
-/** The address of a server, without the `/v1` that clients are given with it. Ends the command if it cannot be one. */
+/** The address of a server, without the `/v1` that clients include. Ends the command if it is invalid. */
 export function sourceAddress(from: string, option = '--from'): string {
   const url = URL.canParse(from) ? new URL(from) : null;
-  // Before the address is shown: it may hold a password.
+  // Before the address is shown, since it may contain a password.
   if (url !== null && url.username + url.password !== '')
     throw new CommandError(`${option} must not hold a user name or password: the key is sent in a header.`);
   if (url === null || !/^https?:/.test(from) || url.search + url.hash !== '')
@@ -69,7 +72,7 @@ export function sourceAddress(from: string, option = '--from'): string {
   return from.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
-/** The server that a command's options name. Ends the command where they name none. */
+/** The server that a command's options select. Ends the command if they select none. */
 export function sourceOf({ from, fromKey, fromTenant, rate }: SourceFlags): Source {
   const url = sourceAddress(from);
   if (fromKey === undefined || fromKey === '')
@@ -77,12 +80,12 @@ export function sourceOf({ from, fromKey, fromTenant, rate }: SourceFlags): Sour
   return new Source({ url, key: fromKey, tenant: fromTenant, perSecond: rate });
 }
 
-/** Asks a source, one request after another in an even pace, slower where it says so. */
+/** Sends requests to a source one after another at an even pace, slower if the source asks for it. */
 export class Source {
   private readonly options: SourceOptions;
-  /** When the next request may be sent, epoch ms. */
+  /** When the next request may be sent (epoch ms). */
   private nextMs = 0;
-  /** Between two requests. */
+  /** Interval between two requests. */
   private intervalMs: number;
   requests = 0;
 
@@ -120,7 +123,7 @@ export class Source {
     try {
       const response = await fetch(url.replace(/\/+$/, '') + path, {
         headers: { 'X-API-KEY': key, ...(tenant !== undefined && { 'Tenant-ID': tenant }) },
-        // The key would be sent to wherever a redirect leads.
+        // A redirect could send the key elsewhere.
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       });
@@ -136,7 +139,7 @@ export class Source {
       if (response.ok && body !== undefined) return { status: 200, body, why: '' };
       const error = (body as { error?: unknown } | undefined)?.error;
       const why = `${status}${typeof error === 'string' ? `: ${plain(error)}` : ''}`;
-      // What is no JSON is no answer of such a server.
+      // Such a server answers with JSON only.
       return { status: response.ok ? 502 : status, why };
     } catch (error) {
       const { name, message } = error as Error;
@@ -144,7 +147,7 @@ export class Source {
     }
   }
 
-  /** Waits as long as the answer says: after a refusal, and where no request is left until a time. */
+  /** Waits as long as the answer asks for: after a refusal, or if no request is left until a certain time. */
   private obey({ status, headers }: Response): void {
     const waitMs =
       status === 429
@@ -157,10 +160,13 @@ export class Source {
   }
 }
 
-/** The status of a refusal by an answer that is longer than what is read. */
+/** The status of the refusal of a too long answer. */
 const TOO_LARGE = 413;
 
-/** The body of an answer as text; null: it is too long. Counted as it is read, unpacked: a short answer may unpack to a long one. */
+/**
+ * The body of an answer as text; `null` if it is too long. Counts unpacked bytes, since a short answer may unpack to a
+ * long one.
+ */
 async function boundedText({ body }: Response): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -173,24 +179,24 @@ async function boundedText({ body }: Response): Promise<string | null> {
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** A text of the source as it may be shown in a terminal: short, and without what a terminal would obey. */
+/** Makes a source's text safe for a terminal: short, and without control characters. */
 export const plain = (text: string): string => shortened(text.replaceAll(/\p{Cc}+/gu, ' '), WHY_LENGTH);
 
-/** A header of seconds, or of an HTTP date. */
+/** A header with seconds or an HTTP date. */
 function secondsMs(text: string | null): number | null {
   if (text === null || text === '') return null;
   const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
-/** `X-RateLimit-Reset` is a time (epoch seconds), `RateLimit-Reset` seconds from now. */
+/** `X-RateLimit-Reset` is a time (epoch seconds); `RateLimit-Reset` is seconds from now. */
 function untilResetMs(headers: Headers): number | null {
   const atSeconds = Number(headers.get('x-ratelimit-reset') ?? Number.NaN);
   if (!Number.isNaN(atSeconds) && atSeconds > 0) return Math.max(0, atSeconds * 1000 - Date.now());
   return secondsMs(headers.get('ratelimit-reset'));
 }
 
-/** The pace that uses what is left of the limit by the time of its reset; `null` if the headers do not say. */
+/** The pace that uses the rest of the limit by the time of its reset; `null` if the headers do not say. */
 function allowedIntervalMs(headers: Headers): number | null {
   const remaining = Number(headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining') ?? Number.NaN);
   const resetMs = untilResetMs(headers);

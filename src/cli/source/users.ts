@@ -4,27 +4,27 @@ import type { Report } from './import-report.ts';
 import { addLines, cutUnfinished, jsonLines, textLines } from './json-lines.ts';
 import { fatalRefusal, type Source, SourceRefusal } from './server.ts';
 
-/** So many users in a row that a source does not answer for: it is away. */
+/** After this many consecutive users without an answer, the source counts as unreachable. */
 const MOST_AWAY = 3;
 
 interface Reading {
   source: Source;
-  /** File of user IDs, one a line. */
+  /** File with one user ID per line. */
   users: string;
-  /** Where the users go, one a line. */
+  /** Output file with one user per line. */
   rows: string;
   systemKeys: readonly string[];
   boards: BoardGroups;
   report: Report;
   concurrency: number;
-  /** Only the first of them; undefined: all. */
+  /** Reads only the first ones; `undefined` for all. */
   sample: number | undefined;
   onProgress: (text: string) => void;
 }
 
 /**
- * Reads users from a source into a file of lines. Who is in it already is not asked for again; who cannot be read is reported, and
- * tried again by the next run. Ends the command where the source refuses the key, or does not answer any more.
+ * Reads users from a source into a file of lines. Skips users who are already in it. A user who cannot be read is
+ * reported, and tried again by the next run. Ends the command if the source refuses the key or stops answering.
  */
 export async function readSource(reading: Reading): Promise<void> {
   const { source, rows, systemKeys, boards, report, onProgress } = reading;
@@ -43,7 +43,7 @@ export async function readSource(reading: Reading): Promise<void> {
   const left = [...new Set(wanted)].filter((id) => !read.has(id));
   let [next, away, done] = [0, 0, wanted.length - left.length];
   const ask = (path: string): Promise<unknown> => source.ask(path);
-  /** Users whose group on a board was not found among those of the users read before them. */
+  /** Users whose group on a board was not among those of the users read before them. */
   const held: ReadUser[] = [];
   const keep = async ({ user, missing, unread }: ReadUser): Promise<void> => {
     // In this order a process that is killed between the two reads the user again, and no gap is forgotten.
@@ -52,13 +52,13 @@ export async function readSource(reading: Reading): Promise<void> {
     ]);
     await addLines(rows, [user]);
   };
-  /** Does what is left of reading a user; a refusal is reported, and one that no other request could help ends the command. */
+  /** Runs a step of reading a user. Reports a refusal; ends the command after one that affects every request. */
   const attempt = async (userId: string, step: () => Promise<void>): Promise<void> => {
     try {
       await step();
       away = 0;
     } catch (error) {
-      // What a server of another kind answers does not have the fields that are read.
+      // A server of another kind lacks the fields in its answers.
       if (error instanceof TypeError) {
         const why = 'The source does not answer as the Application API does';
         await report.add([{ id: userId, status: 'unread', why }]);
@@ -100,32 +100,32 @@ export async function readSource(reading: Reading): Promise<void> {
     throw new CommandError('The source does not answer any more. What was read is kept: run the same command again.');
 }
 
-/** A user as read, in the form of a line. */
+/** A user in the form of a line. */
 export interface ReadUser {
   user: ImportedUser;
-  /** Keys of the boards that rank the user in none of the groups that were tried. */
+  /** Keys of the boards that rank the user in none of the groups tried. */
   ungrouped: string[];
-  /** Fields that the source does not have or does not show. */
+  /** Fields that the source lacks or does not show. */
   missing: string[];
-  /** The parts that the source refused to give, with its reasons. */
+  /** The parts that the source refused, with its reasons. */
   unread: string[];
 }
 
-/** As much of a streak's history as a server gives: the first number that it accepts. */
+/** Lengths of a streak's history to request; the first one that a server accepts is used. */
 const HISTORY_PERIODS = [1_000, 365, 90, 30];
-/** The most awards that the contract gives. */
+/** The contract's maximum number of awards. */
 const AWARDS = 100;
 const DAY_MS = 86_400_000;
-/** The most days that the contract gives in one answer. */
+/** The contract's maximum number of days in an answer. */
 const DAYS_A_REQUEST = 400;
-/** Late events may have happened before the user was first seen. */
+/** Late events may have happened before the user was created. */
 const DAYS_BEFORE = 400;
 
 type Ask = (path: string) => Promise<unknown>;
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of another server: the import checks what is made of them
 type Answer = any;
 
-/** What users are read for. */
+/** What to read about a user. */
 interface ReadFor {
   userId: string;
   /** Keys of the points systems to ask for, since the API does not list them. */
@@ -136,7 +136,8 @@ interface ReadFor {
 }
 
 /**
- * Reads all that the Application API of the contract says of a user. Throws SourceRefusal if the user itself cannot be read; other parts that cannot be are `unread`.
+ * Reads everything that the contract's Application API shows about a user. Throws SourceRefusal if the user itself
+ * cannot be read; other parts that fail are in `unread`.
  */
 export async function readUser(ask: Ask, { userId, systemKeys, boards, nowMs }: ReadFor): Promise<ReadUser> {
   const path = `/v1/users/${encodeURIComponent(userId)}`;
@@ -262,13 +263,13 @@ async function readStreak(ask: Ask, path: string): Promise<object> {
   throw new Error('unreachable');
 }
 
-/** The periods from the first on in which there was anything: one without before it says that no earlier streak reached it. */
+/** The periods from the first active one on, plus the idle one before it, which shows that no earlier streak reached it. */
 function fromFirst(periods: readonly Answer[]): Answer[] {
   const first = periods.findIndex((each) => each.length > 0 || each.usedFreeze || each.usedPause || each.resetAt);
   return first === -1 ? [] : periods.slice(Math.max(0, first - 1));
 }
 
-/** Ranges of days from before the user was seen to tomorrow. */
+/** Ranges of days from before the user's creation to tomorrow. */
 function rangesOf(created: unknown, nowMs: number): string[] {
   const createdMs = typeof created === 'string' ? Date.parse(created) : Number.NaN;
   const date = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
@@ -280,7 +281,7 @@ function rangesOf(created: unknown, nowMs: number): string[] {
   return ranges;
 }
 
-/** Null means "not there". */
+/** `null` means "absent". */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== 'object' || value === null) return value;
@@ -292,13 +293,13 @@ function withoutNulls(value: unknown): unknown {
 }
 
 type Groups = NonNullable<ImportedUser['leaderboards']>;
-/** Values of the breakdown attributes of a board, by key. */
+/** Values of a board's breakdown attributes, by key. */
 type Values = Record<string, string>;
 
-/** The most groups of a board that are asked for one user. */
+/** Maximum number of groups of a board to try for a user. */
 const MOST_TRIED = 50;
 
-/** The boards with a breakdown, and the groups in which users are: the contract lists them nowhere. */
+/** The boards with a breakdown, and the groups of their users, which the contract does not list. */
 export class BoardGroups {
   readonly boards: readonly { key: string; attributes: readonly string[] }[];
   private readonly seen = new Map<string, Map<string, Values>>();
@@ -320,7 +321,7 @@ export class BoardGroups {
     }
   }
 
-  /** Groups of a board that were seen, without one. */
+  /** The known groups of a board except one. */
   others(key: string, own: Values | null): Values[] {
     const seen = new Map(this.seen.get(key));
     seen.delete(JSON.stringify(own));
@@ -335,9 +336,10 @@ function valuesOf(names: readonly string[], attributes: Values): Values | null {
 }
 
 /**
- * Finds the boards that rank a user in another group than that of the attributes: they changed, and no event has moved the score since.
- * `ungrouped`: boards that rank the user in no group that was seen so far; more may have been seen later. One request a board, and
- * two or more for users who are not ranked in their own group. Throws SourceRefusal where the source does not answer.
+ * Finds the boards that rank a user in another group than that of the user's attributes, because the attributes changed
+ * after the last event. `ungrouped`: boards that rank the user in none of the groups known so far; more may become
+ * known later. Takes one request for each board, and more for users who are not ranked in their own group. Throws
+ * SourceRefusal if the source does not answer.
  */
 async function readGroups(
   ask: Ask,
@@ -350,7 +352,7 @@ async function readGroups(
   for (const { key, attributes: names } of groups?.boards ?? []) {
     const own = valuesOf(names, attributes);
     const isIn = (values: Values): Promise<boolean> => isRankedIn(ask, { key, userId, values });
-    // The filter separates pairs by commas: such a group cannot be asked for.
+    // The filter separates pairs by commas, so such a group cannot be requested.
     if (own !== null && (Object.values(own).some((value) => value.includes(',')) || (await isIn(own)))) continue;
     const path = `/v1/users/${encodeURIComponent(userId)}/leaderboards/${encodeURIComponent(key)}`;
     const place = (await answerOrNull(ask(path))) as { rank: number | null } | null;
@@ -381,7 +383,7 @@ async function isRankedIn(
   return page?.rankings[0]?.userId === userId;
 }
 
-/** `null` for a refusal of the request itself: there is no such board or group. */
+/** `null` if the request itself is refused, because there is no such board or group. */
 async function answerOrNull(answer: Promise<unknown>): Promise<unknown> {
   try {
     return await answer;

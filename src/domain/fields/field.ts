@@ -56,7 +56,7 @@ export interface Field {
   readonly form?: FormOptions;
 }
 
-/** How the console's form shows a field, as far as the schema does not say. */
+/** How the console's form shows a field, as far as the schema leaves it open. */
 export interface FormOptions {
   /** A sentence below the input. */
   readonly hint?: string;

@@ -38,7 +38,6 @@ export const createdFields = (fields: Fields): Record<string, TSchema> =>
 export const changedFields = (fields: Fields): Record<string, TSchema> =>
   schemasOf(fields, (one) => (one.fixed ? null : Type.Optional(sentSchema(one))));
 
-/** The fields of an answer. */
 export const answeredFields = (fields: Fields): Record<string, TSchema> =>
   schemasOf(fields, (one) => {
     const schema = described(isShownAsNull(one) ? Nullable(one.schema) : one.schema, one);
@@ -50,7 +49,6 @@ const canBeUnset = (one: Field): boolean =>
   one.default === null || (one.clearable === true && !Array.isArray(one.default));
 const isShownAsNull = (one: Field): boolean => canBeUnset(one) && one.clearable === true && one.ifUnset === undefined;
 
-/** Name of a field's stored form. */
 export const storedName = (name: string, { stored }: Field): string => stored ?? name;
 
 const lowerCase = (id: string): string => id.toLowerCase();
@@ -92,9 +90,7 @@ export function withDefaults(fields: Fields, given: object, today: string): Valu
   return all;
 }
 
-/**
- * The stored form of a changed resource. Fields that no longer apply lose their values unless the request sets them.
- */
+/** The stored form of a changed resource. Fields that no longer apply lose their values unless the request sets them. */
 export function withChanges(fields: Fields, current: object, sent: object): Values {
   const all: Values = { ...current, ...sent };
   for (const [name, one] of Object.entries(fields)) {

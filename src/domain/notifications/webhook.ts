@@ -31,13 +31,10 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
 const TAKEN_HEADER =
   /^(?:accept(?:-.*)?|age|allow|alt-svc|authorization|cache-control|connection|content-.*|cookie2?|date|expect|expires|forwarded|from|host|http2-settings|if-.*|keep-alive|max-forwards|origin|pragma|priority|proxy-.*|range|referer|sec-.*|server|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via|warning|webhook-.*|x-forwarded-.*|x-real-ip)$/i;
 
-/**
- * The problem of a name for the header of the simple signature; `null` if the name is allowed. The console uses it,
- * too.
- */
+/** The problem of a name for the header of the simple signature; `null` if the name is allowed. The console uses it, too. */
 export function signatureHeaderProblem(name: string): string | null {
   if (!TOKEN.test(name)) return "must be the name of an HTTP header: at most 64 letters, digits and !#$%&'*+-.^_`|~";
-  return TAKEN_HEADER.test(name) ? `'${name}' has another meaning: take one of your own` : null;
+  return TAKEN_HEADER.test(name) ? `'${name}' has another meaning: choose another name` : null;
 }
 
 /** The delivery log of a webhook, as the Admin API requests and returns it. */

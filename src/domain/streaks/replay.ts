@@ -80,7 +80,6 @@ interface ReplayStart {
   streak: StreakAsLeft;
   freezes: number;
   earnedDay: number | null;
-  /** Settlements before the period. */
   before: RecordedSettlement[];
   /** Settlements since, including those that extend across the beginning of the period. */
   since: RecordedSettlement[];
@@ -337,7 +336,6 @@ export interface StreakFacts extends Omit<StreakSurroundings, 'endedBefore' | 'r
   events: readonly StreakEvent[];
 }
 
-/** A recorded settlement. */
 export interface RecordedSettlement extends Settlement {
   /** Number of the stored row. */
   no?: string;

@@ -93,7 +93,7 @@ export function streakDates(
 /** A streak in a user's state, as of its last settlement (`settle.ts`). */
 export interface StreakAsLeft {
   length: number;
-  /** First day (epoch day) of its first period; null at length 0. */
+  /** First day (epoch day) of its first period; `null` at length 0. */
   startDay: number | null;
   /** Index of the last period that was met or excused; `null` if there never was one. */
   lastPeriod: number | null;

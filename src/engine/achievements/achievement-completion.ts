@@ -59,7 +59,7 @@ function find(compiled: CompiledCatalog, key: string): Achievement {
   if (achievement === undefined || achievement.status === 'inactive')
     throw new AppError('not_found', `Unknown achievement: there is none with the key '${key}'.`);
   if (achievement.trigger !== 'api')
-    throw new AppError('unprocessable', `The achievement '${key}' is not one that is completed by a call.`);
+    throw new AppError('unprocessable', `The achievement '${key}' cannot be completed by a call.`);
   return achievement;
 }
 

@@ -121,7 +121,7 @@ export class YearCounts {
       let waiting = users.slice(at, at + aCall);
       for (let tries = 0; waiting.length > 0; tries += 1) {
         if (ending.aborted) return false;
-        if (tries === TRIES) throw new Error('A user changes zone all the time.');
+        if (tries === TRIES) throw new Error('A user keeps changing zone.');
         const outcomes = await this.call(compiled, plan, waiting);
         waiting = waiting.filter((_, index) => outcomes[index] === -1);
       }

@@ -39,11 +39,9 @@ const USERS_A_CALL = 200;
 /** How often a user who keeps receiving events is counted again before being left out. */
 const COUNTING_TRIES = 50;
 const TITLE = 'backdating of achievements';
-const NOT_PERSISTED = 'What was written before is not stored yet.';
+const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
-/**
- * Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing.
- */
+/** Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing. */
 export class BackdatingEngine implements JobWork<Backdating> {
   readonly kinds = ['backdating'] as const;
   readonly title = TITLE;
@@ -116,7 +114,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
 
   /** Gives up on users who never stop changing: their next events complete the achievement. */
   private leaveOut({ tenantNo, parameters: { achievementNo } }: Backdating, ids: readonly string[]): void {
-    const error = new Error('The user changes all the time: what was done before is left out.');
+    const error = new Error('The user keeps changing: earlier events are left out.');
     for (const id of ids)
       this.options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, id, { achievementNo }), error });
   }

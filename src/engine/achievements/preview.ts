@@ -29,7 +29,6 @@ interface Preview {
   /** The tenant's number of users. */
   of: number;
   figure: Examined['figure'];
-  /** Number of users examined. */
   examined: number;
   /** IDs of some users who would have it. */
   sample: string[];
@@ -45,7 +44,7 @@ const NAMED = 10;
 /** Maximum number of previews that wait in a process. A process makes one at a time. */
 const MOST_WAITING = 4;
 
-const BY_CALL = 'An achievement of your own calls is completed by them: history does not say whose it would be.';
+const BY_CALL = 'Your own calls complete this achievement; history does not say for whom.';
 const TOO_SLOW = 'The matching events could not be counted in time: there are too many.';
 
 /**
@@ -62,11 +61,9 @@ export class AchievementPreview {
     this.options = options;
   }
 
-  /**
-   * Previews an achievement of the catalog, or a new one with an unused number. Throws 503 if too many previews wait.
-   */
+  /** Previews an achievement of the catalog, or a new one with an unused number. Throws 503 if too many previews wait. */
   async of(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
-    if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Other previews are being made; try again');
+    if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Too many previews are being made; try again');
     this.waiting += 1;
     const mine = this.last.then(() => this.count(catalogIndex, achievement));
     this.last = mine.catch(() => undefined);
@@ -128,8 +125,7 @@ export class AchievementPreview {
   }
 
   /**
-   * Totals of the matching events, in the script's form, for a metric whose events do not all match. `null` if time ran
-   * out.
+   * Totals of the matching events, in the script's form, for a metric whose events do not all match. `null` if time ran out.
    */
   private async counts({
     catalogIndex,

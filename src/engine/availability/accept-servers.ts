@@ -90,7 +90,7 @@ export function refuseRedis(info: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [needMajor, needMinor] = REDIS_AT_LEAST;
   if (major < needMajor || (major === needMajor && minor < needMinor)) {
-    throw new StartError(`Laurel needs Redis ${needMajor}.${needMinor} or newer; the one it was given is ${version}.`);
+    throw new StartError(`Laurel needs Redis ${needMajor}.${needMinor} or newer; this one is ${version}.`);
   }
   // A cluster's node leads to its master itself.
   if (field('role') === 'slave' && field('cluster_enabled') !== '1') {
@@ -155,7 +155,7 @@ async function lendsSessions(client: pg.Client, other: pg.Client): Promise<boole
 export function refusePostgres(versionNumber: number): void {
   const major = Math.floor(versionNumber / 10_000);
   if (major < POSTGRES_AT_LEAST) {
-    throw new StartError(`Laurel needs Postgres ${POSTGRES_AT_LEAST} or newer; the one it was given is ${major}.`);
+    throw new StartError(`Laurel needs Postgres ${POSTGRES_AT_LEAST} or newer; this one is ${major}.`);
   }
 }
 
@@ -175,9 +175,7 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
   }
 }
 
-/**
- * Whether waiting can help. It cannot help against a wrong password, a missing database or an untrusted certificate.
- */
+/** Whether waiting can help. It cannot help against a wrong password, a missing database or an untrusted certificate. */
 function mayPass(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return !/^(28|3D)|CERT/.test(code) && !/WRONGPASS|NOAUTH/.test(String(error));

@@ -83,9 +83,8 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
 }
 
 /**
- * Rebuilds some or all shards on an operator's request, regardless of their contents; one server after another. Waits
- * for a rebuild in another process. Throws the errors of `refuse`, before any server is changed, and those of
- * `rebuild`.
+ * Rebuilds some or all shards on an operator's request, regardless of their contents; one server after another. Waits for a
+ * rebuild in another process. Throws the errors of `refuse`, before any server is changed, and those of `rebuild`.
  */
 export async function rebuildServers(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
   const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
@@ -172,4 +171,4 @@ function rebuildReasons(seen: Inspection): Map<number, string> {
   return reasons;
 }
 
-const WENT_BACK = 'Redis went back to before what Postgres holds';
+const WENT_BACK = 'Redis went back to a state before that of Postgres';

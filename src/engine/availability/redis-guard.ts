@@ -32,10 +32,7 @@ export interface RedisGuardOptions {
    * from no others.
    */
   inUse?: () => readonly number[];
-  /**
-   * The guards whose servers show that Postgres was restored from an older state. This affects the shards of all
-   * servers.
-   */
+  /** The guards whose servers show that Postgres was restored from an older state. This affects the shards of all servers. */
   older?: Set<RedisGuard>;
   pool: Pool;
   log: Log;
@@ -62,7 +59,7 @@ const REPEAT_MS = 5_000;
 /** Another Redis was accepted in place of this one, so new writes to this one would be lost. */
 class RedisIsSuperseded extends Error {
   constructor() {
-    super('Another Redis has taken the place of the one at REDIS_URL: that is a former master.');
+    super('Another Redis has replaced the one at REDIS_URL, which is a former master.');
     this.name = 'RedisIsSuperseded';
   }
 }
@@ -109,9 +106,9 @@ export class RedisGuard {
         isAway
           ? log.error(
               { acknowledgeMs, ...this.where },
-              'no replica acknowledges what is written: writes are answered 503 until one does',
+              'no replica acknowledges writes: they are answered 503 until one does',
             )
-          : log.info(this.where, 'the replicas acknowledge what is written again: writes are taken'),
+          : log.info(this.where, 'the replicas acknowledge writes again: writes are accepted'),
       onGone: (replicas) =>
         log.warn(
           { replicas, ...this.where },
@@ -271,15 +268,12 @@ export class RedisGuard {
     return state.name !== 'open' && state.reason === 'moved key by key';
   }
 
-  /**
-   * Has shards rebuilt that the server serves again after an aborted key-by-key move: some keys may be on the other
-   * node.
-   */
+  /** Has shards rebuilt that the server serves again after an aborted key-by-key move: some keys may be on the other node. */
   private async discard(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     this.options.log.warn(
       { shards, ...this.where },
-      'moving keys one by one was broken off, so keys may be missing here: the shards are rebuilt from Postgres',
+      'a move of keys one by one was aborted, so keys may be missing here: the shards are rebuilt from Postgres',
     );
     await Promise.all(shards.map((shard) => this.options.redis.del(markKey(shard))));
   }
@@ -312,7 +306,7 @@ export class RedisGuard {
         isRebuilt = true;
         log.warn(
           { why, ...which },
-          'Redis lacks something that Postgres holds: its keys are rebuilt, and requests are answered 503 until then',
+          'Redis lacks data that Postgres holds: its keys are rebuilt, and requests are answered 503 until then',
         );
       },
       onProgress: ({ step, done, total }: RebuildProgress) => {
@@ -366,8 +360,7 @@ export class RedisGuard {
     if (stored === null) return null;
     const { cursors } = stored;
     const processes = new Set(shards.map((shard) => redisProcessIdOf(cursors[shard]!.storageEpoch)));
-    // In a cluster the nodes agree on who serves a shard. The shard is inspected here again, or followed to its new
-    // node.
+    // In a cluster the nodes agree on who serves a shard. The shard is inspected here again, or followed to its new node.
     if (isOfCluster(this.options.redis)) return cursors;
     for (const other of processes) if (other !== '' && other !== redisProcessId) throw new RedisIsSuperseded();
     return cursors;

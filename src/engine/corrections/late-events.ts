@@ -31,9 +31,7 @@ const MOST_AT_ONCE = 4;
 const MOST_HERE = 256;
 /** The same limit for each user, so that one user leaves room for the others. */
 const MOST_OF_USER = 64;
-/**
- * A late event that waits longer for its turn is refused. Each takes until its timeout while Postgres stores nothing.
- */
+/** A late event that waits longer for its turn is refused. Each takes until its timeout while Postgres stores nothing. */
 const MOST_WAIT_MS = 20_000;
 
 interface TenantTurns {
@@ -241,10 +239,7 @@ interface Occurred {
  */
 interface Late extends Omit<Replayed, 'streaks'> {
   streaks?: Replayed['streaks'];
-  /**
-   * SHA-1 of the user's state that the replay is based on; '' for a new user. If omitted, the user's state is not
-   * checked.
-   */
+  /** SHA-1 of the user's state that the replay is based on; '' for a new user. If omitted, the user's state is not checked. */
   digest?: string;
   /** The event's value in the replay. */
   whole?: number;

@@ -11,10 +11,7 @@ export interface Replayed {
   freezes: number;
   /** The day from which the interval for the next freeze counts; omitted if none has started. */
   earned?: number;
-  /**
-   * The changes of the streaks up to now and the freezes gained, as far as they are not stored yet; and the number of
-   * each.
-   */
+  /** The changes of the streaks up to now and the freezes gained, as far as they are not stored yet; and the number of each. */
   settlements: number[][];
   beside: number[][];
   gained: number;

@@ -41,10 +41,7 @@ export interface ReversalPlan {
   day: number;
   /** Event attributes as JSON; omitted if there are none. */
   attributes?: string;
-  /**
-   * The user's streaks and freezes after the reversal (`lua/lib/replay.lua`), and the stored changes that no longer
-   * hold.
-   */
+  /** The user's streaks and freezes after the reversal (`lua/lib/replay.lua`), and the stored changes that no longer hold. */
   replayed: Replayed;
   superseded: string[];
   repairs: number[][];

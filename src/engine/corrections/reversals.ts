@@ -261,12 +261,11 @@ async function missingEvent(pool: Pool, tenantNo: number, id: string): Promise<A
     return refusal(`The event with the ID '${shown(id)}' waits in quarantine: it does not count yet. Drop it there.`);
   if (await isDropped(pool, id))
     return refusal(
-      `The event with the ID '${shown(id)}' is older than events are kept: only the sums of its day are left, and it can be reversed no more.`,
+      `The event with the ID '${shown(id)}' is older than events are kept: only the sums of its day are left, so it can no longer be reversed.`,
     );
   return unknownEvent(id);
 }
 
-/** 404 for an unknown event. */
 const unknownEvent = (id: string): AppError => refusal(`There is no event with the ID '${shown(id)}'.`);
 
 const refusal = (message: string): AppError => new AppError('not_found', message);

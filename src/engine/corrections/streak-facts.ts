@@ -36,10 +36,7 @@ interface Wanted {
   firstDay: number;
   /** Events (32 hex digits) to leave out. */
   removed?: readonly string[];
-  /**
-   * If the user has more events than this in the period, the events of a day are read together. Default: the usual
-   * bound.
-   */
+  /** If the user has more events than this in the period, the events of a day are read together. Default: the usual bound. */
   mostEvents?: number;
 }
 
@@ -142,7 +139,7 @@ function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pau
   };
 }
 
-/** When a streak was first extended on a day, if known; the day's sums do not show it. */
+/** When a streak was first extended on a day, if known; the day's sums do not say. */
 function extendedOn({ streaks }: UserState, day: number, dayAt: StreakFacts['dayAt']): number | null {
   const times = FREQUENCIES.map((frequency) => streaks[frequency].extendedMs ?? Infinity);
   const first = Math.min(...times.filter((ms) => ms !== Infinity && dayAt(ms) === day));

@@ -168,10 +168,7 @@ export class BatchProcessor {
     return { ...step, ready };
   }
 
-  /**
-   * The current catalog, at least as new as the one that the batch was checked with; or the reason why the tenant has
-   * none.
-   */
+  /** The current catalog, at least as new as the one that the batch was checked with; or the reason why the tenant has none. */
   private async catalogOf(batch: QueuedBatch): Promise<CompiledCatalog | AppError> {
     const { catalogs } = this.options;
     try {
@@ -269,10 +266,7 @@ function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unk
   return Object.fromEntries(entries.filter(([key]) => keys.has(key)));
 }
 
-/**
- * KEYS and ARGV of `lua/record_events.lua` for a step. The script applies it only if the shard's progress is
- * `progress`.
- */
+/** KEYS and ARGV of `lua/record_events.lua` for a step. The script applies it only if the shard's progress is `progress`. */
 function batchStepCall(
   { batch, to, ready, at, refused }: BatchStep,
   { progress, idempotencyKeysPerDay }: { progress: string; idempotencyKeysPerDay: number },

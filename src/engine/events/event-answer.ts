@@ -148,7 +148,6 @@ export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, i
 
 const NAMES = new Map<number, GuardName>(GUARD_NAMES.map((name) => [GUARD[name], name]));
 
-/** The name of a guard (GUARD). */
 export const guardName = (guard: number): GuardName => NAMES.get(guard)!;
 
 const LIMITS: Record<GuardName, string> = {
@@ -180,9 +179,7 @@ export function guardError(compiled: CompiledCatalog, record: GuardedRecord): Ap
   );
 }
 
-/**
- * JSON text of the field that says how a guard reduced an applied event, to be appended to others; '' without a guard.
- */
+/** JSON text of the field that says how a guard reduced an applied event, to be appended to others; '' without a guard. */
 function clampedJson(record: HappenedRecord): string {
   const guard = record[RECORD.guard];
   if (guard === undefined) return '';

@@ -205,9 +205,7 @@ export class EventBatcher {
     });
   }
 
-  /**
-   * Resolves when the command is answered. A part whose connection broke, or whose shard is closed, may go on alone.
-   */
+  /** Resolves when the command is answered. A part whose connection broke, or whose shard is closed, may go on alone. */
   private send(redis: Redis, parts: readonly Part[]): Promise<void> {
     this.options.onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
     const joined = new JoinedCalls(this.script, redis);

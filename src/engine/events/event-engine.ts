@@ -138,7 +138,6 @@ function replayed(
   };
 }
 
-/** The answer to an event that is in quarantine. */
 const quarantinedAnswer = (record: GuardedRecord, key: string | null): Unchanged => ({
   eventId: record[RECORD.id],
   total: record[RECORD.total]!,

@@ -69,9 +69,7 @@ export function prepareEvent(
   };
 }
 
-/**
- * Digest of the fields that a replay must share with the first event of its key. User and metric are part of the key.
- */
+/** Digest of the fields that a replay must share with the first event of its key. User and metric are part of the key. */
 export function bodyOf({ value, attributes = {}, occurredAt }: Omit<MetricEvent, 'user'>): string {
   const pairs = Object.entries(attributes).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return bodyDigest(JSON.stringify([value, occurredAt === undefined ? null : Date.parse(occurredAt), pairs]));

@@ -20,10 +20,7 @@ interface ActivityReadsOptions {
   caughtUp: Pick<CaughtUp, 'tenant'>;
 }
 
-/**
- * Reads the activity of a whole tenant. Includes everything answered before, unless Postgres is far behind; see
- * `CaughtUp`.
- */
+/** Reads the activity of a whole tenant. Includes everything answered before, unless Postgres is far behind; see `CaughtUp`. */
 export class ActivityReads {
   private readonly options: ActivityReadsOptions;
 

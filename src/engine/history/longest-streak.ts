@@ -20,10 +20,9 @@ interface StreakHistory {
 }
 
 /**
- * The greatest length to which a streak was extended in a year. `started` is the first day of the streak's first
- * period, possibly before the year. The period is the first one in which the streak reached the length. Periods excused
- * by a freeze or a pause keep a streak together. Anything that was not recorded is derived from the events by today's
- * settings.
+ * The greatest length to which a streak was extended in a year. `started` is the first day of the streak's first period,
+ * possibly before the year. The period is the first one in which the streak reached the length. Periods excused by a freeze
+ * or a pause keep a streak together. Anything that was not recorded is derived from the events by today's settings.
  */
 export function longestStreak(history: StreakHistory): WrappedStreak {
   const { settings, metricsById, metricDays, settlements, year, live } = history;

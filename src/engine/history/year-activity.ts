@@ -22,10 +22,7 @@ export interface YearActivity {
   daysActive: number;
   weeksActive: number;
   monthsActive: number;
-  /**
-   * The day with the most events of the year; the earliest if there are several, the year's first if there are no
-   * events.
-   */
+  /** The day with the most events of the year; the earliest if there are several, the year's first if there are no events. */
   day: Days;
   /** A whole week, which may begin before the year or end after it. The year's first week contains 1 January. */
   week: Days;

@@ -75,10 +75,7 @@ export class Imports {
     return results;
   }
 
-  /**
-   * Throws 503 while boards are filled from history, because filling puts scores into the groups of the users'
-   * attributes.
-   */
+  /** Throws 503 while boards are filled from history, because filling puts scores into the groups of the users' attributes. */
   private async refuseFills({ catalog }: CompiledCatalog): Promise<void> {
     const fills = await listFills(this.options.pool, catalog.tenantNo);
     if (fills.some(({ status }) => status !== 'done'))

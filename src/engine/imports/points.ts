@@ -88,8 +88,7 @@ function awardRow(
 const LEAST_RATE = 2;
 
 /**
- * The number of a trigger's multiples in an awarded amount, at least one. The system's bounds may have reduced the last
- * one.
+ * The number of a trigger's multiples in an awarded amount, at least one. The system's bounds may have reduced the last one.
  */
 function multiplesOf(awarded: number, points: number, boosts: readonly PointsBoost[]): number {
   const rate = boosts.reduce((product, { multiplier }) => product * multiplier, points);

@@ -52,7 +52,7 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
 /** Epoch ms. Throws BadImport for a leap second: the schema's format allows it, JavaScript's clock does not. */
 export function timeMs(field: string, text: string): number {
   const ms = Date.parse(text);
-  if (Number.isNaN(ms) || ms < 0) throw new BadImport(`${field} is no time from 1970 on: '${text}'.`);
+  if (Number.isNaN(ms) || ms < 0) throw new BadImport(`${field} is not a time from 1970 on: '${text}'.`);
   return ms;
 }
 
@@ -98,7 +98,7 @@ function addAttributes({ compiled, state, skipped }: Draft, { attributes = {} }:
 function addSignUp({ state, tz, today, nowMs }: Draft, { signUpDate }: ImportedUser): void {
   if (signUpDate === undefined || signUpDate === null) return;
   const day = signUpDay(signUpDate);
-  if (day === null || day > today) throw new BadImport(`signUpDate is no past day: '${signUpDate}'.`);
+  if (day === null || day > today) throw new BadImport(`signUpDate is not a past day: '${signUpDate}'.`);
   // The source has counted the years that are over.
   state[USER.signUp] = packedSignUp({
     day,

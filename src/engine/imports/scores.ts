@@ -89,7 +89,7 @@ export function changesOf(
   return Object.entries(days)
     .map(([date, change]) => {
       if (!isDate(date) || date < FIRST_DATE || dayOf(date) > today + 1)
-        throw new BadImport(`${field}: '${date}' is no past day as YYYY-MM-DD.`);
+        throw new BadImport(`${field}: '${date}' is not a past day in the form YYYY-MM-DD.`);
       return { day: dayOf(date), change: boundedMicros(`${field}.${date}`, change) };
     })
     .filter(({ change }) => change !== 0n)

@@ -16,16 +16,15 @@ import { BadImport, type Draft } from './draft.ts';
 import { timeMs } from './profile.ts';
 
 /**
- * Adds streaks. In each frequency, the streak follows from the daily history by today's rules; in the configured
- * frequency, a streak given in the import replaces it. Totals and preferences must have been added before. Throws
- * BadImport.
+ * Adds streaks. In each frequency, the streak follows from the daily history by today's rules; in the configured frequency,
+ * a streak given in the import replaces it. Totals and preferences must have been added before. Throws BadImport.
  */
 export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   const { compiled, state, today } = draft;
   const { frequency } = compiled.catalog.streaks;
   for (const { start, end } of streak?.pauses ?? []) {
     if (!isDate(start) || !isDate(end) || end < start)
-      throw new BadImport(`streak.pauses: ${start} to ${end} is no time.`);
+      throw new BadImport(`streak.pauses: ${start} to ${end} is not a period.`);
     draft.pauses.push({ id: randomUUID().replaceAll('-', ''), from: dayOf(start), to: dayOf(end) });
   }
   draft.pauses.sort((a, b) => a.from - b.from);
@@ -54,7 +53,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     ];
   } else if (streak !== undefined) {
     draft.changed.push(
-      `streak: it is ${streak.frequency} there and ${frequency} here; what the daily history comes to counts`,
+      `streak: it is ${streak.frequency} there and ${frequency} here; the streak is computed from the daily history`,
     );
   }
   state[USER.streaks] = FREQUENCIES.map((each) => packedStreak(streaks[each])) as unknown as [
@@ -99,9 +98,7 @@ function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<numb
   return { machine, met, facts };
 }
 
-/**
- * The day from which the interval for the next freeze counts: where the history leaves it, or today without a history.
- */
+/** The day from which the interval for the next freeze counts: where the history leaves it, or today without a history. */
 function earnedBefore({ compiled, state, tz, today }: Draft, streak: ImportedStreak | undefined): number {
   const { initial, max, autoEarnInterval: interval, autoEarnAmount: amount } = compiled.catalog.streaks.freezes;
   if (interval === null || amount === null) return today;
@@ -142,7 +139,7 @@ function asItWas(
     extendedMs,
   };
   for (const { periodStart: start, periodEnd: end, resetAt } of history) {
-    if (!isDate(start) || !isDate(end)) throw new BadImport(`streak.history: ${start} to ${end} is no period.`);
+    if (!isDate(start) || !isDate(end)) throw new BadImport(`streak.history: ${start} to ${end} is not a period.`);
     if (resetAt !== undefined) timeMs('streak.history.resetAt', resetAt);
   }
   const calendar = { frequency, weekStart };

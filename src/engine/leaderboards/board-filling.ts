@@ -27,12 +27,11 @@ const SETTLE_MS = 4_000;
 const USERS_A_CALL = 200;
 
 const TITLE = 'filling of leaderboards';
-const NOT_PERSISTED = 'What was written before is not stored yet.';
+const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
 /**
- * Fills boards from history with what users earned, by their local dates, between the board's first day and its
- * activation. Scores are set, not added, so a repeated slice changes nothing. Past runs become readable as final ones
- * at the end.
+ * Fills boards from history with what users earned, by their local dates, between the board's first day and its activation.
+ * Scores are set, not added, so a repeated slice changes nothing. Past runs become readable as final ones at the end.
  */
 export class BoardFilling implements JobWork<BoardFill> {
   readonly kinds = ['leaderboard_filling'] as const;

@@ -45,10 +45,7 @@ interface FinalRunsOptions {
  * s and clocks differ.
  */
 const GRACE_MS = 10_000;
-/**
- * Further delay before the run's sorted sets are removed from Redis. Readers that began there have finished long
- * before.
- */
+/** Further delay before the run's sorted sets are removed from Redis. Readers that began there have finished long before. */
 const CLEAR_MS = 60_000;
 const MOST_CLEARED = 100;
 /** Runs without scores in a transaction. */

@@ -135,10 +135,7 @@ export class LeaderboardReads {
     return { ...leaderboardResponse(compiled, board), status, ...place, history };
   }
 
-  /**
-   * Throws 403 unless the user belongs to the group, by the user's current attributes or by the user's score in the
-   * run.
-   */
+  /** Throws 403 unless the user belongs to the group, by the user's current attributes or by the user's score in the run. */
   private async requireGroup(
     compiled: CompiledCatalog,
     { board, run, group }: { board: Leaderboard; run: Run; group: string },

@@ -4,7 +4,6 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
 import type { Standings } from './standings.ts';
 
-/** One run of a board. */
 export interface BoardRun {
   tenantNo: number;
   boardNo: number;
@@ -39,7 +38,6 @@ export interface PastRuns {
   groupOf(run: BoardRun, userId: string): Promise<string | null>;
   /** A user's last `count` daily snapshots in a run, oldest first. Those of a final run end with its final place. */
   snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]>;
-  /** A user's places in all final runs. */
   places(tenantNo: number, userId: string): Promise<PastPlace[]>;
   /** Those of the runs that are final. */
   kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>>;
@@ -60,9 +58,7 @@ export async function groupsOfRun(redis: Redis, board: Leaderboard, run: BoardRu
   return (await redis.smembers(boardGroupsKey(run.tenantNo, run))).sort();
 }
 
-/**
- * Removes the sorted sets of a run from Redis: those of the given groups, and those of the groups that the run lists.
- */
+/** Removes the sorted sets of a run from Redis: those of the given groups, and those of the groups that the run lists. */
 export async function clearRun(redis: Redis, run: BoardRun, groups: readonly string[]): Promise<void> {
   const listed = await redis.smembers(boardGroupsKey(run.tenantNo, run));
   const keys = [...new Set([...groups, ...listed])].map((group) => boardKey(run.tenantNo, { ...run, group }));

@@ -24,7 +24,6 @@ export interface Placed {
 export interface Standings {
   /** At most `count` members, starting at a place. */
   page(from: number, count: number): Promise<Member[]>;
-  /** The rank of a member. */
   rankOf(member: Member): Promise<number>;
   /** The user's place and rank; `null` if the user is not on the board. */
   find(userId: string): Promise<Placed | null>;

@@ -26,10 +26,7 @@ export interface UserScoresOptions {
   onLeftOut: (user: { tenantNo: number; boardNo: number; userId: string }, error: Error) => void;
 }
 
-/**
- * How often a user is summed up again whose new events cannot be distinguished from past ones, before the user is left
- * out.
- */
+/** How often a user is summed up again whose new events cannot be distinguished from past ones, before the user is left out. */
 const TRIES = 50;
 /**
  * For this many tries the sums must match the user's state exactly. After that, the increase of a busy user's total is
@@ -90,7 +87,7 @@ export class UserScores {
 
   /** Gives up on users who never stop changing: they have what they earn from now on. */
   private leaveOut({ tenantNo, boardNo }: Filling['fill'], users: readonly { id: string }[]): void {
-    const error = new Error('The user changes all the time: what was earned before is left out.');
+    const error = new Error('The user keeps changing: earlier scores are left out.');
     for (const { id: userId } of users) this.options.onLeftOut({ tenantNo, boardNo, userId }, error);
   }
 
@@ -121,10 +118,7 @@ export class UserScores {
     return rows.map((row) => summed(row, { boardNo: board.no, openRunDay }));
   }
 
-  /**
-   * Sets the scores of open runs. Returns for each user 1 for a score, 0 for none, -1 if the user must be summed up
-   * again.
-   */
+  /** Sets the scores of open runs. Returns for each user 1 for a score, 0 for none, -1 if the user must be summed up again. */
   private async call(
     { compiled, board, history, fill }: Filling,
     users: readonly SummedUser[],

@@ -158,9 +158,7 @@ class Turns<Name> {
   }
 }
 
-/**
- * After a read, catch-ups rest for this multiple of its duration, so they take at most a third of the process's time.
- */
+/** After a read, catch-ups rest for this multiple of its duration, so they take at most a third of the process's time. */
 const REST = 2;
 
 /**

@@ -197,9 +197,7 @@ export async function reportBoards(
   return made;
 }
 
-/**
- * Whether a stream is informed about a changed group: a user's stream, only about the group in which the user plays.
- */
+/** Whether a stream is informed about a changed group: a user's stream, only about the group in which the user plays. */
 function concerns(listener: LiveListener, board: Leaderboard, at: ChangedGroup): boolean {
   if (!listener.wantsBoard(board.id)) return false;
   const { kind, userId } = listener.grant;

@@ -39,10 +39,7 @@ export class LiveKeys {
     this.options = options;
   }
 
-  /**
-   * The current key of a grant; `null` if the key, the session or the tenant is no longer valid. Throws errors of
-   * Postgres.
-   */
+  /** The current key of a grant; `null` if the key, the session or the tenant is no longer valid. Throws errors of Postgres. */
   async hold(grant: LiveGrant): Promise<HeldKey | null> {
     const { records, sessionEnds } = await this.find([grant]);
     const record = records.get(grant.prefix);

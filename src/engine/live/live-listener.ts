@@ -84,7 +84,6 @@ export class LiveListener {
     return this.grant.kind === 'application' && this.grant.boardIds.length > 0;
   }
 
-  /** The users that it listens to. */
   get whom(): LiveListeners {
     const { tenantNo, userId, kind } = this.grant;
     return { tenantNo, users: userId === null ? null : [userId], ranks: kind === 'admin' || this.followsPlaces };
@@ -122,9 +121,7 @@ export class LiveListener {
     return true;
   }
 
-  /**
-   * Whether it may be informed about a group: a stream of an application key only about the group of its user's score.
-   */
+  /** Whether it may be informed about a group: a stream of an application key only about the group of its user's score. */
   private isOfOwnGroup({ place, userId }: Notification): boolean {
     if (place === undefined || place.group === '' || userId !== null || this.grant.kind === 'admin') return true;
     const scores = this.user?.boards[place.boardNo] ?? [];

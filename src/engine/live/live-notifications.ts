@@ -196,7 +196,7 @@ function earnedOfMetric(record: HappenedRecord): Micros | null {
   return toMicros(decimalText({ whole: value[TOTAL.whole], micros: value[TOTAL.micros] }));
 }
 
-/** A late event does not contain by how much it extends the streak. */
+/** A late event does not say how much longer it makes the streak. */
 function earnedOfStreak({ catalog: { streaks } }: CompiledCatalog, record: HappenedRecord): number | null {
   const streak = record[RECORD.streak];
   const lost = record[RECORD.settlements]?.findLast(

@@ -51,7 +51,7 @@ class ConnectionLimits {
     const holder = holderOf(grant);
     const ofHolder = this.ofHolders.get(holder) ?? 0;
     if (this.all >= connections)
-      throw new AppError('unavailable', 'This server carries as many live streams as it may; try again in a moment.');
+      throw new AppError('unavailable', 'This server has reached its limit of live streams; try again in a moment.');
     if (grant.kind === 'application' && ofHolder >= perUser)
       throw new AppError('too_many_requests', `The user has ${perUser} live streams already; close one of them.`, {
         headers: { 'Retry-After': RETRY_S },
@@ -159,9 +159,8 @@ export class Live {
   }
 
   /**
-   * Accepts a ticket, or the ID of a stream's last message from a client that comes back. Throws 401 if neither is
-   * valid, or the key no longer is; 429 and 503 beyond the limits; 503 while this process stops; errors of Redis and
-   * Postgres.
+   * Accepts a ticket, or the ID of a stream's last message from a client that comes back. Throws 401 if neither is valid, or
+   * the key no longer is; 429 and 503 beyond the limits; 503 while this process stops; errors of Redis and Postgres.
    */
   async open({
     ticket,
@@ -329,7 +328,7 @@ export class Live {
 
   private readonly onProblem = (error: unknown): void => {
     this.throttle.log('live', (suppressed) =>
-      this.options.log.warn({ err: error, suppressed }, 'live streams could not report something'),
+      this.options.log.warn({ err: error, suppressed }, 'live streams could not report a change'),
     );
   };
 }

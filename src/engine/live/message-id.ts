@@ -42,7 +42,6 @@ const SEPARATOR = '~';
 
 /** The last ID that a client sent when it came back. */
 export interface LastId {
-  /** Secret of the stream's session. */
   session: string;
   /** The ID, if this installation signed it; `null` if only the session's secret can be trusted. */
   authentic: ParsedId | null;

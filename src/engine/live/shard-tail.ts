@@ -421,7 +421,7 @@ export class ShardTail {
 
 /** Reasons for a `reset`. */
 export const REBUILT = 'Redis was rebuilt';
-export const NOT_KEPT = 'what followed the position is not kept';
+export const NOT_KEPT = 'the messages after the position are no longer kept';
 
 /** Whether entries after a position may have been dropped. `floor`: the position from which all are kept. */
 export const isBefore = (at: LivePosition, floor: LivePosition): boolean =>

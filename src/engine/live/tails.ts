@@ -129,7 +129,6 @@ export class Tails {
     this.stopListening = null;
   }
 
-  /** A connection to a shard's current server. */
   private connect(shard: number): Promise<Redis> {
     const server = connectionOf(this.options.redis, shard);
     let connecting = this.connecting.get(server);
@@ -173,7 +172,7 @@ export class Tails {
     const { outbox, announced, asOfMs } = from.position;
     // Announced notifications expire with their stream. Their positions are times of Redis's clock.
     if (comparePositions(outbox, last.outbox) > 0 || Number(announced.split('-')[0]) > nowMs)
-      return 'the last ID is ahead of what happened';
+      return 'the last ID is ahead of the stream';
     return gapAfter({ position: readFrom(from.position), asOfMs }, { nowMs, since: since[0]! });
   }
 
@@ -229,8 +228,7 @@ export class Tails {
         }
         const { readUpTo, boards, moves } = catchUp;
         if (tail === undefined) {
-          // Use the newest position that Redis named, never one from a client: all streams of the shard continue from
-          // there.
+          // Use the newest position that Redis named, never one from a client: all streams of the shard continue from there.
           const at = { ...last, asOfMs: nowMs };
           const connect = (): Promise<Redis> => this.connect(shard);
           tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, connect });

@@ -11,7 +11,7 @@ export function leftOut({ redis, log }: { redis: Redis; log: Pick<Log, 'error'> 
   return (error) => {
     countFailedWork(redis, 'notifications').catch(() => undefined);
     throttle.log('notifications', (suppressed) =>
-      log.error({ err: error, suppressed }, 'A notification could not be made; it is left out, and all else is stored'),
+      log.error({ err: error, suppressed }, 'A notification could not be made; everything else is stored'),
     );
   };
 }

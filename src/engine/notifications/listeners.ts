@@ -59,8 +59,7 @@ const VARIANT = 0x80;
 
 /**
  * ID of the message that a webhook gets for a notification: a UUID of version 8 (RFC 9562) from a SHA-256 of the three
- * fields. A message that is made again, after a crash or in another process, has the same ID. `source`: the
- * notification's.
+ * fields. A message that is made again, after a crash or in another process, has the same ID. `source`: the notification's.
  */
 export function messageId({
   webhookId,
@@ -107,10 +106,7 @@ export class LiveAudience {
 
 const MOST = 2 ** 31 - 1;
 
-/**
- * The numbers of the achievements, points systems, triggers and boosts that a record names; none if the record is
- * damaged.
- */
+/** The numbers of the achievements, points systems, triggers and boosts that a record names; none if the record is damaged. */
 export function numbersIn(record: HappenedRecord): number[] {
   try {
     return named(record).filter((no) => Number.isInteger(no) && no > 0 && no <= MOST);

@@ -204,9 +204,7 @@ export const boardPayload = (
   { status, rankings }: { status: BoardStatus; rankings: LeaderboardRanking[] },
 ): string => `{"type":"${type}","leaderboard":${openedBoard(at, status)},"rankings":${JSON.stringify(rankings)}}}`;
 
-/**
- * Payload of `emails.recap_due`, due at `dueMs` (epoch ms), for a period from its first to its last day (epoch days).
- */
+/** Payload of `emails.recap_due`, due at `dueMs` (epoch ms), for a period from its first to its last day (epoch days). */
 export const recapDue = (
   user: UserJson,
   { dueMs, fromDay, toDay }: { dueMs: number; fromDay: number; toDay: number },

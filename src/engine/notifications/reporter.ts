@@ -20,7 +20,6 @@ export interface ReporterOptions {
   onLeftOut: (error: unknown) => void;
 }
 
-/** The report of some entries. */
 export interface Report extends EntryReport {
   /** Builds a notification's messages to the webhooks. */
   messagesFor: (notification: Notification) => NewMessage[];
@@ -56,11 +55,10 @@ export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revision
   revisions.organisation === organisation && revisions.catalogs === catalogs;
 
 /**
- * Turns outbox entries into messages for webhooks. A tenant without an enabled webhook and without live listeners costs
- * a map look-up; its catalog is not loaded. If only some users' streams have listeners, entries about other users are
- * skipped. The webhooks are read at some revisions, which the transaction that stores the report compares with its own.
- * So a webhook receives everything that is stored after its creation. Errors in reports never prevent entries from
- * being stored.
+ * Turns outbox entries into messages for webhooks. A tenant without an enabled webhook and without live listeners costs a
+ * map look-up; its catalog is not loaded. If only some users' streams have listeners, entries about other users are skipped.
+ * The webhooks are read at some revisions, which the transaction that stores the report compares with its own. So a webhook
+ * receives everything that is stored after its creation. Errors in reports never prevent entries from being stored.
  */
 export class Reporter {
   private readonly options: ReporterOptions;

@@ -79,10 +79,9 @@ interface Candidate {
 }
 
 /**
- * Changes of the user's streak: first those by the clock (freezes earned and consumed, streak lost), then those by the
- * event (started, extended). An administrator's reset and a reversal that leaves no streak also count as lost. A
- * restored streak is not reported, nor the one that it replaces. Nothing if streaks are switched off for all or by the
- * user.
+ * Changes of the user's streak: first those by the clock (freezes earned and consumed, streak lost), then those by the event
+ * (started, extended). An administrator's reset and a reversal that leaves no streak also count as lost. A restored streak
+ * is not reported, nor the one that it replaces. Nothing if streaks are switched off for all or by the user.
  */
 export function* streakNotifications(change: Change): Generator<Reported> {
   const { compiled, wants, user } = change;

@@ -62,7 +62,6 @@ function groupsOf(notifications: readonly Notification[]): Map<string, Group> {
   return groups;
 }
 
-/** The notification of a group. */
 function reported({ first, last, change }: Group): Notification {
   if (first === last) return last;
   const before = change.type === 'leaderboard.rank_changed' ? (JSON.parse(first.payload) as RankPayload) : null;

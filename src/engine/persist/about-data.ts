@@ -35,7 +35,7 @@ export function reasonFor(error: unknown): string {
     return `Postgres refuses it: ${words} (${error.code})`;
   }
   // The messages of these errors quote values.
-  if (error instanceof SyntaxError) return 'a text is no JSON';
+  if (error instanceof SyntaxError) return 'a text is not JSON';
   if (error instanceof TypeError || error instanceof RangeError) return 'a value is of another type than its field';
-  return 'it is no msgpack';
+  return 'it is not MessagePack';
 }

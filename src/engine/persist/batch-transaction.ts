@@ -171,8 +171,7 @@ export interface Reports {
 
 /**
  * Makes messages of the notifications to be sent now, and stores the others until they are due. Runs in the client's
- * transaction, which holds the shard's cursor. Skips notifications that Postgres refuses; the rows are stored
- * nevertheless.
+ * transaction, which holds the shard's cursor. Skips notifications that Postgres refuses; the rows are stored nevertheless.
  */
 export async function storeReport(
   client: PoolClient,

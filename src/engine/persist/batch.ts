@@ -273,7 +273,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   const atMs = record[RECORD.atMs];
   const localDay = record[RECORD.day];
   const catalogVersion = record[RECORD.version] ?? null;
-  if (!HAPPENED.has(kind)) throw new UnreadableEntry('a record of no known kind');
+  if (!HAPPENED.has(kind)) throw new UnreadableEntry('a record of an unknown kind');
   if (kind === KIND.event || kind === KIND.reversal) {
     const metricNo = record[RECORD.metric];
     const value = record[RECORD.value];

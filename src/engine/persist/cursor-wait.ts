@@ -13,10 +13,7 @@ import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.
 /** How long to wait while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 5_000, movingMs: 30_000 };
 
-/**
- * Waits, within `patience`, until Postgres holds everything that a shard's outbox holds now. Returns false if it does
- * not.
- */
+/** Waits, within `patience`, until Postgres holds everything that a shard's outbox holds now. Returns false if it does not. */
 export async function isPersisted(
   { redis, pool }: { redis: Redis; pool: Pool },
   shard: number,
@@ -153,7 +150,7 @@ const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
  */
 export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool }, tenantNo: number): Promise<void> {
   if (await isPersisted({ redis, pool }, shardOf(tenantNo), REQUEST_PATIENCE)) return;
-  throw new AppError('unavailable', 'What was written before is not stored yet; try again in a moment.');
+  throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');
 }
 
 /**

@@ -50,9 +50,7 @@ interface DeadLettersOptions {
   onRetried: (shard: number) => void;
 }
 
-/**
- * Dead letters: outbox entries that were set aside (`refused-entries.ts`). Administrators list, retry and drop them.
- */
+/** Dead letters: outbox entries that were set aside (`refused-entries.ts`). Administrators list, retry and drop them. */
 export class DeadLetters {
   private readonly options: DeadLettersOptions;
 
@@ -167,7 +165,7 @@ async function storeAgain(
       refused.push({
         part: 'record',
         at,
-        reason: 'the deleted user is back since: delete the user again, and drop this',
+        reason: 'the deleted user has come back: delete the user again, and drop this',
       });
     else wanted.records.push({ at, item });
   }
@@ -182,7 +180,7 @@ async function storeAgain(
   if (looked === null) wanted.states = states.filter(({ item }) => !superseded.has(item.userId));
   const failed = [...(await storeParts(client, redis, wanted, reports)), ...refused];
   if (tenantNo !== null) await noteYounger(client, { tenantNo, letter, states: wanted.states, failed });
-  if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'it cannot be read to its end' });
+  if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'its end cannot be read' });
   return failed;
 }
 
@@ -222,7 +220,6 @@ async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecor
   return stored !== null && unpackState(stored)[USER.createdMs] >= Number(record[RECORD.atMs]);
 }
 
-/** The readable contents of an entry's fields. */
 export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadLetter['entry']> {
   const { records, states } = readEntry([...fields]);
   return {

@@ -28,7 +28,7 @@ export class StuckShard extends Error {
 
   constructor(shard: number, streamId: string, cause: unknown) {
     super(
-      `Shard ${shard} stands still at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `Shard ${shard} is stuck at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`,
       {
         cause,
       },
@@ -106,9 +106,7 @@ const PAUSE_MS = 250;
 const SHARDS_A_PAUSE = 8;
 const MAX_PAUSE_MS = 1_000;
 
-/**
- * How often a batch's report is made again because the configuration changed meanwhile. Edits must not hold up storage.
- */
+/** How often a batch's report is made again because the configuration changed meanwhile. Edits must not hold up storage. */
 const MOST_REPORTS = 4;
 
 /** How soon a shard is stored after its sweep, and how long that may take: about two million users. */
@@ -119,14 +117,12 @@ const CATCH_UP_MS = 120_000;
 const RETRY_STUCK_MS = 2000;
 
 /**
- * Moves outbox entries to Postgres, each exactly once: rows and cursor are one transaction, and an entry leaves the
- * stream only when Postgres holds it. Several persisters may work on a shard; the cursor's row lock excludes all but
- * one.
+ * Moves outbox entries to Postgres, each exactly once: rows and cursor are one transaction, and an entry leaves the stream
+ * only when Postgres holds it. Several persisters may work on a shard; the cursor's row lock excludes all but one.
  *
- * CPU for an event of the demo catalog (1,750 events a transaction, 100,000 users, 0.8 awards and 0.3 completions an
- * event; built-in Postgres, compiled with -Os): worker 15 µs, Postgres 35 to 37 µs. Of these, events take 8, awards 5,
- * completions 2.5, each user 10.5 (48 if an attribute changed, because that is no HOT update and touches every index),
- * and the commit 2.
+ * CPU for an event of the demo catalog (1,750 events a transaction, 100,000 users, 0.8 awards and 0.3 completions an event;
+ * built-in Postgres, compiled with -Os): worker 15 µs, Postgres 35 to 37 µs. Of these, events take 8, awards 5, completions
+ * 2.5, each user 10.5 (48 if an attribute changed, because that is no HOT update and touches every index), and the commit 2.
  */
 export class Persister {
   private readonly options: PersisterOptions;
@@ -146,7 +142,7 @@ export class Persister {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
 
-  /** Whether the shard's entries wait for a sweep (`isStoredLater`), or waited recently and are not all stored. */
+  /** Whether the shard's entries wait for a sweep (`src/redis/outbox.ts`), or waited recently and are not all stored. */
   gaveWay(shard: number): boolean {
     return performance.now() - (this.gaveWayAt.get(shard) ?? -Infinity) < CATCH_UP_MS;
   }
@@ -262,9 +258,7 @@ export class Persister {
     }
   }
 
-  /**
-   * Stores one batch. Returns the cursor's new position; `null` if another persister is working, with nothing stored.
-   */
+  /** Stores one batch. Returns the cursor's new position; `null` if another persister is working, with nothing stored. */
   private async store(
     shard: number,
     { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry[] },

@@ -38,7 +38,7 @@ export interface SetAside {
 export const sayWhatIsSetAside = (log: Pick<Log, 'error'>, { id, ...entry }: SetAside): void =>
   log.error(
     { deadLetter: id, ...entry },
-    'An entry of the outbox could not be stored whole. It is kept, and what follows is stored: `laurel dead-letters` shows it',
+    'An outbox entry could not be stored completely. It is kept, and later entries are stored: `laurel dead-letters` shows it',
   );
 
 interface Entry {
@@ -79,7 +79,7 @@ export async function storeDamaged(
       return false;
     const position = raw[0].toString('latin1');
     const failed = await storeParts(client, redis, allOf(entry), reports);
-    if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'it cannot be read to its end' });
+    if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'its end cannot be read' });
     const aside =
       failed.length === 0 ? 'stored' : await bury(client, { redis, shard, position, raw, entry, failed, onStep });
     await moveCursor(client, shard, { position, batchProgress: progressOf(entry) });
@@ -151,7 +151,6 @@ export interface WantedParts {
   after: ReadEntry['states'];
 }
 
-/** All readable parts of an entry. */
 const allOf = ({ tenantNo, records, states }: ReadEntry): WantedParts => ({
   tenantNo,
   records: records.map((item, at) => ({ at, item })),

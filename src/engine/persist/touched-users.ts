@@ -62,7 +62,7 @@ export class TouchedUsers {
 
   /** Adds a user's state after the entry. Throws UnreadableEntry if it is not a packed state. */
   state(tenantNo: number, id: string, packed: Buffer): void {
-    if (!isPackedState(packed)) throw new UnreadableEntry("a user's state is none");
+    if (!isPackedState(packed)) throw new UnreadableEntry('invalid user state');
     const key = keyOf(tenantNo, id);
     const { whole, streaks, points } = this.noted.get(id) ?? EVERYTHING;
     const before = this.users.get(key);

@@ -72,7 +72,7 @@ export class TimePayments {
   private async payAlone(compiled: CompiledCatalog, plan: string, payment: Payment): Promise<void> {
     for (let tries = 0; tries < TRIES_ALONE; tries += 1)
       if ((await this.unpaid(compiled, plan, [payment])).length === 0) return;
-    throw new Error('A user changes zone all the time.');
+    throw new Error('A user keeps changing zone.');
   }
 
   /** Makes payments. Returns those to repeat because the users are in another zone. */

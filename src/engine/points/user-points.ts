@@ -72,9 +72,7 @@ interface Asked {
   day: number;
 }
 
-/**
- * A user's last awards in a points system, newest first. Deleted triggers and boosts are shown in their last version.
- */
+/** A user's last awards in a points system, newest first. Deleted triggers and boosts are shown in their last version. */
 async function awardHistory(
   pool: Pool,
   compiled: CompiledCatalog,

@@ -127,10 +127,7 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 
-/**
- * Where Redis stores a used idempotency key (`key`: its wide bucket), and the text of its use. `generation`: its
- * user's.
- */
+/** Where Redis stores a used idempotency key (`key`: its wide bucket), and the text of its use. `generation`: its user's. */
 export function bucketOf(
   used: UsedKey,
   generation: number | undefined,

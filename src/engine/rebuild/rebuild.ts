@@ -113,7 +113,6 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
 /** After this time every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
 const NOTICED_MS = 2 * LOOK_MS;
 
-/** A new epoch of shards that are closed. */
 interface ClosedShards {
   epoch: number;
   /** Their new mark. */
@@ -203,7 +202,7 @@ async function storeOutboxes({
 /** Whether Postgres holds all of a shard's outbox. */
 async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutbox): Promise<boolean> {
   const cursor = (await readCursors(pool)).cursors[shard]!;
-  if (cursor.storageEpoch !== storageEpoch) throw new RebuildOvertaken('Another rebuild of the shard began.');
+  if (cursor.storageEpoch !== storageEpoch) throw new RebuildOvertaken('Another rebuild of the shard has begun.');
   // A Postgres restored from an older state lacks entries that left the outbox and are still kept.
   if (comparePositions(await readHandedPosition(redis, shard), cursor.position) > 0) return false;
   return (await readOutbox(redis, { shard, after: cursor.position, count: 1 })).length === 0;
@@ -245,8 +244,7 @@ async function startOutbox(
 const KEYS_A_SCAN = 2_000;
 
 /**
- * The keys of a shard that a rebuild keeps: the outbox, waiting batches, their progress, and entries that only Redis
- * stores.
+ * The keys of a shard that a rebuild keeps: the outbox, waiting batches, their progress, and entries that only Redis stores.
  */
 const keptByRebuild = (shard: number): string[] => [
   outboxKey(shard),

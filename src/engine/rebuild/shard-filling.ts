@@ -48,9 +48,7 @@ interface FillOptions {
 
 const USERS_A_PAGE = 2_000;
 const KEYS_A_PAGE = 5_000;
-/**
- * Number of old keys to collect before they are loaded. Those of a bucket form one segment, which is then written once.
- */
+/** Number of old keys to collect before they are loaded. Those of a bucket form one segment, which is then written once. */
 const OLD_AT_ONCE = 200_000;
 
 /**
@@ -265,10 +263,7 @@ export class Loader {
     this.belief = belief;
   }
 
-  /**
-   * Adds a command with any number of pairs after its first words (MSET, ZADD, HSET). Resolves when there is room for
-   * more.
-   */
+  /** Adds a command with any number of pairs after its first words (MSET, ZADD, HSET). Resolves when there is room for more. */
   async addPairs(head: Word[], pairs: Word[]): Promise<void> {
     for (let at = 0; at < pairs.length; at += MAX_PAIRS * 2) {
       await this.add([...head, ...pairs.slice(at, at + MAX_PAIRS * 2)]);

@@ -36,7 +36,6 @@ export interface Sides {
   boards: BoardsOfTenants;
 }
 
-/** A user's state. */
 export const stateSuspect = ({ redis, pool }: Sides, tenantNo: number, id: string): Suspect => ({
   key: userKey(tenantNo, id),
   part: '',
@@ -144,9 +143,7 @@ export async function waitingUses({
 
 type Standing = Place & { tenantNo: number; id: string };
 
-/**
- * Differences about some users; notes their places in `members`. Takes one command for each set, not for each place.
- */
+/** Differences about some users; notes their places in `members`. Takes one command for each set, not for each place. */
 export async function suspectUsers(
   sides: Sides,
   users: readonly StoredUser[],
@@ -286,10 +283,7 @@ function add(sums: Sums, id: string, times = 1): void {
   sums.high = (sums.high + Math.imul(hash(id, 1_540_483_477), times)) | 0;
 }
 
-/**
- * The members of sorted sets, as sums: one pass notes them, a later one compares them with Redis. Also counts in
- * hashes.
- */
+/** The members of sorted sets, as sums: one pass notes them, a later one compares them with Redis. Also counts in hashes. */
 export class SetMembers {
   private readonly sets = new Map<string, Sums>();
 
@@ -352,10 +346,7 @@ const TRIES = 10;
 /** Postgres does not catch up with the outbox, so nothing can be compared. */
 class NotStored extends Error {}
 
-/**
- * Resolves when Postgres holds everything that the outboxes of some shards held at the call. Throws NotStored after 30
- * s.
- */
+/** Resolves when Postgres holds everything that the outboxes of some shards held at the call. Throws NotStored after 30 s. */
 export async function stored({ redis, pool, shards }: Servers): Promise<void> {
   const reached = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
   if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');

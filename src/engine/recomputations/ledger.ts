@@ -112,9 +112,8 @@ interface Reached {
 const MILLION = 1_000_000n;
 
 /**
- * Whether a user qualifies for an achievement, or ever did. The rule of `lua/lib/achievements.lua`, which only
- * considers the present. `micros`: the largest fraction that a highest total may have had, since only its whole part is
- * stored.
+ * Whether a user qualifies for an achievement, or ever did. The rule of `lua/lib/achievements.lua`, which only considers the
+ * present. `micros`: the largest fraction that a highest total may have had, since only its whole part is stored.
  */
 function everQualified(
   achievement: PlanAchievement,

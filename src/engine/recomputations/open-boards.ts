@@ -8,10 +8,7 @@ import { playedRule, runOf } from '../../domain/runs.ts';
 import type { BoardFill } from '../../postgres/boards/fills.ts';
 import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 
-/**
- * A run that has begun in some zone and is not final: first and last day (epoch days). Without a last day it does not
- * end.
- */
+/** A run that has begun in some zone and is not final: first and last day (epoch days). Without a last day it does not end. */
 export interface OpenRun {
   first: number;
   last?: number;
@@ -67,9 +64,8 @@ export interface ScoredBoard extends OpenBoard {
 }
 
 /**
- * The boards whose scores a step changes; `null` if boards are not recomputed. A board that was filled since the plan
- * was made has lost its previous scores, so the planned changes and their reversal no longer apply: only awards change
- * it.
+ * The boards whose scores a step changes; `null` if boards are not recomputed. A board that was filled since the plan was
+ * made has lost its previous scores, so the planned changes and their reversal no longer apply: only awards change it.
  */
 export function scoredBoards(
   { request, status, figures }: Pick<StoredRecomputation, 'request' | 'status' | 'figures'>,

@@ -66,7 +66,7 @@ function userAnswer(compiled: CompiledCatalog, row: RecomputedUserRow<UserPlan>)
     status: statusOf(row),
     reason:
       row.skipped ??
-      (left.length === 0 ? null : `Changed since it was planned, and left as it was: ${left.join(', ')}.`),
+      (left.length === 0 ? null : `Changed since it was planned, and left unchanged: ${left.join(', ')}.`),
   };
 }
 

@@ -41,7 +41,7 @@ type Recomputed = (typeof RECOMPUTED)[keyof typeof RECOMPUTED];
 const SKIPPED: Partial<Record<Recomputed, string>> = {
   [RECOMPUTED.nothing]: 'Nothing of the plan was left to do: the user has changed since.',
   [RECOMPUTED.gone]: 'The user was deleted since.',
-  [RECOMPUTED.large]: 'The user has as much data as a user may have.',
+  [RECOMPUTED.large]: 'The data of the user has reached its maximum size.',
   [RECOMPUTED.corrected]: 'Events of the user were reversed since it was planned: plan it again.',
 };
 
@@ -95,19 +95,16 @@ const USERS_A_PLAN = 400;
  */
 const USERS_A_SLICE = 200;
 const USERS_A_CALL = 10;
-/**
- * The next slice is not applied while more entries than this wait to be stored, since the outbox is meant for events.
- */
+/** The next slice is not applied while more entries than this wait to be stored, since the outbox is meant for events. */
 const MOST_AHEAD = 2_000;
 /** How often users are tried again whose change was not stored. */
 const PASSES = 3;
-const NOT_STORED = 'It was done, but could not be stored: see the dead letters.';
-const NOT_PERSISTED = 'What was written before is not stored yet.';
+const NOT_STORED = 'It was applied, but could not be stored: see the dead letters.';
+const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
 /**
- * Plans, applies and reverts recomputations in slices of users. Planning writes a slice and the progress in one
- * transaction. Applying is idempotent in each user's state; at the end, users whose change Postgres lacks are tried
- * again.
+ * Plans, applies and reverts recomputations in slices of users. Planning writes a slice and the progress in one transaction.
+ * Applying is idempotent in each user's state; at the end, users whose change Postgres lacks are tried again.
  */
 export class Recomputing implements JobWork<RecomputationJob> {
   readonly kinds = ['recomputation_planning', 'recomputation_applying', 'recomputation_reverting'] as const;

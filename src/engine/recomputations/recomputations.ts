@@ -66,7 +66,7 @@ export class Recomputations {
     const asked = askedOf(request);
     const cohort = parseAttributeFilter(asked.cohort.userAttributes ?? undefined, compiled.userAttributes);
     if (asked.since !== null && !isDate(asked.since))
-      throw new AppError('unprocessable', `since: '${asked.since}' is no day.`);
+      throw new AppError('unprocessable', `since: '${asked.since}' is not a day.`);
     const missing = missingDetails(compiled, asked, await detailsFromDay(pool));
     if (missing !== null) throw new AppError('unprocessable', missing);
     const job = await this.unlessActive(tenantNo, () =>
@@ -114,7 +114,7 @@ export class Recomputations {
       const later = await laterStep(client, job);
       if (later !== null)
         throw conflict(
-          `The recomputation '${later}' was applied or reverted since this one was planned: plan it again.`,
+          `The recomputation '${later}' was applied or reverted after this one was planned: plan it again.`,
         );
       await beginStep(client, job, { step: 'applying', ...requested });
     });

@@ -55,9 +55,8 @@ const failedRow = (userId: string, error: unknown): PlannedRow<UserPlan> => ({
 const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
 
 /**
- * Plans the next users of a recomputation from one snapshot of Postgres. A user who cannot be planned is included with
- * the reason, and does not stop the others. Returns a sentence if none can be planned because required events were
- * dropped.
+ * Plans the next users of a recomputation from one snapshot of Postgres. A user who cannot be planned is included with the
+ * reason, and does not stop the others. Returns a sentence if none can be planned because required events were dropped.
  */
 export function planSlice(
   pool: Pool,
@@ -184,7 +183,6 @@ async function begin(
   return { plannings, rows };
 }
 
-/** Rows by user. */
 function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const row of rows) {

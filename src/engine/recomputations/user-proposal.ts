@@ -53,9 +53,7 @@ export interface UserHistory {
   scores: ScoreDifferences;
 }
 
-/**
- * Plans one user: created before the user's events are read, fed with each event, and asked for the plan at the end.
- */
+/** Plans one user: created before the user's events are read, fed with each event, and asked for the plan at the end. */
 export class UserPlanning {
   private readonly by: PlanRules;
   private readonly user: UserHistory;
@@ -135,9 +133,7 @@ export class UserPlanning {
     return changesOf(by.rules.achievements, reached, may);
   }
 
-  /**
-   * The differences between each trigger's points and those in history, for systems whose total changes and may change.
-   */
+  /** The differences between each trigger's points and those in history, for systems whose total changes and may change. */
   private points({
     changed,
     lost,
@@ -179,10 +175,7 @@ export class UserPlanning {
     return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
   }
 
-  /**
-   * Whether a trigger's awards are compared: those of all triggers that pay for events, or only those of lost
-   * achievements.
-   */
+  /** Whether a trigger's awards are compared: those of all triggers that pay for events, or only those of lost achievements. */
   private isCounted({ system }: Ledger, triggerNo: number, lost: readonly number[]): boolean {
     if (this.by.points) return this.by.triggers.has(triggerNo);
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && lost.includes(achievement));

@@ -50,9 +50,8 @@ const MILLION = 1_000_000n;
 const wholeOf = (micros: bigint): number => Number(micros / MILLION);
 
 /**
- * Replays a user's history by the current rules: events in the order in which they were applied, then `finish`. Within
- * an event, metric triggers pay first, then streak triggers, then achievement triggers. `lua/lib/points.lua` owns the
- * rule.
+ * Replays a user's history by the current rules: events in the order in which they were applied, then `finish`. Within an
+ * event, metric triggers pay first, then streak triggers, then achievement triggers. `lua/lib/points.lua` owns the rule.
  */
 export class UserReplay {
   private readonly options: UserReplayOptions;

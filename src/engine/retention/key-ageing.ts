@@ -76,10 +76,7 @@ export class KeyAgeing implements ScheduledWork {
     await moveAgeing(pool, cursor === '0' ? { doneDay: dayOf(dueMs), cursor } : { doneDay: progress.doneDay, cursor });
   }
 
-  /**
-   * Moves the old keys of some buckets, all together or, if that fails, tenant by tenant. Returns false if it was
-   * aborted.
-   */
+  /** Moves the old keys of some buckets, all together or, if that fails, tenant by tenant. Returns false if it was aborted. */
   private async age(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
     try {
       return await this.move(buckets, beforeMs, ending);
@@ -108,10 +105,7 @@ export class KeyAgeing implements ScheduledWork {
     return true;
   }
 
-  /**
-   * Whether Postgres holds everything that a shard's outbox holds now. A shard that stands still is waited for once
-   * only.
-   */
+  /** Whether Postgres holds everything that a shard's outbox holds now. A shard that stands still is waited for once only. */
   private async isPersisted(shard: number, ending: AbortSignal): Promise<boolean> {
     const piece = { key: `shard ${shard}`, name: `shard ${shard}`, detail: { shard } };
     if (this.pieces.isAside(piece.key)) return false;

@@ -55,7 +55,7 @@ const PATIENCE_MS = 10_000;
 const STORING_MS = 30_000;
 /** How often a call waits for events that were accepted during an earlier wait. */
 const ROUNDS = 3;
-const NOT_STORED = 'Not all accepted events are stored yet; the clock stays as it was. Try again in a moment';
+const NOT_STORED = 'Not all accepted events are stored yet; the clock is unchanged. Try again in a moment';
 
 /** Sets the test clock of all processes. */
 export class ClockControl {
@@ -122,7 +122,7 @@ export class ClockControl {
     const pauses = new GrowingPauses();
     while ((await countFollowers(pool, 0)).workers === 0) {
       if (performance.now() > endMs) {
-        throw new AppError('unavailable', 'No worker is running to do what falls due; the clock stays as it was');
+        throw new AppError('unavailable', 'No worker is running to do the due work; the clock is unchanged');
       }
       await pauses.next();
     }
@@ -189,7 +189,7 @@ export class ClockControl {
       if (workers > 0 && problem === null) wellMs = performance.now();
       if (performance.now() - wellMs > patienceMs) {
         const why = problem ?? 'no worker is running';
-        throw new AppError('unavailable', `The clock is set, but not all that fell due is done: ${why}`);
+        throw new AppError('unavailable', `The clock is set, but not all due work is done: ${why}`);
       }
       await pauses.next();
     }

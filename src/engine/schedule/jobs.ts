@@ -20,15 +20,10 @@ import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 /** The subject of a kind of job, and the actions that administrators may take. */
 interface KindRules {
   subject: NonNullable<ShownJob['subject']>['kind'] | null;
-  /**
-   * Further changes on cancellation, in its transaction; `null` if it cannot be cancelled, for the reason in `stays`.
-   */
+  /** Further changes on cancellation, in its transaction; `null` if it cannot be cancelled, for the reason in `stays`. */
   cancel: ((client: PoolClient, job: Job) => Promise<void>) | null;
   stays?: string;
-  /**
-   * How a cancelled job may run again: from the beginning (`restart`) or from its cursor (`resume`); `null` if it may
-   * not.
-   */
+  /** How a cancelled job may run again: from the beginning (`restart`) or from its cursor (`resume`); `null` if it may not. */
   again: 'restart' | 'resume' | null;
 }
 
@@ -41,7 +36,7 @@ const recomputation = (step: 'planning' | 'applying' | 'reverting'): KindRules =
           const id = subjectId!;
           await cancelRecomputation(client, (await readRecomputation(client, { tenantNo: tenantNo!, id }))!);
         },
-  stays: 'What is being reverted cannot stay half reverted.',
+  stays: 'A recomputation must not stay half reverted.',
   again: null,
 });
 
@@ -60,7 +55,7 @@ const RULES: Readonly<Record<JobKind, KindRules>> = {
   event_retention: {
     subject: null,
     cancel: null,
-    stays: 'What is older than EVENT_RETENTION_DAYS is dropped in any case.',
+    stays: 'Events older than EVENT_RETENTION_DAYS are dropped in any case.',
     again: null,
   },
 };

@@ -69,7 +69,7 @@ export class Schedule {
       let first = this.last?.work.seesItself === true ? await this.further(this.last, ending) : null;
       if (first === null) {
         if (!(await this.options.settled(ending))) {
-          return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'what was accepted is not stored yet' };
+          return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'accepted events are not stored yet' };
         }
         this.settledMs = upToMs;
         first = await this.first(upToMs, ending);
@@ -166,9 +166,7 @@ interface Due {
   beforeMs: number;
 }
 
-/**
- * The first of the work that is due up to a time (epoch ms), in list order at equal times; `null` if nothing is due.
- */
+/** The first of the work that is due up to a time (epoch ms), in list order at equal times; `null` if nothing is due. */
 function earliest(answers: readonly Answer[], upToMs: number): Due | null {
   const [first, ...others] = answers.toSorted((a, b) => a.dueMs - b.dueMs);
   if (first === undefined) return null;

@@ -28,9 +28,8 @@ interface Kept {
 }
 
 /**
- * The users of a tenant with the longest streaks. Each process computes a ranking at most once a second for each tenant
- * and type. Candidates come from indexes in Postgres, so the latest changes may be missing; their streaks come from
- * Redis.
+ * The users of a tenant with the longest streaks. Each process computes a ranking at most once a second for each tenant and
+ * type. Candidates come from indexes in Postgres, so the latest changes may be missing; their streaks come from Redis.
  */
 export class StreakRankings {
   private readonly redis: Redis;

@@ -41,15 +41,14 @@ const USERS_A_PAGE = 5_000;
 const WORK_MS = 2_000;
 
 /**
- * The midnights of streaks. When a day begins in a zone, users there whose streaks may change are settled in the same
- * way as by their next event or read (`lua/lib/streaks.lua`). So streak boards follow, and freezes and lost streaks are
- * reported when they happen. No answer depends on whether this ran, and a repetition changes nothing.
+ * The midnights of streaks. When a day begins in a zone, users there whose streaks may change are settled in the same way as
+ * by their next event or read (`lua/lib/streaks.lua`). So streak boards follow, and freezes and lost streaks are reported
+ * when they happen. No answer depends on whether this ran, and a repetition changes nothing.
  *
- * Postgres knows whose streak may change (`users.due_day`). It may lag behind the last sweep, and then names too many
- * users, never too few. Days without such users are not swept individually: an idle year costs one query for each zone.
+ * Postgres knows whose streak may change (`users.due_day`). It may lag behind the last sweep, and then names too many users,
+ * never too few. Days without such users are not swept individually: an idle year costs one query for each zone.
  *
- * A tenant's zone that fails is set aside; the others go on. A user who fails is skipped until the zone's next
- * midnight.
+ * A tenant's zone that fails is set aside; the others go on. A user who fails is skipped until the zone's next midnight.
  */
 export class StreakSweep implements ScheduledWork {
   readonly name = 'midnights of streaks';

@@ -122,7 +122,7 @@ function serverOnlyIn(sent: SentUser, { catalog, serverAttributes }: CompiledCat
 /** Refuses a date that is after today in every zone; the script checks the user's zone. */
 function sentSignUp(text: string, nowMs: number): number {
   const day = signUpDay(text);
-  if (day === null) throw new AppError('unprocessable', `user.signUpDate '${text}' is no calendar day.`);
+  if (day === null) throw new AppError('unprocessable', `user.signUpDate '${text}' is not a calendar day.`);
   if (day > lastDayAnywhere(nowMs)) throw new AppError('unprocessable', FUTURE_SIGN_UP);
   return day;
 }

@@ -28,7 +28,7 @@ export interface UserPage {
 /** Returns the next IDs, up to a number; fewer if these are the last. */
 type NextIds = (count: number) => Promise<string[]>;
 
-const NOT_FOUND = 'after: this user is not, or no longer, among those found; begin again without it';
+const NOT_FOUND = 'after: this user is not, or no longer, among the results; begin again without it';
 
 /** Lists and searches a tenant's users. */
 export class UserDirectory {

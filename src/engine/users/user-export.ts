@@ -34,10 +34,9 @@ export class UserExport {
   }
 
   /**
-   * Yields one JSON document in pieces of at most a page of rows. Resources are named instead of numbered; secrets of
-   * keys are omitted. The audit log records the export before the first piece. Includes everything answered before the
-   * call, and possibly later changes. Throws before the first piece: 404 for an unknown user, 503 while Postgres is too
-   * far behind.
+   * Yields one JSON document in pieces of at most a page of rows. Resources are named instead of numbered; secrets of keys
+   * are omitted. The audit log records the export before the first piece. Includes everything answered before the call, and
+   * possibly later changes. Throws before the first piece: 404 for an unknown user, 503 while Postgres is too far behind.
    */
   async *document(compiled: CompiledCatalog, userId: string, by: Author): AsyncGenerator<string> {
     const { redis, pool, users, clock, recordAudit } = this.options;

@@ -28,9 +28,7 @@ interface Sender {
   span?: Span | undefined;
 }
 
-/**
- * Users' profiles and preferences. Reads see every write that was answered. `span`: the request's, if it is sampled.
- */
+/** Users' profiles and preferences. Reads see every write that was answered. `span`: the request's, if it is sampled. */
 export class UserProfiles {
   private readonly options: UserProfilesOptions;
 

@@ -206,7 +206,7 @@ export class Deliveries {
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private ended = false;
   private hinted = true;
-  /** Whether to look for messages and leases of which this process received no signal. */
+  /** Whether to look for messages and leases that this process does not know of. */
   private mayHaveMissed = true;
   /** When the next message is to be retried, by Laurel's clock. */
   private nextDueMs = Infinity;
@@ -270,10 +270,7 @@ export class Deliveries {
     }
   }
 
-  /**
-   * Does all work that is possible now. Returns the time until the next round (ms). Rejects if Postgres does not
-   * answer.
-   */
+  /** Does all work that is possible now. Returns the time until the next round (ms). Rejects if Postgres does not answer. */
   private async work(): Promise<number> {
     await this.held.keep();
     const nowMs = performance.now();
@@ -399,7 +396,7 @@ function tenantsInTurn(endpoints: readonly Endpoint[]): Endpoint[] {
 
 /** The actor for the audit log, and the reason shown with the webhook. */
 const REASONS: Readonly<Record<DisableReason, { who: string; text: string }>> = {
-  gone: { who: 'webhook delivery (410 Gone)', text: 'the receiver answered 410: it is gone' },
+  gone: { who: 'webhook delivery (410 Gone)', text: 'the receiver answered 410 Gone' },
   failing: { who: 'webhook delivery (failing)', text: 'every try failed for 5 days' },
 };
 

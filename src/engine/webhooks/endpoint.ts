@@ -175,10 +175,7 @@ export class Lanes {
 /** Maximum number of messages in flight to a healthy webhook. */
 export const MOST_AT_A_TIME = 16;
 
-/**
- * Messages taken ahead, as a multiple of the concurrency; up to `MOST_AHEAD` times more if most of them are about one
- * user.
- */
+/** Messages taken ahead, as a multiple of the concurrency; up to `MOST_AHEAD` times more if most of them are about one user. */
 const AHEAD = 8;
 const MOST_AHEAD = 4;
 const MOST_AHEAD_BYTES = 262_144;

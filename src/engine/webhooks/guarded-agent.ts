@@ -73,10 +73,9 @@ const DNS_TIMEOUT_MS = 3_000;
 const DNS_TRIES = 2;
 
 /**
- * Queries the name servers directly: the system's look-up blocks one of four threads, so names with unresponsive
- * servers would hold up all others. This does not know names of the operator's network (`/etc/hosts`, search domains);
- * webhooks may use them only if private addresses are allowed, and then the system is asked for names that the name
- * servers do not know.
+ * Queries the name servers directly: the system's look-up blocks one of four threads, so names with unresponsive servers
+ * would hold up all others. This does not know names of the operator's network (`/etc/hosts`, search domains); webhooks may
+ * use them only if private addresses are allowed, and then the system is asked for names that the name servers do not know.
  */
 function nameResolver({ allowPrivate }: { allowPrivate: boolean }): ResolveName {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });

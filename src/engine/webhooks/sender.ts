@@ -31,8 +31,7 @@ interface SentMessage {
 
 /**
  * How a try ended. `delivered`: answered 2xx. `gone`: answered 410. `answered`: any other status except a redirect.
- * `unreachable`: no connection, or a broken one. `refused`: nothing was sent, because webhooks may not go to the
- * address.
+ * `unreachable`: no connection, or a broken one. `refused`: nothing was sent, because webhooks may not go to the address.
  */
 const OUTCOMES = ['delivered', 'gone', 'redirected', 'answered', 'timed_out', 'unreachable', 'refused'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
@@ -66,8 +65,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'the connection broke before an answer came',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too long',
   TOO_MANY_INTERIM: 'too many interim answers (1xx) came',
-  ENOTFOUND: 'the name is not known',
-  ENODATA: 'the name has no address',
+  ENOTFOUND: 'the host name is unknown',
+  ENODATA: 'the host name has no address',
 };
 
 /** Maximum number of interim answers (103 and others), since a receiver could send them throughout a try. */

@@ -246,7 +246,7 @@ export class Tries {
       if (health.failures === OPENS_AFTER)
         this.options.log.warn(
           { webhookId, tenantNo, reason: tried.error },
-          'a webhook takes no messages; it is tried now and then',
+          'a webhook accepts no messages; it is retried from time to time',
         );
     }
     const { failures, failingSinceMs } = health;

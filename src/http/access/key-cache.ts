@@ -6,7 +6,7 @@ export interface KeyLookup {
 }
 
 export interface KeyCacheLimits {
-  /** Most entries in each of the caches of known and unknown keys; least recently used ones are evicted. */
+  /** Maximum number of entries in each of the caches of known and unknown keys; the least recently used ones are evicted. */
   entries: number;
   /** How long a known key is trusted if a change is never announced. */
   knownMs: number;

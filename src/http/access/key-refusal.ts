@@ -37,7 +37,7 @@ export class KeyRefusal extends AppError {
   }
 }
 
-/** Most addresses remembered. The one whose last failure is oldest is forgotten first. */
+/** Maximum number of addresses to remember. The one whose last failure is oldest is forgotten first. */
 const ADDRESSES = 10_000;
 const MINUTE_MS = 60_000;
 

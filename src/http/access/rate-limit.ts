@@ -5,7 +5,6 @@ import type { Caller } from '../../operations/operation.ts';
 export interface RateLimits {
   /** Limit per user, over all application keys without a limit of their own, unless the organisation sets one. */
   applicationPerSecond: number;
-  /** Limit per admin key. */
   adminPerSecond: number;
   /** Limit per address, for documents and pages that need no key. */
   filesPerSecond: number;

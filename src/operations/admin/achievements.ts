@@ -16,7 +16,7 @@ export const achievements = adminResource({
   path: '/v1/achievements',
 });
 
-/** What it is called does not matter yet. */
+/** The preview does not depend on the name. */
 const UNNAMED = { name: 'A new achievement' };
 const Achievement = Type.Object({ ...achievements.update.properties, id: Type.Optional(Uuid) });
 
@@ -27,11 +27,11 @@ export const adminAchievementsPreview = operation({
   audited: false,
   method: 'post',
   path: '/v1/achievements/preview',
-  summary: 'How many users would hold an achievement if it were active now, by what they have done until now',
+  summary: 'How many users would have an achievement if it were active now, by their history',
   description:
-    'The body is that of a new achievement, of which nothing is stored; with an `id` it is what would be changed of that one, and who ' +
-    'holds it already counts too. Of more than 10,000 users a random sample is looked at, for 3 seconds at most. What triggers of points ' +
-    'would charge is not looked at.',
+    'The body is that of a new achievement, and nothing is stored. With an `id` it is a change of that achievement, and a user who ' +
+    'already has it counts, too. Of more than 10,000 users a random sample is examined, for at most 3 seconds. The points that triggers ' +
+    'would deduct are not considered.',
   body: Achievement,
   knownFields: Type.Object({ ...achievements.known.properties }),
   responses: {
@@ -57,7 +57,7 @@ export const adminAchievementsPreview = operation({
 const Backdating = Type.Object({
   achievementId: Type.String({ format: 'uuid' }),
   status: Type.Enum([...JOB_STATUSES]),
-  /** Users looked at so far, of how many (null before the beginning), and for how many something was completed. */
+  /** Users examined so far, of how many (`null` before the start), and how many of them completed something. */
   usersDone: Type.Integer(),
   usersTotal: Type.Union([Type.Integer(), Type.Null()]),
   completed: Type.Integer(),
@@ -70,7 +70,7 @@ export const adminBackdatingsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/backdatings',
-  summary: 'How far achievements that were activated or edited are completed for users who qualified already',
+  summary: 'Progress of completing activated or edited achievements for users who already qualify',
   responses: { 200: Type.Array(Backdating) },
   handle: async ({ backdatings }, { tenant }) => ({
     status: 200,

@@ -11,11 +11,11 @@ export const adminActivityGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/activity',
-  summary: 'What happened on each UTC day: events, active and new users, points, completed achievements',
+  summary: 'Activity on each UTC day: events, active and new users, points, completed achievements',
   description:
     'By default the last 30 days up to today. Both days are included, at most 366. A day is a UTC day, by the time at which an ' +
     'event was applied. Active users are those who sent at least one event on the day; each counts once. Points are those ' +
-    'awarded by all points systems together; what was taken away is not subtracted. What a user did who is deleted later stays ' +
+    'awarded by all points systems together; deductions are not subtracted. The activity of a user who is deleted later stays ' +
     'counted, and so does an event that is reversed later; the reversal itself does not count as an event.',
   query: Type.Object({ from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) }),
   responses: { 200: Activity },
@@ -27,7 +27,7 @@ export const adminActivityCompletions = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/activity/completions',
-  summary: 'The newest completions of achievements, newest first, about 20',
+  summary: 'The latest completions of achievements, newest first, about 20',
   responses: { 200: Type.Array(RecentCompletion) },
   handle: async ({ activity, catalogs }, { tenant }) => ({
     status: 200,
@@ -44,7 +44,7 @@ export const adminLiveTicketsCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/live/tickets',
-  summary: 'A ticket for a live stream: good once, for a minute',
+  summary: 'A ticket for a live stream, valid once, for a minute',
   description:
     'The stream reports everything of the tenant that the filters let pass, and a sample of the events. What it may see is ' +
     'fixed by its ticket; it ends with the key, and with the session that asked for it.',

@@ -26,7 +26,6 @@ import type {
 import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 
-/** An admin key as the operations show it. */
 const adminKeyAnswer = ({ id, prefix, name, status, access, tenantId, created, lastUsed }: AdminKeyRow): AdminKey => ({
   id,
   prefix,
@@ -38,8 +37,8 @@ const adminKeyAnswer = ({ id, prefix, name, status, access, tenantId, created, l
   lastUsed: lastUsed === null ? null : lastUsed.toISOString(),
 });
 
-/** Why the last key that can make others stays. */
-const LAST_KEY = 'This is the last active admin key of full access: create or activate another one first';
+/** Why the last key that can create others must stay. */
+const LAST_KEY = 'This is the last active admin key with full access: create or activate another one first';
 
 const REFUSALS: Record<AdminKeyRefusal, string> = {
   unknown: 'There is no admin key with this ID',
@@ -47,11 +46,11 @@ const REFUSALS: Record<AdminKeyRefusal, string> = {
   last: LAST_KEY,
 };
 
-/** The same, or why nothing was done. */
+/** An admin key's answer, or the reason for a refusal. */
 const adminKeyOutcome = (outcome: AdminKeyRow | AdminKeyRefusal): AdminKey | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : adminKeyAnswer(outcome);
 
-/** The same of a key that was made now, with its secret. */
+/** The same for a new key, with its secret. */
 const createdKeyOutcome = (outcome: CreatedAdminKeyRow | AdminKeyRefusal): CreatedAdminKey | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : { ...adminKeyAnswer(outcome), key: outcome.key };
 
@@ -78,7 +77,7 @@ export const adminAdminApiKeysCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/admin-api-keys',
-  summary: 'Create admin keys, read-only or for one tenant if so asked; a key is shown this once',
+  summary: 'Create admin keys, optionally read-only or for one tenant; a key is shown only once',
   scope: 'organisation',
   body: createItems.body,
   bodyBytes: BULK_BODY_BYTES,
@@ -104,7 +103,7 @@ export const adminAdminApiKeysUpdate = operation({
   method: 'patch',
   path: '/v1/admin-api-keys',
   summary:
-    'Rename admin keys, change their access, or revoke them for a while; the last active one of full access stays so',
+    'Rename admin keys, change their access, or deactivate them; the last active one with full access stays unchanged',
   scope: 'organisation',
   body: updateItems.body,
   bodyBytes: BULK_BODY_BYTES,
@@ -122,7 +121,7 @@ export const adminAdminApiKeysDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/admin-api-keys',
-  summary: 'Delete admin keys; they hold nowhere from now on, and the last active one stays',
+  summary: 'Delete admin keys; they are refused from now on. The last active one stays',
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
@@ -140,7 +139,7 @@ export const adminAdminApiKeysRotate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/admin-api-keys/{id}/rotate',
-  summary: 'Give an admin key another secret, shown this once; the old one holds nowhere from now on',
+  summary: 'Give an admin key a new secret, shown only once; the old one is refused from now on',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: CreatedAdminKey },
@@ -151,7 +150,7 @@ export const adminAdminApiKeysRotate = operation({
   },
 });
 
-/** A key that was made now, with its secret; scope, end and limit are named where they are not those of any key. */
+/** A new key with its secret. Scope, expiry and limit are included unless they have their defaults. */
 const createdKeyAnswer = ({
   id,
   userId,
@@ -170,7 +169,7 @@ const createdKeyAnswer = ({
   ...(rateLimit !== null && { rateLimit }),
 });
 
-/** A key as it is listed: without its secret. */
+/** A key in a list, without its secret. */
 const applicationKeyAnswer = ({ expires, created, lastUsed, ...key }: ApplicationKeyRow): ApplicationKey => ({
   ...key,
   expiresAt: expires?.toISOString() ?? null,
@@ -198,13 +197,13 @@ const CreatedApplicationKeys = Type.Object({
   issues: Type.Array(AdminIssue),
 });
 
-/** What is asked for, or why it cannot be. */
+/** The requested key, or the reason why it is refused. */
 function wanted(
   { userId, scope, expiresAt, rateLimit }: New<typeof APPLICATION_KEY>,
   nowMs: number,
 ): WantedApplicationKey | string {
   const expiresMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) : null;
-  // A leap second is a date-time of the format, and none of a computer's.
+  // A leap second matches the format but not JavaScript's clock.
   if (expiresMs !== null && !(expiresMs > nowMs)) return 'expiresAt must be in the future';
   return { userId, scope: scope ?? 'all', expiresMs, rateLimit: rateLimit ?? null };
 }
@@ -214,8 +213,7 @@ export const adminApplicationApiKeysCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/application-api-keys',
-  summary:
-    'Create keys that stand for one user each, for a time, a scope or a limit if so asked; a key is shown this once',
+  summary: 'Create keys for one user each, optionally with an expiry, a scope or a limit; a key is shown only once',
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedApplicationKeys, 201: CreatedApplicationKeys },
@@ -235,7 +233,7 @@ export const adminApplicationApiKeysDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/application-api-keys',
-  summary: 'Delete application keys; they hold nowhere from now on',
+  summary: 'Delete application keys; they are refused from now on',
   query: Ids,
   responses: { 200: DeletedResources },
   handle: async ({ applicationKeys }, { tenant, by, query }) => ({

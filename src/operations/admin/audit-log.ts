@@ -7,9 +7,9 @@ import { operation } from '../operation.ts';
 
 const AuditEntry = Type.Object({
   at: Type.String({ format: 'date-time' }),
-  /** The readable part of the key that asked for it; `first start` for what Laurel set up itself. */
+  /** The readable part of the author's key; `first start` for Laurel's own setup. */
   who: Type.String(),
-  /** Where the request came from, and the ID in its `X-Request-Id`. */
+  /** The client's address, and the request's `X-Request-Id`. */
   address: Nullable(Type.String()),
   requestId: Nullable(Type.String()),
   action: Type.Enum([...AUDIT_ACTIONS]),
@@ -17,11 +17,11 @@ const AuditEntry = Type.Object({
   resourceId: Nullable(Type.String()),
   /** The resource's key or name at that time. */
   name: Nullable(Type.String()),
-  /** The user it is about. */
+  /** The user concerned. */
   userId: Nullable(Type.String()),
-  /** Version of the catalog that this made. */
+  /** Version of the catalog that the change created. */
   version: Nullable(Type.Integer()),
-  /** Of an update: what the changed fields were and are. */
+  /** Set on updates: the previous and new values of the changed fields. */
   before: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   after: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
@@ -31,7 +31,7 @@ export const adminAuditLogList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/audit-log',
-  summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; youngest first",
+  summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; newest first",
   query: Type.Object({
     ...Paging.properties,
     kind: Type.Optional(Type.String({ maxLength: 64 })),
@@ -42,7 +42,7 @@ export const adminAuditLogList = operation({
   responses: { 200: Type.Array(AuditEntry) },
   handle: async ({ audit }, { tenant, caller, query }) => ({
     status: 200,
-    // A key of one tenant sees nothing of the organisation's.
+    // A key of one tenant does not see the organisation's entries.
     body: (await audit.read({ ...query, tenantNo: tenant.no, onlyTenant: caller.tenantNo !== null })).map(
       ({ at, id, before, after, ...entry }) => ({
         at: at.toISOString(),

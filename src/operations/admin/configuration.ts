@@ -7,7 +7,7 @@ export const adminConfigurationGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/configuration',
-  summary: 'The whole configuration as one document, referring by key',
+  summary: 'The whole configuration as one document, with references by key',
   responses: { 200: Configuration },
   handle: async ({ configuration }, { tenant }) => ({ status: 200, body: await configuration.read(tenant.no) }),
 });
@@ -17,10 +17,10 @@ export const adminConfigurationPut = operation({
   surface: 'admin',
   method: 'put',
   path: '/v1/configuration',
-  summary: 'Make the configuration what the document says; lists that it does not name stay',
+  summary: 'Apply a document to the configuration; lists that it omits stay unchanged',
   description:
-    'Where the demo is configured, the answer lists under `demo` what of it the document leaves in force without naming it. The ' +
-    'parameter `demo` decides about that: `remove` deletes it, `keep` makes it your own.',
+    'If the demo is configured, `demo` in the answer lists the demo resources that the document keeps without naming them. The ' +
+    'parameter `demo` decides about them: `remove` deletes them, `keep` makes them your own.',
   query: Type.Object({ demo: Type.Optional(DemoChoice) }),
   body: Configuration,
   bodyBytes: null,
@@ -46,7 +46,7 @@ export const adminConfigurationDiff = operation({
   path: '/v1/configuration/diff',
   summary: 'What applying the document would change',
   description:
-    '`demo` lists the resources of the demo that the document would leave in force without naming them. The changes are those of a ' +
+    '`demo` lists the demo resources that the document would keep without naming them. The changes are those of a ' +
     '`PUT` with the same parameter `demo`.',
   query: Type.Object({ demo: Type.Optional(DemoChoice) }),
   body: Configuration,

@@ -7,7 +7,6 @@ import type { DeadLetter as StoredDeadLetter } from '../../postgres/corrections/
 import { deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 
-/** A dead letter as it is answered. */
 const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): Answer => ({
   id: letter.id,
   shard: letter.shard,
@@ -21,13 +20,13 @@ const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): An
   updated: updated.toISOString(),
 });
 
-// Of the organisation: an outbox is of many tenants, and of a damaged entry it may not be known whose it is.
+// Operations on the organisation: an outbox belongs to many tenants, and a damaged entry's tenant may be unknown.
 export const adminDeadLettersList = operation({
   id: 'admin_dead_letters_list',
   surface: 'admin',
   method: 'get',
   path: '/v1/dead-letters',
-  summary: 'Entries of the outbox that could not be stored, or not all of them, and were set aside; oldest first',
+  summary: 'Outbox entries that could not be stored completely and were set aside; oldest first',
   scope: 'organisation',
   query: Type.Object({ ...Paging.properties, status: Type.Optional(Type.Enum(['waiting', 'stored'])) }),
   responses: { 200: Type.Array(DeadLetter) },
@@ -42,7 +41,7 @@ export const adminDeadLettersGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/dead-letters/{id}',
-  summary: 'An entry that was set aside, with what it holds as far as it can be read, and its bytes',
+  summary: 'An entry that was set aside, with its readable contents and its bytes',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownDeadLetter },
@@ -57,7 +56,7 @@ export const adminDeadLettersDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/dead-letters',
-  summary: 'Drop entries that were set aside: what is not stored of them is gone for good',
+  summary: 'Drop entries that were set aside; their parts that are not stored are lost',
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
@@ -75,7 +74,7 @@ export const adminDeadLettersRetry = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/dead-letters/{id}/retry',
-  summary: 'Store what is not stored of an entry that was set aside; `status` and `reason` say what became of it',
+  summary: 'Store the missing parts of an entry that was set aside; `status` and `reason` show the result',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: DeadLetter },

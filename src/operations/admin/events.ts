@@ -11,9 +11,9 @@ export const adminEventsReverseOne = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/events/{id}/reverse',
-  summary: 'Reverse an event, as if it had never been; or the reversal of one',
+  summary: 'Reverse an event, as if it had never happened, or reverse a reversal',
   description: `A linked event of the opposite value is added: nothing is erased. The metric's total, filtered counts and the
-runs of leaderboards that are not final are as if the event had never been. Points that it awarded are taken by compensating
+runs of leaderboards that are not final are as if the event had never happened. Points that it awarded are taken by compensating
 entries, never below 0; what could not be taken is the \`shortfall\`. Achievements stay, unless \`revokeAchievements\` is
 true: then those that the event completed go, and composites that need them, with the points that these awarded. Reversing
 the reversal, by its \`reversalId\`, restores all of it. Idempotent: what is so already is answered as \`unchanged\`. The
@@ -56,7 +56,7 @@ export const adminEventsSettingsGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/events/settings',
-  summary: 'How late events may come, and who may write sign-up dates',
+  summary: 'The limit for late events, and who may write sign-up dates',
   responses: { 200: EventSettings },
   handle: async ({ configuration }, { tenant }) => ({ status: 200, body: await configuration.events(tenant.no) }),
 });
@@ -66,8 +66,8 @@ export const adminEventsSettingsUpdate = operation({
   surface: 'admin',
   method: 'patch',
   path: '/v1/events/settings',
-  summary: 'Set how late events may come, and who may write sign-up dates',
-  description: 'Only what is sent changes. It holds for what comes from then on.',
+  summary: 'Set the limit for late events, and who may write sign-up dates',
+  description: 'Only the sent fields change. The settings apply to later requests.',
   body: Type.Partial(EventSettings),
   knownFields: EventSettings,
   responses: { 200: EventSettings },

@@ -5,7 +5,7 @@ import { Uuid } from '../../domain/schemas.ts';
 import type { SeenJobs } from '../../postgres/jobs.ts';
 import { operation, type Caller, type Tenant } from '../operation.ts';
 
-/** A key of one tenant sees no jobs of the whole installation. */
+/** A key of one tenant does not see jobs of the whole installation. */
 const seenBy = ({ tenant, caller }: { tenant: Tenant; caller: Caller }): SeenJobs => ({
   tenantNo: tenant.no,
   ofAll: caller.tenantNo === null,
@@ -16,7 +16,7 @@ export const adminJobsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/jobs',
-  summary: 'Long work in the background, newest first: what it is about, its status and its progress',
+  summary: 'Background jobs, newest first, with subject, status and progress',
   description: `A job that was requested again (an achievement that was edited once more) replaces the previous one. A key of all tenants
 sees the jobs of the whole installation, too.`,
   query: Type.Object({

@@ -11,14 +11,14 @@ export const leaderboards = adminResource({
   limits: `At most ${MOST.leaderboard} that rank by one metric, by one points system or by the streak are active or scheduled at a time.`,
   id: 'admin_leaderboards',
   path: '/v1/leaderboards',
-  // The clock moves a board from `scheduled` to `active` to `finished`, whatever was last set.
+  // A board's dates move it from `scheduled` to `active` to `finished`, regardless of the stored status.
   computed: { schemas: {}, of: (board, { utcDay }) => ({ status: boardStatus(board, utcDay) ?? 'inactive' }) },
 });
 
 const Filling = Type.Object({
   leaderboardId: Type.String({ format: 'uuid' }),
   status: Type.Enum([...JOB_STATUSES]),
-  /** Users looked at so far, of how many (null before the beginning), and how many of them have a score by history. */
+  /** Users examined so far, of how many (`null` before the start), and how many of them have a score from history. */
   usersDone: Type.Integer(),
   usersTotal: Type.Union([Type.Integer(), Type.Null()]),
   scored: Type.Integer(),
@@ -31,7 +31,7 @@ export const adminLeaderboardFillingsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/leaderboard-fillings',
-  summary: 'How far leaderboards that were switched on are filled from history',
+  summary: 'Progress of filling activated leaderboards from history',
   responses: { 200: Type.Array(Filling) },
   handle: async ({ boardFills }, { tenant }) => ({
     status: 200,

@@ -18,7 +18,7 @@ import { makeAjv, validationMessage } from '../validation.ts';
 
 const isEvent = makeAjv().compile<BatchMetricEvent>(BatchMetricEvent);
 
-/** Why an item is not an event; null if it is one. */
+/** Why an item is not an event; `null` if it is. */
 function faultOf(item: unknown, index: number): AppError | null {
   if (isEvent(item)) return null;
   const { field, text, unusable } = validationMessage(isEvent.errors ?? []);
@@ -72,19 +72,19 @@ export const metrics = adminResource({
   path: '/v1/metrics',
 });
 
-/** Items made text at once. */
+/** Items serialized at once. */
 const AT_ONCE = 20;
 
 /**
- * JSON of an object with a list as its last field, in pieces, so that one whose items are large is not made text in one
- * go. @param fields at least one
+ * JSON of an object with a list as its last field, in pieces, so that large items are not serialized all at once.
+ * @param fields at least one
  */
 async function* jsonWithList(fields: object, name: string, items: readonly unknown[]): AsyncIterableIterator<string> {
   const slices = new Slices();
   yield `${JSON.stringify(fields).slice(0, -1)},${JSON.stringify(name)}:[`;
   for (let from = 0; from < items.length; from += AT_ONCE) {
     const some = items.slice(from, from + AT_ONCE).map((item) => JSON.stringify(item));
-    // A piece that the connection takes at once gives nobody else a turn.
+    // A piece that the connection accepts at once does not yield to other work.
     if (slices.over) await slices.turn();
     yield (from === 0 ? '' : ',') + some.join();
   }

@@ -5,7 +5,10 @@ import { DEFAULT_BRANDING, Environment, Settings, SettingsChanges } from '../../
 import type { OrganisationRow } from '../../postgres/organisation.ts';
 import { operation } from '../operation.ts';
 
-/** What of the organisation is not in the contract's settings; the control share, which is in both, exactly. */
+/**
+ * The organisation's fields beyond the contract's settings, and the control share, which the contract has only as a
+ * rounded value.
+ */
 const organisationAnswer = ({
   name,
   multiTenancy,
@@ -39,7 +42,7 @@ export const adminOrganisationUpdate = operation({
   surface: 'admin',
   method: 'patch',
   path: '/v1/organisation',
-  summary: "Set the organisation's settings that are sent",
+  summary: "Set some of the organisation's settings",
   scope: 'organisation',
   body: Type.Partial(OrganisationSettings),
   knownFields: Organisation,
@@ -58,14 +61,14 @@ export const adminEnvironmentsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/environments',
-  summary: 'The environment that this deployment is',
+  summary: 'The environment of this deployment',
   description:
     'Always one: every environment is a deployment of its own, named by `ENVIRONMENT_NAME` and `ENVIRONMENT_KEY`.',
   responses: { 200: Type.Array(Environment) },
   handle: async ({ environment }) => ({ status: 200, body: [environment] }),
 });
 
-/** The organisation's settings as the contract shapes them. */
+/** The organisation's settings in the contract's shape. */
 const settingsAnswer = (row: OrganisationRow): Settings => ({
   branding: { appName: row.name, ...DEFAULT_BRANDING, ...row.branding },
   experimentation: {
@@ -75,7 +78,7 @@ const settingsAnswer = (row: OrganisationRow): Settings => ({
   aggregationPeriod: row.aggregationPeriod,
 });
 
-/** What a request in that shape sets. */
+/** The fields that a request in that shape sets. */
 function changedSettings(changes: SettingsChanges): Partial<OrganisationRow> {
   const { branding, experimentation, aggregationPeriod } = changes;
   const { controlRatio, userActivationWindow } = experimentation ?? {};
@@ -93,8 +96,7 @@ export const adminSettingsGet = operation({
   method: 'get',
   path: '/v1/settings',
   summary: 'Branding, experiments and the period of recaps',
-  description:
-    'Settings of the organisation, whichever tenant is named. `/organisation` has those that are ours alone.',
+  description: 'Settings of the organisation, for every tenant. `/organisation` has those that only Laurel has.',
   scope: 'organisation',
   responses: { 200: Settings },
   handle: async ({ tenants }) => ({ status: 200, body: settingsAnswer(tenants.organisation()) }),
@@ -105,7 +107,7 @@ export const adminSettingsUpdate = operation({
   surface: 'admin',
   method: 'patch',
   path: '/v1/settings',
-  summary: 'Set what is sent of branding, experiments and the period of recaps',
+  summary: 'Set some fields of branding, experiments and the period of recaps',
   description: 'Each field by itself; `null` removes a logo or an icon.',
   scope: 'organisation',
   body: SettingsChanges,

@@ -14,7 +14,7 @@ export const boosts = adminResource({
     schemas: { status: Type.Enum(['active', 'scheduled', 'finished']) },
     of: (boost, { utcDay }) => ({ status: boostStatus(boost, utcDay) }),
   },
-  // The contract has these IDs as plain strings: text that is not an ID is an issue, like an unknown ID.
+  // The contract declares these IDs as plain strings: malformed ones are issues, like unknown IDs.
   ids: Type.Object({ ids: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }) }),
   issueId: 'boostId',
 });
@@ -36,7 +36,7 @@ export const triggers = adminResource({
   ids: AnyIds,
 });
 
-/** May be created with its levels, boosts and triggers. */
+/** A system may be created with its levels, boosts and triggers. */
 export const systems = adminResource({
   kind: 'points_system',
   noun: 'points system',

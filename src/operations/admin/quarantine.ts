@@ -18,8 +18,7 @@ export const adminQuarantineList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/quarantine',
-  summary:
-    'Events that guards keep from being applied, newest first; with `status`, those that were released or dropped',
+  summary: 'Events that guards hold in quarantine, newest first; with `status`, released or dropped ones',
   query: QuarantineQuery,
   responses: { 200: QuarantinedEvents },
   handle: async ({ quarantine, catalogs }, { tenant, query }) => ({
@@ -28,7 +27,7 @@ export const adminQuarantineList = operation({
   }),
 });
 
-/** What became of the one event of a call. 404 where there is none, 422 where it stays. */
+/** The result for a call's single event. Throws 404 if it does not exist, 422 if it stays. */
 function oneOf<T>({ done, refused }: Left<T>): T {
   const [only] = done;
   if (only !== undefined) return only;
@@ -36,11 +35,10 @@ function oneOf<T>({ done, refused }: Left<T>): T {
   throw new AppError(text.startsWith('There is no') ? 'not_found' : 'unprocessable', text);
 }
 
-/** Why some events stay. */
+/** The reasons why some events stay. */
 const issuesOf = ({ refused }: Left<unknown>): AdminIssue[] =>
   [...refused].map(([id, text]) => ({ id, ...verdict('error', text) }));
 
-/** IDs, each once. */
 const distinct = (ids: readonly string[]): string[] => [...new Set(ids.map((id) => id.toLowerCase()))];
 
 export const adminQuarantineDeleteOne = operation({
@@ -48,7 +46,7 @@ export const adminQuarantineDeleteOne = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/quarantine/{id}',
-  summary: 'Drop an event of the quarantine: it is never applied',
+  summary: 'Drop an event in quarantine: it is never applied',
   params: Type.Object({ id: Uuid }),
   responses: { 200: DeletedResources },
   handle: async ({ quarantine, catalogs }, { tenant, by, params }) => {
@@ -62,7 +60,7 @@ export const adminQuarantineDrop = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/quarantine/drop',
-  summary: 'Drop up to 1,000 events of the quarantine: they are never applied',
+  summary: 'Drop up to 1,000 events in quarantine: they are never applied',
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
   responses: { 200: DeletedResources },
@@ -77,7 +75,7 @@ export const adminQuarantineReleaseOne = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/quarantine/{id}/release',
-  summary: 'Apply an event of the quarantine now, and answer what it changed',
+  summary: 'Apply an event in quarantine now; the answer has its effects',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ReleasedEvent },
   handle: async ({ quarantine, catalogs }, { tenant, by, params }) => ({
@@ -91,7 +89,7 @@ export const adminQuarantineRelease = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/quarantine/release',
-  summary: 'Apply up to 1,000 events of the quarantine now, oldest first',
+  summary: 'Apply up to 1,000 events in quarantine now, oldest first',
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
   responses: { 200: ReleasedEvents },

@@ -25,7 +25,7 @@ export const adminRecomputationsGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/recomputations/{id}',
-  summary: 'A recomputation: how far it is, its figures, and some of its users',
+  summary: 'A recomputation: its progress and figures, and some of its users',
   params: Type.Object({ id: Uuid }),
   responses: { 200: RecomputationDetails },
   handle: async ({ catalogs, recomputations }, { tenant, params }) => ({
@@ -40,7 +40,7 @@ export const adminRecomputationsCreate = operation({
   method: 'post',
   path: '/v1/recomputations',
   mayConflict: true,
-  summary: 'Compute again what users would have by the rules of now, from all of their history',
+  summary: 'Recompute what users would have under the current rules, from their whole history',
   description: `A job plans, user by user, who would gain and lose what: \`achievements\` by their conditions of now, \`points\` by the
 triggers of now, for what happened \`since\` a day, \`boards\`: scores in runs that are not final, by all of history. Nothing is changed by that. The plan is shown by
 \`GET /v1/recomputations/{id}\`, and applied, exactly as it is, by \`POST …/apply\`, or at once with \`dryRun: false\`. Nobody has less
@@ -60,7 +60,7 @@ export const adminRecomputationsApply = operation({
   method: 'post',
   path: '/v1/recomputations/{id}/apply',
   mayConflict: true,
-  summary: 'Apply a plan, exactly as it was shown',
+  summary: 'Apply a plan exactly as shown',
   description: `Each user in one step, once, whatever crashes. Points are moved by the difference that was planned; an achievement that
 is no longer as it was planned from stays as it is. 409 where the recomputation is not planned, or another one was applied or
 reverted since.`,
@@ -79,7 +79,7 @@ export const adminRecomputationsCancel = operation({
   path: '/v1/recomputations/{id}/cancel',
   mayConflict: true,
   summary: 'End a recomputation that is planned, being planned, or being applied',
-  description: `What it has applied so far stays, and can be reverted. 409 where it is at rest.`,
+  description: `What it has applied so far stays, and can be reverted. 409 if it is not in progress.`,
   params: Type.Object({ id: Uuid }),
   responses: { 202: Recomputation },
   handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
@@ -94,7 +94,7 @@ export const adminRecomputationsRevert = operation({
   method: 'post',
   path: '/v1/recomputations/{id}/revert',
   mayConflict: true,
-  summary: 'Take back all that a recomputation did',
+  summary: 'Revert all changes of a recomputation',
   description: `Points by compensating entries, never below 0; achievements that it completed go, those that it revoked come back as they
 were. 409 where nothing was applied.`,
   params: Type.Object({ id: Uuid }),

@@ -6,7 +6,7 @@ import type { SessionKey } from '../../postgres/access/sessions.ts';
 import { operation } from '../operation.ts';
 import type { Services } from '../services.ts';
 
-/** A session, or a key that was sent by itself: what it may do. */
+/** A session, or a key sent without one, and its rights. */
 const AdminSession = Type.Object({
   prefix: AdminKey.properties.prefix,
   name: AdminKey.properties.name,
@@ -22,7 +22,7 @@ const AdminSession = Type.Object({
 });
 type AdminSession = Static<typeof AdminSession>;
 
-/** `session`: left out where the key itself was sent. */
+/** `session`: omitted if the key itself was sent. */
 const sessionAnswer = (
   { clock, testClock }: Pick<Services, 'clock' | 'testClock'>,
   key: SessionKey,
@@ -75,7 +75,7 @@ export const adminSessionCreate = operation({
     if (session === null || of === null)
       throw new AppError(
         'invalid_key',
-        key === undefined ? 'The link was used, or is too old' : 'This is no admin key that may be used',
+        key === undefined ? 'The link was already used, or has expired' : 'Invalid or inactive admin key',
       );
     return { status: 201, body: sessionAnswer(services, of, session), session };
   },
@@ -86,7 +86,7 @@ export const adminSessionDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/session',
-  summary: 'Sign out: the session is over on every process; without a session nothing changes',
+  summary: 'Sign out: the session ends in every process; without a session nothing changes',
   scope: 'key',
   keyScopes: ['read'],
   responses: { 204: null },

@@ -17,7 +17,7 @@ import { NothingDone } from '../../engine/streaks/streak-admin.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, Warning } from '../bulk.ts';
 import { operation } from '../operation.ts';
 
-/** Works on the items of a bulk call one after another; what is no mistake becomes a warning. */
+/** Handles the items of a bulk call one after another. Outcomes that are not errors become warnings. */
 async function oneByOne<Item, Done extends object>(
   items: readonly Item[],
   work: (item: Item) => Promise<Done | string | NothingDone>,
@@ -30,7 +30,7 @@ async function oneByOne<Item, Done extends object>(
 const toOutcome = <Done extends object>(outcome: Done | string | NothingDone): Done | string | Warning =>
   outcome instanceof NothingDone ? new Warning(outcome.reason) : outcome;
 
-/** An issue of items that are users: what names an item is a user's ID. */
+/** An issue about a user, whose ID is in `userId`. */
 const byUserId = ({ id, ...issue }: AdminIssue): AdminIssue => (id === undefined ? issue : { userId: id, ...issue });
 
 const resets = bulkItems(StreakUserItem);
@@ -83,7 +83,7 @@ export const adminStreaksRestore = operation({
   },
 });
 
-/** The streak settings as they are answered. Freezes of which nobody can hold any are none: `null`. */
+/** The streak settings in an answer. `freezes` is `null` if no user can hold any. */
 function streakSettingsAnswer({ streaks, metrics }: Pick<Catalog, 'streaks' | 'metrics'>): StreakSettingsAnswer {
   const { enabled, frequency, weekStart, evaluationMode, personalization, daysOff, freezes } = streaks;
   const keys = new Map(metrics.map(({ id, key }) => [id, key]));
@@ -121,7 +121,7 @@ export const adminStreaksFreezesCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/streaks/freezes',
-  summary: 'Give users a streak freeze each; beyond the maximum none is given',
+  summary: 'Give users a streak freeze each, up to the maximum',
   body: Type.Object({ freezes: freezeItems.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedStreakFreezes, 201: CreatedStreakFreezes },
@@ -159,7 +159,7 @@ export const adminStreaksSettingsUpdate = operation({
   surface: 'admin',
   method: 'patch',
   path: '/v1/streaks/settings',
-  summary: 'Set the streak settings that are sent',
+  summary: 'Set some of the streak settings',
   description:
     '`metrics` and `freezes` replace what was there; `freezes: null` switches freezes off. Of two names of one setting ' +
     '(`customizationEnabled` and `personalization`, `key` and `metricId`, `startCount` and `initial`, `maxCount` and `max`) either ' +

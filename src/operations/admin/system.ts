@@ -11,9 +11,9 @@ export const adminSystemGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/system',
-  summary: 'What the installation runs on: versions, memory, where shards are, and what each waits to have stored',
+  summary: 'The installation’s servers: versions, memory, shards, and the backlog of each',
   description:
-    'What a server that does not answer within two seconds would say is null. How Laurel fares is in `GET /metrics`.',
+    'Fields of a server that does not answer within two seconds are null. Laurel’s own metrics are in `GET /metrics`.',
   scope: 'organisation',
   responses: { 200: SystemState },
   handle: async ({ system }) => ({ status: 200, body: await system() }),
@@ -24,14 +24,16 @@ export const adminClockGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/clock',
-  summary: 'The time as everything here sees it',
+  summary: 'The current time of Laurel’s clock',
   scope: 'organisation',
   onlyWith: 'testClock',
   responses: { 200: ClockTime },
   handle: async ({ clock }) => ({ status: 200, body: { now: new Date(clock.now()).toISOString() } }),
 });
 
-/** Beyond it the work due until then (boards, midnights) takes minutes, and dates have five-figure years at the end. */
+/**
+ * Beyond this date, work due until then (boards, midnights) would take minutes, and years would eventually have five digits.
+ */
 const LATEST_MS = Date.UTC(3000, 0, 1);
 
 export const adminClockPut = operation({
@@ -39,17 +41,17 @@ export const adminClockPut = operation({
   surface: 'admin',
   method: 'put',
   path: '/v1/clock',
-  summary: 'Let time stand still at a later moment, and do all that falls due until then',
+  summary: 'Stop the clock at a later time, and do all work that falls due until then',
   description:
-    'Events that were accepted before the call are stored first, whichever process accepted them, so that what they cause is ' +
-    'reported at the time at which they happened. 503 without a worker, or while events are not stored: the clock stays as it was.',
+    'Events that any process accepted before the call are stored first, so that their effects are ' +
+    'reported at the time at which they happened. 503 without a worker, or while events are not stored: the clock is unchanged.',
   scope: 'organisation',
   onlyWith: 'testClock',
   body: ClockTime,
   responses: { 200: ClockTime },
   handle: async ({ testClock }, { by, body }) => {
     const nowMs = Date.parse(body.now);
-    // A leap second is a date-time of the format, and none of a computer's.
+    // A leap second matches the format but not JavaScript's clock.
     if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
     if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
     await testClock!.set(nowMs, by);
@@ -72,7 +74,7 @@ export const adminClockDelete = operation({
   },
 });
 
-/** The description of this surface, open to anyone. `all` gives the surface's operations, this one included. */
+/** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function openapiGet(all: () => readonly Operation[]): Operation {
   const made = new Map<number, StaticFile>();
   return operation({

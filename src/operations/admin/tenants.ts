@@ -9,7 +9,6 @@ import type { TenantRefusal, TenantRow } from '../../postgres/tenants.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
 import { operation } from '../operation.ts';
 
-/** A tenant as the admin operations show it. */
 const tenantAnswer = ({ id, customerId, name, status, created, updated }: TenantRow): AdminTenant => ({
   id,
   customerId,
@@ -24,7 +23,7 @@ const REFUSALS: Record<TenantRefusal, string> = {
   unknown: 'There is no tenant with this ID',
 };
 
-/** The same, or why nothing was done. */
+/** A tenant's answer, or the reason for a refusal. */
 const tenantOutcome = (outcome: TenantRow | TenantRefusal): AdminTenant | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : tenantAnswer(outcome);
 
@@ -84,7 +83,7 @@ export const adminTenantsUpdate = operation({
   surface: 'admin',
   method: 'patch',
   path: '/v1/tenants',
-  summary: 'Rename tenants, or change the IDs that the client gave them',
+  summary: 'Rename tenants, or change their customer IDs',
   scope: 'organisation',
   body: updateItems.body,
   bodyBytes: BULK_BODY_BYTES,
@@ -105,7 +104,7 @@ export const adminTenantsDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/tenants',
-  summary: 'Archive tenants; their data rests',
+  summary: 'Archive tenants; their data is kept',
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },

@@ -15,7 +15,7 @@ export const adminUsersList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/users',
-  summary: 'The users by ID, or those whose ID, name, last name or e-mail address begins with a text',
+  summary: 'Users in the order of their IDs, or those whose ID, name, last name or e-mail address begins with a text',
   description:
     'A page that has fewer users than `limit` is the last. `after` takes the ID of the last user of the page before, and ' +
     'costs the same at any depth; what `skip` passes over has to be read.',
@@ -28,9 +28,9 @@ export const adminUsersList = operation({
   responses: { 200: Type.Array(User) },
   handle: async ({ directory, catalogs }, { tenant, query }) => {
     if (query.after !== undefined && query.skip > 0)
-      throw new AppError('unprocessable', 'skip: not together with after, which says where the page begins');
+      throw new AppError('unprocessable', 'skip: cannot be combined with after');
     if (query.order === 'desc' && query.search)
-      throw new AppError('unprocessable', 'order: what is found by search is in its own order');
+      throw new AppError('unprocessable', 'order: cannot be combined with search, which has its own order');
     return { status: 200, body: await directory.list(await catalogs.of(tenant.no), query) };
   },
 });
@@ -40,7 +40,7 @@ export const adminUsersGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/users/{id}',
-  summary: 'What administrators decide about a user: whether leaderboards show them',
+  summary: 'A user’s settings by administrators: whether leaderboards show the user',
   params: Type.Object({ id: UserId }),
   responses: { 200: ManagedUser },
   handle: async ({ users }, { tenant, params: { id } }) => ({
@@ -58,8 +58,8 @@ export const adminUsersUpdate = operation({
   path: '/v1/users/{id}',
   summary: 'Hide a user from leaderboards, or show a hidden one again',
   description:
-    'Who is hidden keeps all scores and holds no place: on no board, in no count of participants, in no rank that others see. ' +
-    'Runs that are final stay as they are. A user may be hidden by own wish, too (`hiddenByUser`), and is shown when neither holds.',
+    'A hidden user keeps all scores but has no place on any board: not in counts of participants, and not in others’ ranks. ' +
+    'Final runs stay unchanged. Users can also hide themselves (`hiddenByUser`); a user is shown if neither applies.',
   params: Type.Object({ id: UserId }),
   body: UpdatedManagedUser,
   knownFields: UpdatedManagedUser,
@@ -78,7 +78,7 @@ export const adminUsersDelete = operation({
   surface: 'admin',
   method: 'delete',
   path: '/v1/users',
-  summary: 'Delete users with all that is held about them; what comes after is of new users',
+  summary: 'Delete users with all their data; later events create new users',
   query: Type.Object({ ids: Type.Array(UserId, { minItems: 1, maxItems: 100 }) }),
   responses: { 200: DeletedUsers },
   handle: async ({ deletion }, { tenant, by, span, query }) => ({
@@ -117,7 +117,7 @@ const UserDocument = Type.Object({
   exported: Type.String({ format: 'date-time' }),
   user: User,
   preferences: Named,
-  /** Totals by metric; of events that meet conditions, by what they are counted for; points by system. */
+  /** Totals by metric; filtered sums by the achievement or trigger that counts them; points by system. */
   metrics: Named,
   counts: Named,
   points: Named,
@@ -125,24 +125,24 @@ const UserDocument = Type.Object({
   freezes: Type.Integer(),
   leaderboards: Named,
   events: Rows,
-  /** Sums by day of events, and of awards, that are older than EVENT_RETENTION_DAYS. */
+  /** Daily sums of events and awards older than EVENT_RETENTION_DAYS. */
   eventDays: Rows,
   awardDays: Rows,
-  /** Events that guards keep or kept, and how often guards stopped events. */
+  /** Events that are or were in quarantine, and how often guards stopped events. */
   quarantine: Rows,
   guards: Rows,
   awards: Rows,
   completions: Rows,
   streakChanges: Rows,
   streakPauses: Rows,
-  /** For what the last e-mail of each kind was due. */
+  /** The occasion of the last e-mail of each kind. */
   emailsDue: Rows,
   applicationKeys: Rows,
-  /** What administrators did about the user. */
+  /** Administrators' actions on the user. */
   auditLog: Rows,
   finalRanks: Rows,
   leaderboardDays: Rows,
-  /** Of batches that were accepted and are not yet processed. */
+  /** Events of accepted batches that are not processed yet. */
   queuedEvents: Rows,
 });
 
@@ -151,7 +151,7 @@ export const adminUsersExport = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/users/{id}/export',
-  summary: 'Everything that is held about a user, as one document',
+  summary: 'Everything stored about a user, as one document',
   params: Type.Object({ id: UserId }),
   responses: { 200: UserDocument },
   handle: async ({ userExport, catalogs }, { tenant, by, params }) => ({
@@ -165,7 +165,7 @@ export const adminUsersGuards = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/users/{id}/guards',
-  summary: 'How often guards of metrics stopped events of a user; empty where none did',
+  summary: 'How often guards of metrics stopped a user’s events; empty if none did',
   params: Type.Object({ id: UserId }),
   responses: { 200: Type.Array(GuardCount) },
   handle: async ({ quarantine, catalogs }, { tenant, params }) => ({
@@ -179,10 +179,10 @@ export const adminUsersTimeline = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/users/{id}/timeline',
-  summary: 'Everything that happened to a user in order, each with what it caused, and by which rule as it was then',
+  summary: 'A user’s history in order, each entry with its effects and the rules at that time',
   description:
-    'An event and what it caused are one entry. A rule is null where it was changed before Laurel kept such changes: what it was ' +
-    'then is not known. Leaderboards move as they were configured then; the rank of then is not kept, the final one of a run is.',
+    'An event and its effects are one entry. A rule is null if it is unknown because it was changed before Laurel kept such changes. ' +
+    'Scores follow the leaderboards’ configuration at the time; only the final rank of a run is kept.',
   params: Type.Object({ id: UserId }),
   query: TimelineQuery,
   responses: { 200: TimelinePage },
@@ -192,7 +192,7 @@ export const adminUsersTimeline = operation({
   }),
 });
 
-/** As much as a body may be at all: a user with ten years of days has some 100 KB a metric. */
+/** The maximum size of any body: a user with ten years of days takes about 100 KB for each metric. */
 const IMPORT_BODY_BYTES = 4_194_304;
 
 const items = bulkItems(ImportedUser);
@@ -202,7 +202,7 @@ export const adminImportsCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/imports',
-  summary: 'Bring users with their past from elsewhere',
+  summary: 'Import users with their history from another system',
   description: `Up to 100 users, each in one step: profile, totals with their days, achievements, streaks, points with their awards,
 preferences. Nothing is announced and nothing awarded. Resources are found by their keys, achievements, triggers and boosts
 also by ID or name. Parts that do not exist here, such as the days of an unknown metric, are not imported: \`skipped\` lists them

@@ -23,14 +23,14 @@ import { operation } from '../operation.ts';
 import { createEach, unknown } from '../resource-edit.ts';
 import { adminResource } from '../resource.ts';
 
-/** Servers that are sent a tenant's notifications. The secret is not a field: it is shown only when it is created. */
+/** Servers that receive a tenant's notifications. The secret is not a field, because only the creation returns it. */
 export const webhooks = adminResource({
   kind: 'webhook',
   noun: 'webhook',
   id: 'admin_webhooks',
   path: '/v1/webhooks',
   most: MOST_WEBHOOKS,
-  // Clients may send back what the creation answered.
+  // Clients may send back the answer to the creation.
   ignored: ['secret'],
   initial: { secretNo: 1 },
 });
@@ -46,7 +46,7 @@ export const adminWebhooksCreate = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/webhooks',
-  summary: 'Create: each item is a new webhook; its secret is shown this once',
+  summary: 'Create: each item is a new webhook; its secret is shown only once',
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
@@ -63,7 +63,7 @@ export const adminWebhooksCreate = operation({
   },
 });
 
-/** The webhook of a tenant that a path names. 404: the tenant has none with this ID. */
+/** The tenant's webhook that a path names. Throws 404 if there is none. */
 async function ownWebhook(
   resources: Pick<Resources, 'read'>,
   { tenantNo, id }: { tenantNo: number; id: string },
@@ -76,7 +76,6 @@ async function ownWebhook(
 
 const isoOfMs = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-/** A resend as it is answered. */
 const resendAnswer = ({ id, parameters: { status, types, fromMs, toMs }, ...job }: Resend): WebhookResend => ({
   id,
   status,
@@ -94,7 +93,7 @@ export const adminWebhooksResend = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/webhooks/{id}/resend',
-  summary: 'Send messages of the log again: those that failed, unless `status` says otherwise',
+  summary: 'Resend messages of the log: by default those that failed',
   description:
     'Those that are in the log now and fit `status`, `types` and the time at which they were made (from `from` on, before `to`) are queued ' +
     'as the webhook takes them; `GET /v1/webhooks/{id}/resends` shows how far that is.',
@@ -113,7 +112,7 @@ export const adminWebhooksRotateSecret = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/webhooks/{id}/rotate-secret',
-  summary: 'Give a webhook another secret, which is shown this once; the previous one signs too for 24 hours',
+  summary: 'Give a webhook a new secret, shown only once; for 24 hours the previous one signs, too',
   description:
     'Until `previousUntil` every delivery carries the signatures of both, so that a receiver can change secrets without losing a message. ' +
     'A second rotation within that time ends the older one at once: rotate twice if a secret leaked.',
@@ -147,7 +146,7 @@ export const adminWebhooksState = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/webhooks/{id}/state',
-  summary: 'How a webhook fares: what waits for it, whether it fails, and why Laurel disabled it',
+  summary: 'The status of a webhook: waiting messages, failures, and why Laurel disabled it',
   params: Type.Object({ id: Uuid }),
   responses: { 200: WebhookState },
   handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
@@ -164,7 +163,6 @@ export const adminWebhooksState = operation({
   },
 });
 
-/** A message of the log as it is answered. */
 const deliveryAnswer = (row: DeliveryRow): WebhookDelivery => ({
   id: row.id,
   type: row.type as NotificationType,
@@ -181,7 +179,7 @@ const deliveryAnswer = (row: DeliveryRow): WebhookDelivery => ({
   finished: row.finished?.toISOString() ?? null,
 });
 
-/** The same with its payload and its tries. */
+/** The same with its payload and tries. */
 const shownDelivery = (row: WholeDeliveryRow): ShownWebhookDelivery => ({
   ...deliveryAnswer(row),
   payload: JSON.parse(row.payload),
@@ -203,7 +201,7 @@ export const adminWebhooksTest = operation({
   path: '/v1/webhooks/{id}/test',
   summary: 'Send a webhook the example of a type, whether it wants the type or not',
   description:
-    'The example is a message like any other, but for `test` in the log: signed, guarded and tried again as they are. ' +
+    'Apart from `test` in the log, the example is a message like any other: signed, guarded and retried. ' +
     'The answer comes after its first try, or after 5 seconds with `status` `pending`.',
   params: Type.Object({ id: Uuid }),
   body: Body,
@@ -220,7 +218,7 @@ export const adminWebhooksDeliveriesList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/webhooks/{id}/deliveries',
-  summary: 'The log of a webhook: what was sent to it or waits, newest first, without payloads',
+  summary: 'The log of a webhook: sent and waiting messages, newest first, without payloads',
   params: Type.Object({ id: Uuid }),
   query: DeliveryQuery,
   responses: { 200: WebhookDeliveries },
@@ -236,7 +234,7 @@ export const adminWebhooksResendsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/webhooks/{id}/resends',
-  summary: 'How far resends of a webhook are: the latest 100, newest first; finished ones are kept for 30 days',
+  summary: 'The latest 100 resends of a webhook with their progress, newest first; finished ones are kept for 30 days',
   params: Type.Object({ id: Uuid }),
   responses: { 200: Type.Array(WebhookResend) },
   handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
@@ -264,8 +262,9 @@ export const adminWebhooksDeliveriesResend = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/webhooks/{id}/deliveries/{messageId}/resend',
-  summary: 'Send a message of the log again, under the same ID, with all tries before it',
-  description: 'One that waits for its next try is tried at once. While it waits, asking again changes nothing.',
+  summary: 'Resend a message of the log with the same ID, keeping its earlier tries',
+  description:
+    'A message that waits for its next try is sent at once. Repeating the call while it waits changes nothing.',
   params: Type.Object({ id: Uuid, messageId: Uuid }),
   responses: { 202: WebhookDelivery },
   handle: async ({ resources, webhookDeliveries }, { tenant, by, params: { id, messageId } }) => {

@@ -13,7 +13,7 @@ export const leaderboardsGet = operation({
     'Of a leaderboard with breakdown attributes an application key reads the group of its own user: any other is 403.',
   params: Type.Object({ key: Type.String() }),
   query: Type.Object({
-    // Negative with a userId only, for the neighbours above; the engine says so.
+    // Negative only with a userId, for the neighbours above; the engine checks this.
     offset: Type.Integer({ default: 0 }),
     limit: Type.Integer({ minimum: 0, default: 10 }),
     run: Type.Optional(Type.String({ format: 'date' })),

@@ -11,7 +11,7 @@ export const liveTicketsCreate = operation({
   surface: 'application',
   method: 'post',
   path: '/v1/live/tickets',
-  summary: 'A ticket for a live stream: good once, for a minute',
+  summary: 'A ticket for a live stream, valid once, for a minute',
   description:
     'With an application key the stream reports what happens to its user, and to the leaderboards named in `boards`. With ' +
     'an admin key it reports everything of the tenant that the filters let pass, and a sample of the events. What a stream ' +

@@ -3,7 +3,7 @@ import { openapiDocument } from '../openapi.ts';
 import { operation, type Operation } from '../operation.ts';
 import { jsonFile, type StaticFile } from '../static-file.ts';
 
-/** The description of this surface, open to anyone. `all` gives the surface's operations, this one included. */
+/** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function openapiGet(all: () => readonly Operation[]): Operation {
   let file: StaticFile | undefined;
   return operation({

@@ -14,7 +14,7 @@ export const pointsBoosts = operation({
   surface: 'application',
   method: 'get',
   path: '/v1/points/{key}/boosts',
-  summary: 'The boosts of a points system that are not for one user only',
+  summary: 'The boosts of a points system, except those for single users',
   params: Type.Object({ key: Type.String() }),
   query: Type.Object({ includeFinished: Type.Boolean({ default: false }) }),
   responses: { 200: Type.Array(PointsBoostResponse) },

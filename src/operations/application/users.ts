@@ -26,8 +26,8 @@ export const usersGet = operation({
 });
 
 /**
- * Has the audit log record a user whose profile or preferences an admin key changed: which fields were sent, never what
- * they hold. What users do with keys of their own is no administration, and is not recorded. Nobody waits for it.
+ * Records in the audit log that an admin key changed a user's profile or preferences: the names of the fields, never
+ * their values. Changes with a user's own keys are not administration and are not recorded. Runs in the background.
  */
 function recordProfileChange(
   { recordAudit }: Pick<Services, 'recordAudit'>,
@@ -43,7 +43,7 @@ function recordProfileChange(
   });
 }
 
-/** Changes a user, and with `upsert` creates one who is not there. */
+/** Changes a user; with `upsert`, creates the user if necessary. */
 async function changeProfile(
   services: Services,
   call: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by' | 'span'>,
@@ -63,7 +63,7 @@ export const usersCreate = operation({
   audited: true,
   method: 'post',
   path: '/v1/users',
-  summary: 'Create a user, or change one who is there',
+  summary: 'Create or change a user',
   body: UpsertedUser,
   responses: { 201: ChangedUser },
   namedUsers: ({ body }) => [body.id],
@@ -80,7 +80,7 @@ export const usersUpdate = operation({
   audited: true,
   method: 'patch',
   path: '/v1/users/{id}',
-  summary: 'Change a user who is there',
+  summary: 'Change an existing user',
   params: Type.Object({ id: UserId }),
   body: UpdatedUser,
   responses: { 200: ChangedUser },
@@ -128,7 +128,7 @@ export const usersGetPreferences = operation({
   keyScopes: ['read', 'profile'],
   method: 'get',
   path: '/v1/users/{id}/preferences',
-  summary: 'What a user prefers',
+  summary: 'A user’s preferences',
   params: Type.Object({ id: Type.String() }),
   responses: { 200: UserPreferencesResponse },
   namedUsers: ({ params }) => [params.id],
@@ -276,7 +276,7 @@ export const usersUpdatePreferences = operation({
   audited: true,
   method: 'patch',
   path: '/v1/users/{id}/preferences',
-  summary: 'Change what a user prefers',
+  summary: 'Change a user’s preferences',
   params: Type.Object({ id: Type.String() }),
   body: UpdateUserPreferencesRequest,
   responses: { 200: UserPreferencesResponse },

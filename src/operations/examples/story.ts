@@ -1,4 +1,4 @@
-/** The examples of the OpenAPI documents, in the order in which they happen. */
+/** The examples of the OpenAPI documents, in order. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../package-root.ts';
@@ -8,36 +8,36 @@ const chapter = (name: string): { file: string; exchanges: readonly Exchange[] }
   return { file, exchanges: JSON.parse(readFileSync(file, 'utf8')) as Exchange[] };
 };
 
-/** The chapters of the story in their order, each with its file: JSON, since it is recorded. */
+/** The chapters of the story in order, each with its file. JSON, because they are recorded. */
 export const CHAPTERS = [
-  // The organisation itself, with its tenants and admin keys.
+  // The organisation, its tenants and admin keys.
   'organisation',
-  // What is configured.
+  // Configuration.
   'catalog',
-  // Users and what they do.
+  // Users and their activity.
   'users',
-  // What came of it, as an application reads it.
+  // The results, as an application reads them.
   'reads',
-  // Guards, and what is put right.
+  // Guards and corrections.
   'corrections',
-  // What an operator does.
+  // Operators' work.
   'operations',
-  // Everything taken away again.
+  // Deletions.
   'deletions',
 ].map(chapter);
 
-/** Every exchange, in the order in which they work. */
+/** All exchanges, in the order in which they work. */
 export const STORY: readonly Exchange[] = CHAPTERS.flatMap(({ exchanges }) => exchanges);
 
 const FIRST = new Map<string, Exchange>();
 for (const exchange of STORY) if (!FIRST.has(exchange.operation)) FIRST.set(exchange.operation, exchange);
 
-/** The example of an operation: its first exchange. Undefined only for operations that are not of Laurel's table. */
+/** The example of an operation: its first exchange. `undefined` only for operations outside Laurel's tables. */
 export const exchangeOf = (operation: string): Exchange | undefined => FIRST.get(operation);
 
 /**
- * A request and what it was answered, as the OpenAPI documents show it. The exchanges are one story, in their order: they were
- * recorded from a Laurel, and the test sends them to another one (`test/operations/examples.test.ts`).
+ * A request and its answer, as the OpenAPI documents show them. The exchanges form a story in order. They were recorded
+ * from one Laurel, and a test sends them to another (`test/operations/examples.test.ts`).
  */
 export interface Exchange {
   /** The operation's ID. */
@@ -48,6 +48,6 @@ export interface Exchange {
   idempotencyKey?: string;
   body?: unknown;
   status: number;
-  /** Lists and maps are shortened. Left out: there is no body, or a stream. */
+  /** Lists and maps are shortened. Omitted if there is no body, or a stream. */
   answer?: unknown;
 }

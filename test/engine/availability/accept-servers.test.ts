@@ -145,7 +145,7 @@ describe('versions', () => {
   });
 
   test('Postgres 14 is refused, 15 is taken', () => {
-    expect(() => refusePostgres(140_012)).toThrow('Postgres 15 or newer; the one it was given is 14');
+    expect(() => refusePostgres(140_012)).toThrow('Postgres 15 or newer; this one is 14');
     expect(() => refusePostgres(150_000)).not.toThrow();
   });
 });

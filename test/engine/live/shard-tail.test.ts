@@ -156,5 +156,5 @@ test('what is no longer kept when a tail reads on is a gap that its listeners ar
     last.outbox.replace(/\d+$/, (n) => String(Number(n) + 1)),
   );
   await begin({ listener, from, onGap: (one, why) => void gaps.push([one, why]) });
-  await expect.poll(() => gaps).toEqual([[listener, 'what followed the position is not kept']]);
+  await expect.poll(() => gaps).toEqual([[listener, 'the messages after the position are no longer kept']]);
 });

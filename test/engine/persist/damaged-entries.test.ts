@@ -191,7 +191,7 @@ describe('a state damaged at each of its places', () => {
 
     expect(await storedEvents()).toEqual(expect.arrayContaining([...good, last.i]));
     expect(await attributesOf('other')).toEqual({ 1: 'bytes' });
-    expect(aside.at(-1)?.reason).toBe("a user's state is none");
+    expect(aside.at(-1)?.reason).toBe('invalid user state');
     // The next state, of an event that brought no news, mends all that the letters hold.
     const next = eventRecord({ u: 'bad' });
     await writeEntry(redis, SHARD, { tenantNo, records: [next], states: { bad: state('mended') } });

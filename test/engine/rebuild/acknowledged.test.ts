@@ -77,9 +77,7 @@ test('nothing is answered, and nothing stored, that no replica has; all goes on 
   expect((await insist('ada', 'second')).status).toBe(202);
   expect((await insist('ada', 'third')).body.total).toBe(3);
   // However short the outage was, the log says that it is over.
-  await expect
-    .poll(() => lines.filter((line) => line.includes('acknowledge what is written again')).length)
-    .toBeGreaterThan(0);
+  await expect.poll(() => lines.filter((line) => line.includes('acknowledge writes again')).length).toBeGreaterThan(0);
   await expect.poll(async () => (await batch('batched')).status).toBe(202);
   await expect.poll(stored).toBe(4);
 });

@@ -96,9 +96,7 @@ function ofBoard(board: Leaderboard, afterMs: number): Announcement[] {
   return found;
 }
 
-/**
- * Announcements of a boost for all users. A boost for a single user follows that user's days (`personal-boosts.ts`).
- */
+/** Announcements of a boost for all users. A boost for a single user follows that user's days (`personal-boosts.ts`). */
 function ofBoost(boost: PointsBoost, afterMs: number): Announcement[] {
   if (boost.userId !== null) return [];
   const about = { pointsSystemId: boost.systemId };

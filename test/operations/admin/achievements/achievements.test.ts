@@ -98,7 +98,7 @@ test('composites do not go in a circle', async () => {
   const inner = await make({ name: 'Inner', key: 'inner', trigger: 'achievement', achievementIds: [known.get('ten')] });
   const outer = await make({ name: 'Outer', key: 'outer', trigger: 'achievement', achievementIds: [inner.id] });
   expect(await update(inner.id, { achievementIds: [outer.id] })).toBe(
-    'achievementIds: go in a circle: inner → outer → inner',
+    'achievementIds: form a cycle: inner → outer → inner',
   );
   expect(await update(inner.id, { achievementIds: [inner.id] })).toContain('go in a circle');
   expect(await update(inner.id, { achievementIds: [known.get('day')!.toUpperCase()] })).toMatchObject({

@@ -5,7 +5,7 @@ import { says } from '../../issue.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/admin-api-keys';
-const LAST = 'This is the last active admin key of full access: create or activate another one first';
+const LAST = 'This is the last active admin key with full access: create or activate another one first';
 let laurel: TestLaurel;
 let first: string;
 

@@ -76,10 +76,10 @@ test('admin_imports_create: good users go through, bad ones are issues, parts an
       },
     ],
     issues: [
-      { id: 'bo', ...says('error', "metrics.flips.days: '2026-02-30' is no past day as YYYY-MM-DD.") },
+      { id: 'bo', ...says('error', "metrics.flips.days: '2026-02-30' is not a past day in the form YYYY-MM-DD.") },
       { id: 'cy', ...says('error', "created is in the future: '2027-01-01T00:00:00Z'.") },
-      { id: 'col', ...says('error', "streak.extended is no time from 1970 on: '2016-12-31T23:59:60Z'.") },
-      { id: 'con', ...says('error', "streak.history.resetAt is no time from 1970 on: '2016-12-31T23:59:60Z'.") },
+      { id: 'col', ...says('error', "streak.extended is not a time from 1970 on: '2016-12-31T23:59:60Z'.") },
+      { id: 'con', ...says('error', "streak.history.resetAt is not a time from 1970 on: '2016-12-31T23:59:60Z'.") },
       { id: '', ...says('error', 'id must not be empty') },
       { id: 'el', ...says('error', expect.stringContaining('achievement')) },
     ],

@@ -177,7 +177,7 @@ test('admin_webhooks_state: what waits, since when it fails, and why Laurel disa
     waiting: 2,
     failures: 0,
     pausedUntil: null,
-    disabledReason: 'the receiver answered 410: it is gone',
+    disabledReason: 'the receiver answered 410 Gone',
     disabledAt: iso(NOW_MS),
   });
   await laurel.admin.patch('/v1/webhooks', [{ id: webhookId, enabled: true }]);

@@ -51,7 +51,7 @@ test('what a header and a filter may not be', async () => {
   ]);
   const taken = ['Content-Type', 'host', 'Transfer-Encoding', 'webhook-id', 'Webhook-Signature', 'User-Agent'];
   expect(await texts(...taken.map((header) => ({ header })))).toEqual(
-    taken.map((header) => `header: '${header}' has another meaning: take one of your own`),
+    taken.map((header) => `header: '${header}' has another meaning: choose another name`),
   );
   expect(await texts({ header: 'x'.repeat(65) }, { header: '' })).toEqual([
     'header must have at most 64 characters',

@@ -149,14 +149,20 @@ describe('the URL', () => {
     ['ftp://example.com', SCHEME],
     ['javascript:alert(1)', SCHEME],
     ['http://', SCHEME],
-    ['https://ada:secret@example.com', 'url: must not hold a user name or password: the signature says who sends'],
-    ['https://ada@example.com', 'url: must not hold a user name or password: the signature says who sends'],
+    [
+      'https://ada:secret@example.com',
+      'url: must not contain a user name or password: the signature identifies the sender',
+    ],
+    ['https://ada@example.com', 'url: must not contain a user name or password: the signature identifies the sender'],
     ['https://example.com/#x', 'url: must not have a fragment (#…): it would not be sent'],
     ...PRIVATE_URLS.map((url) => [url, PRIVATE] as const),
     ...INTERNAL_URLS.map((url) => [url, INTERNAL] as const),
     ...PORTS.map(
       (port) =>
-        [`https://example.com:${port}/`, `url: must not name port ${port}: no web server listens there`] as const,
+        [
+          `https://example.com:${port}/`,
+          `url: must not name port ${port}: it belongs to another kind of service`,
+        ] as const,
     ),
   ])('%s is refused', async (url, message) => {
     const { status, body } = await create(withUrl(url));

@@ -72,7 +72,7 @@ test('a calendar day, not after the user’s today; what is not sent stays', asy
   expect((await laurel.app.get('/v1/users/nobody')).status).toBe(404);
   expect(await identify('west', { signUpDate: '2029-02-29' })).toMatchObject({
     status: 422,
-    body: { error: "user.signUpDate '2029-02-29' is no calendar day." },
+    body: { error: "user.signUpDate '2029-02-29' is not a calendar day." },
   });
   expect((await identify('west', { signUpDate: 'yesterday' })).status).toBe(400);
   expect((await identify('west', { signUpDate: '' })).status).toBe(400);
