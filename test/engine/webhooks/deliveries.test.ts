@@ -445,7 +445,7 @@ describe('the tries that a process has under way are shared', () => {
     }
     // The last one waits for a slot once its messages are taken, a moment after its lease.
     let before = 0;
-    await expect.poll(() => before === (before = takes), { interval: 1_000 }).toBe(true);
+    await expect.poll(() => before === (before = takes), { interval: 3_000 }).toBe(true);
     expect(order).toEqual([1, 2, 3]);
     for (let n = 0; n < 6; n += 1) {
       ends[n]!();
