@@ -22,7 +22,7 @@ import {
   type WebSocket,
   type WebSocketBehavior,
 } from './uws.ts';
-import type { Validation } from './validation.ts';
+import { queryParser } from './validation.ts';
 
 /** Limit for data that waits for a slow client, beyond what its connection buffers. Exceeding it closes the connection. */
 const MAX_WAITING_BYTES = 1_048_576;
@@ -254,8 +254,8 @@ interface SocketData {
 }
 
 /** Accepts WebSocket requests. Checks the ticket before the upgrade, so that a refusal is an HTTP answer. */
-export function liveSocket(context: ExchangeContext, validation: Validation): WebSocketBehavior<SocketData> {
-  const readQuery = validation.query(LiveQuery);
+export function liveSocket(context: ExchangeContext): WebSocketBehavior<SocketData> {
+  const readQuery = queryParser(LiveQuery);
   return {
     maxPayloadLength: MAX_MESSAGE_BYTES,
     // Messages are limited before they are sent. This limits answers to pings, which would otherwise queue without bound.

@@ -3,9 +3,9 @@ import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/unsent.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
 import type { OperationTimes, RequestMetrics } from './request-metrics.ts';
-import type { Check, Validation } from './validation.ts';
+import { bodyCheck, paramsCheck, queryParser, type Check } from './validation.ts';
 
-/** An operation with everything compiled that its requests need. */
+/** An operation with all that its requests need. */
 export interface Route {
   operation: Operation;
   /** Initial attributes of a request's span. */
@@ -25,30 +25,30 @@ export interface Route {
   dropUnsent: (body: unknown) => void;
 }
 
-/** @param limits.bodyBytes limit for every body; an operation may set a lower one */
-export function compileRoute(
+/**
+ * The route of an operation. Its schemas are compiled by its first request.
+ * @param limits.bodyBytes limit for every body; an operation may set a lower one
+ */
+export function routeOf(
   operation: Operation,
-  { validation, limits, requests }: { validation: Validation; limits: { bodyBytes: number }; requests: RequestMetrics },
+  { limits, requests }: { limits: { bodyBytes: number }; requests: RequestMetrics },
 ): Route {
   const { params, query, body, knownFields } = operation;
-  try {
-    return {
-      operation,
-      // The declared path, because the actual one contains user IDs.
-      traced: { name: operation.id, attributes: requestAttributes(operation) },
-      times: requests.of(operation.id),
-      paramNames: paramNames(operation.path),
-      userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
-      checkParams: params && validation.params(params),
-      readQuery: query && validation.query(query),
-      checkBody: body && validation.body(body, knownFields),
-      bodyBytes: Math.min(operation.bodyBytes ?? limits.bodyBytes, limits.bodyBytes),
-      writeAdapted: adaptedWriter(operation.responses),
-      dropUnsent: body === null ? () => undefined : unsentDropper(body),
-    };
-  } catch (error) {
-    throw new Error(`Operation ${operation.id}: a schema cannot be compiled`, { cause: error });
-  }
+  let dropUnsent: Route['dropUnsent'] | undefined;
+  return {
+    operation,
+    // The declared path, because the actual one contains user IDs.
+    traced: { name: operation.id, attributes: requestAttributes(operation) },
+    times: requests.of(operation.id),
+    paramNames: paramNames(operation.path),
+    userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
+    checkParams: params && paramsCheck(params),
+    readQuery: query && queryParser(query),
+    checkBody: body && bodyCheck(body, knownFields),
+    bodyBytes: Math.min(operation.bodyBytes ?? limits.bodyBytes, limits.bodyBytes),
+    writeAdapted: adaptedWriter(operation.responses),
+    dropUnsent: (value) => (dropUnsent ??= unsentDropper(body!))(value),
+  };
 }
 
 /** Follows the semantic conventions for HTTP. */

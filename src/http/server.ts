@@ -15,10 +15,9 @@ import type { FileLimit, RateLimit } from './access/rate-limit.ts';
 import { framingFault, readHead, requestIdOf, sizeFault } from './request-head.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { connectionClosed, errorResponse, write } from './respond.ts';
-import { compileRoute } from './route.ts';
+import { routeOf } from './route.ts';
 import type { ResolveTenant } from './access/tenancy.ts';
 import { type ListenSocket, type TemplatedApp, uws } from './uws.ts';
-import { Validation } from './validation.ts';
 
 /** Counts operations in progress and reports when there are none. */
 class InFlight {
@@ -54,9 +53,6 @@ class InFlight {
 
 /** Log interval, per operation, while a dependency is unreachable. */
 const REPEAT_MS = 1_000;
-
-/** Shared by all servers of the process: the surfaces share operations, so each schema is compiled once. */
-const validation = new Validation();
 
 export interface ServerOptions {
   surface: Operation['surface'];
@@ -124,8 +120,8 @@ export interface Server {
 
 /**
  * The HTTP server of one surface: its operations and aliases, HEAD for every GET, 405 with `Allow` for other methods of known paths, 404
- * elsewhere, `/healthz` and `/readyz`. Compiles all schemas here, so that an invalid one prevents the start. A connection handles one
- * request at a time: uWS closes a connection whose client sends the next request before the answer.
+ * elsewhere, `/healthz` and `/readyz`. A connection handles one request at a time: uWS closes a connection whose client sends the next
+ * request before the answer.
  */
 export function createServer(options: ServerOptions): Server {
   const { surface, services, authenticate, resolveTenant, limits, readiness, log } = options;
@@ -155,9 +151,7 @@ export function createServer(options: ServerOptions): Server {
   };
   const paths = new Paths();
   for (const operation of options.operations) {
-    // Compressed at start, because compression would delay requests.
-    operation.file?.(services);
-    const route = compileRoute(operation, { validation, limits, requests });
+    const route = routeOf(operation, { limits, requests });
     for (const path of [operation.path, ...operation.aliases])
       paths.add(
         path,
@@ -179,7 +173,7 @@ export function createServer(options: ServerOptions): Server {
   const app = uws().App();
   // Registered before the paths, because a WebSocket request is also a GET of this path.
   if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH))
-    app.ws(LIVE_SOCKET_PATH, liveSocket(context, validation) as Parameters<typeof app.ws>[1]);
+    app.ws(LIVE_SOCKET_PATH, liveSocket(context) as Parameters<typeof app.ws>[1]);
   paths.register(app, {
     refuse,
     preflight: (methods, notAllowed) => sized(context, preflightHandler(context, { methods, notAllowed })),

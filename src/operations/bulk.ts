@@ -1,9 +1,7 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
-import { makeAjv, unknownFieldsText, validationMessage } from './validation.ts';
+import { faultFinder, unknownFieldsText } from './validation.ts';
 import { shortened } from '../errors.ts';
-
-const ajv = makeAjv();
 
 const MOST_ITEMS = 100;
 
@@ -47,19 +45,18 @@ export class Warning {
 }
 
 /**
- * Declares the items of a bulk operation. Compiles the schema once, here. An item with an unknown field is an issue.
+ * Declares the items of a bulk operation. An item with an unknown field is an issue.
  * @param alsoKnown fields that an item may have without effect: those of the answer, which clients send back
  */
 export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
-  const validate = ajv.compile<Static<Item>>(item);
+  const faultOf = faultFinder(item);
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
   const messageOf = (value: unknown): string | null => {
     // Checked first, because a misspelt field often explains a missing one.
     const unknown = unknownFieldsText(known, value);
     if (unknown !== null) return unknown;
-    if (validate(value)) return null;
-    const { field, text } = validationMessage(validate.errors ?? []);
-    return `${field || 'The item'} ${text}`;
+    const fault = faultOf(value);
+    return fault && `${fault.field || 'The item'} ${fault.text}`;
   };
   // If items have no ID yet, a sent `id` means nothing.
   const hasId = Object.hasOwn(item.properties, 'id');

@@ -142,10 +142,10 @@ export interface Operation {
    */
   namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
   /**
-   * For operations with the same answer for everybody: makes the answer once, at start. Requests are counted by
+   * For operations with the same answer for everybody: makes the answer once, for the first request. Requests are counted by
    * address. `null` for other operations.
    */
-  file: ((services: Services) => StaticFile) | null;
+  file: ((services: Services) => Promise<StaticFile>) | null;
   handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
 }
 
@@ -179,7 +179,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   knownFields?: TSchema;
   responses: Record<number, TSchema | null>;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
-  file?: (services: Services) => StaticFile;
+  file?: (services: Services) => Promise<StaticFile>;
   /** May be omitted with `file`. */
   handle?: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
 }
@@ -207,7 +207,7 @@ export function operation<
     bodyBytes: BODY_BYTES,
     knownFields: null,
     file: null,
-    handle: async (services: Services) => ({ status: 200, file: definition.file!(services) }),
+    handle: async (services: Services) => ({ status: 200, file: await definition.file!(services) }),
     ...definition,
     params: definition.params ?? null,
     query: definition.query ?? null,

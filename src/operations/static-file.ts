@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 
 /** A file that is the same for everybody while the process runs. It is compressed once, and clients may cache it. */
 export interface StaticFile {
@@ -38,8 +39,8 @@ export const staticFile = (
 /** Higher levels take ten times as long for 8 % fewer bytes. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 
-export function jsonFile(json: string): StaticFile {
+export async function jsonFile(json: string): Promise<StaticFile> {
   const body = Buffer.from(json);
-  const forms = { brotli: brotliCompressSync(body, BROTLI), gzip: gzipSync(body) };
-  return staticFile(body, { contentType: 'application/json', ...forms, immutable: false });
+  const [brotli, gzipped] = await Promise.all([promisify(brotliCompress)(body, BROTLI), promisify(gzip)(body)]);
+  return staticFile(body, { contentType: 'application/json', brotli, gzip: gzipped, immutable: false });
 }

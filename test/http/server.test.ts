@@ -224,10 +224,8 @@ describe('server', () => {
     expect((await fixture.client.post('/v1/things/words/event', other, key)).status).toBe(403);
   });
 
-  test('an operation declared twice, or with a schema that is none, stops the start', async () => {
+  test('an operation declared twice stops the start', async () => {
     await expect(startServer({ more: [throwing, throwing] })).rejects.toThrow('declared twice');
-    const broken = { ...throwing, path: '/v1/x', body: { type: 'nonsense' } } as unknown as Operation;
-    await expect(startServer({ more: [broken] })).rejects.toThrow('Operation throw_it: a schema cannot be compiled');
   });
 
   test('a taken port is refused', async () => {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { makeAjv } from '../../src/operations/validation.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { contractEvents, contractOperation, contractOperations } from '../contract/contract.ts';
@@ -43,6 +44,15 @@ test.each(['application', 'admin'] as const)('%s: operations are declared for th
   const places = operations.flatMap(({ method, path, aliases }) => [path, ...aliases].map((at) => `${method} ${at}`));
   expect(new Set(places).size).toBe(places.length);
 });
+
+test.each([...adminOperations, ...applicationOperations])(
+  '$id: its schemas compile, as its first request does',
+  (of) => {
+    const written = [of.params, of.query, of.body].filter((schema) => schema !== null);
+    // The items of a bulk body, which are checked one by one, are only in its text.
+    for (const schema of [...written, ...(JSON.parse(JSON.stringify(written)) as object[])]) makeAjv().compile(schema);
+  },
+);
 
 test('on the admin surface no operation names users: application keys do not get there', () => {
   expect(adminOperations.filter(({ namedUsers }) => namedUsers !== null)).toEqual([]);

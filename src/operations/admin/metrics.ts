@@ -14,14 +14,15 @@ import { Slices } from '../../slices.ts';
 import { uncheckedItems } from '../bulk.ts';
 import { operation } from '../operation.ts';
 import { adminResource } from '../resource.ts';
-import { makeAjv, validationMessage } from '../validation.ts';
+import { faultFinder } from '../validation.ts';
 
-const isEvent = makeAjv().compile<BatchMetricEvent>(BatchMetricEvent);
+const eventFault = faultFinder(BatchMetricEvent);
 
 /** Why an item is not an event; `null` if it is. */
 function faultOf(item: unknown, index: number): AppError | null {
-  if (isEvent(item)) return null;
-  const { field, text, unusable } = validationMessage(isEvent.errors ?? []);
+  const fault = eventFault(item);
+  if (fault === null) return null;
+  const { field, text, unusable } = fault;
   return new AppError(unusable ? 'unprocessable' : 'invalid', `[${index}]${field && `.${field}`} ${text}`);
 }
 

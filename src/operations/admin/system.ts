@@ -76,7 +76,7 @@ export const adminClockDelete = operation({
 
 /** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function openapiGet(all: () => readonly Operation[]): Operation {
-  const made = new Map<number, StaticFile>();
+  const made = new Map<number, Promise<StaticFile>>();
   return operation({
     id: 'admin_openapi_get',
     surface: 'admin',

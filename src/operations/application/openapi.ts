@@ -5,7 +5,7 @@ import { jsonFile, type StaticFile } from '../static-file.ts';
 
 /** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function openapiGet(all: () => readonly Operation[]): Operation {
-  let file: StaticFile | undefined;
+  let file: Promise<StaticFile> | undefined;
   return operation({
     id: 'openapi_get',
     surface: 'application',
