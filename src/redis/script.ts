@@ -272,12 +272,16 @@ const serverFor = (redis: Redis, [key]: readonly string[]): Redis =>
  * reloads its scripts when it needs them.
  */
 export async function forgetOtherScripts(redis: Redis): Promise<void> {
-  const own = new Set(
-    readdirSync(LUA_FOLDER).flatMap((file) => (file.endsWith('.lua') ? [new Script(file.slice(0, -4)).name] : [])),
-  );
   const libraries = (await redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', `${PREFIX}*`)) as [string, string][];
+  if (libraries.length === 0) return;
+  const files = new Set(readdirSync(LUA_FOLDER));
+  // Only scripts that Redis has are read.
+  const isOwn = (name: string): boolean => {
+    const file = name.slice(PREFIX.length, name.lastIndexOf('_'));
+    return files.has(`${file}.lua`) && scriptNamed(file).name === name;
+  };
   for (const [, name] of libraries) {
-    if (own.has(name)) continue;
+    if (isOwn(name)) continue;
     try {
       await redis.call('FUNCTION', 'DELETE', name);
     } catch (error) {
