@@ -9,7 +9,7 @@ const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON
 
 /** A shard's position in Postgres: everything in its outbox up to there is stored. Creates the cursor if needed. */
 export async function readCursor(pool: Pool, shard: number): Promise<string> {
-  const found = await pool.query<{ stream_id: string }>(READ, [shard]);
+  const found = await pool.query<{ stream_id: string }>({ name: 'read_cursor', text: READ, values: [shard] });
   const row = found.rows[0];
   if (row !== undefined) return row.stream_id;
   await pool.query(CREATE, [shard, OUTBOX_START]);
@@ -107,10 +107,11 @@ export async function readCursors(client: Pool | PoolClient): Promise<StoredCurs
 
 /** The storage epoch of a shard, or `''`. */
 export async function readStorageEpoch(client: Pool | PoolClient, shard: number): Promise<string> {
-  const { rows } = await client.query<{ storageEpoch: string }>(
-    'SELECT storage_epoch AS "storageEpoch" FROM outbox_cursors WHERE shard = $1',
-    [shard],
-  );
+  const { rows } = await client.query<{ storageEpoch: string }>({
+    name: 'read_storage_epoch',
+    text: 'SELECT storage_epoch AS "storageEpoch" FROM outbox_cursors WHERE shard = $1',
+    values: [shard],
+  });
   return rows[0]?.storageEpoch ?? '';
 }
 
@@ -143,9 +144,11 @@ export async function nextEpoch(client: PoolClient): Promise<number> {
 
 /** Shards that hold tenants, including archived ones, in order. Their number never decreases, because no tenant is ever deleted. */
 export async function usedShards(pool: Pool): Promise<number[]> {
-  const { rows } = await pool.query<{ shard: number }>('SELECT DISTINCT no % $1 AS shard FROM tenants ORDER BY shard', [
-    SHARDS,
-  ]);
+  const { rows } = await pool.query<{ shard: number }>({
+    name: 'used_shards',
+    text: 'SELECT DISTINCT no % $1 AS shard FROM tenants ORDER BY shard',
+    values: [SHARDS],
+  });
   return rows.map(({ shard }) => shard);
 }
 

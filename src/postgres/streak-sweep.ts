@@ -21,12 +21,13 @@ export interface SweptZone {
  * @param except tenants' zones to skip, as `<tenant no>:<zone>`
  */
 export async function leastSwept(pool: Pool, except: readonly string[]): Promise<{ zone: string; sweptDay: number }[]> {
-  const { rows } = await pool.query<{ zone: string; sweptDay: number }>(
-    `SELECT zone, min(swept_day) AS "sweptDay" FROM streak_zones
+  const { rows } = await pool.query<{ zone: string; sweptDay: number }>({
+    name: 'least_swept',
+    text: `SELECT zone, min(swept_day) AS "sweptDay" FROM streak_zones
        JOIN tenants ON no = tenant_no AND status = 'active'
       WHERE tenant_no || ':' || zone <> ALL ($1) GROUP BY zone`,
-    [except],
-  );
+    values: [except],
+  });
   return rows;
 }
 

@@ -15,7 +15,7 @@ export interface StoredClock {
 const COLUMNS = 'version, now_ms AS "nowMs", done_version AS "doneVersion", problem';
 
 export async function readClock(pool: Pool | PoolClient): Promise<StoredClock> {
-  const { rows } = await pool.query<StoredClock>(`SELECT ${COLUMNS} FROM test_clock`);
+  const { rows } = await pool.query<StoredClock>({ name: 'read_clock', text: `SELECT ${COLUMNS} FROM test_clock` });
   return rows[0]!;
 }
 
@@ -61,11 +61,12 @@ export async function noteFollower(
   pool: Pool,
   { id, worker, version }: { id: string; worker: boolean; version: number },
 ): Promise<void> {
-  await pool.query(
-    `INSERT INTO test_clock_followers (id, worker, version, seen) VALUES ($1, $2, $3, clock_timestamp())
+  await pool.query({
+    name: 'note_follower',
+    text: `INSERT INTO test_clock_followers (id, worker, version, seen) VALUES ($1, $2, $3, clock_timestamp())
      ON CONFLICT (id) DO UPDATE SET version = $3, seen = clock_timestamp()`,
-    [id, worker, version],
-  );
+    values: [id, worker, version],
+  });
 }
 
 export async function dropFollower(pool: Pool, id: string): Promise<void> {
@@ -74,11 +75,12 @@ export async function dropFollower(pool: Pool, id: string): Promise<void> {
 
 /** Number of live processes that do not have this version of the clock yet, and number of live workers. */
 export async function countFollowers(pool: Pool, version: number): Promise<{ behind: number; workers: number }> {
-  const { rows } = await pool.query<{ behind: number; workers: number }>(
-    `SELECT count(*) FILTER (WHERE version < $1) AS behind, count(*) FILTER (WHERE worker) AS workers
+  const { rows } = await pool.query<{ behind: number; workers: number }>({
+    name: 'count_followers',
+    text: `SELECT count(*) FILTER (WHERE version < $1) AS behind, count(*) FILTER (WHERE worker) AS workers
        FROM test_clock_followers WHERE ${LIVE}`,
-    [version],
-  );
+    values: [version],
+  });
   return rows[0]!;
 }
 

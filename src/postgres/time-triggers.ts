@@ -18,8 +18,9 @@ export interface OpenTrigger {
 
 /** Active `time` triggers of all active tenants. Reads an index that contains only these. */
 export async function openTriggers(pool: Pool): Promise<OpenTrigger[]> {
-  const { rows } = await pool.query<OpenTrigger>(
-    `SELECT resource.tenant_no AS "tenantNo", resource.no, tenants.catalog_version AS version,
+  const { rows } = await pool.query<OpenTrigger>({
+    name: 'open_triggers',
+    text: `SELECT resource.tenant_no AS "tenantNo", resource.no, tenants.catalog_version AS version,
             coalesce((doc->>'activated')::bigint, epoch_ms(resource.created)) AS "activatedMs",
             coalesce(doc->>'timeUnit', 'days') AS unit, coalesce((doc->>'timeInterval')::int, 1) AS interval,
             progress.next_ms AS "nextMs"
@@ -30,7 +31,7 @@ export async function openTriggers(pool: Pool): Promise<OpenTrigger[]> {
          ON progress.tenant_no = resource.tenant_no AND progress.trigger_no = resource.no
       WHERE kind = 'points_trigger' AND deleted IS NULL AND doc->>'type' = 'time' AND doc->>'status' = 'active'
       ORDER BY 1, 2`,
-  );
+  });
   return rows;
 }
 

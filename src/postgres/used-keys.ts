@@ -158,9 +158,10 @@ interface AgeingProgress {
 }
 
 export async function readAgeing(pool: Pool): Promise<AgeingProgress> {
-  const { rows } = await pool.query<{ doneDay: number; cursor: string; beforeMs: string }>(
-    'SELECT done_day AS "doneDay", scan_cursor AS cursor, before_ms AS "beforeMs" FROM key_ageing',
-  );
+  const { rows } = await pool.query<{ doneDay: number; cursor: string; beforeMs: string }>({
+    name: 'read_ageing',
+    text: 'SELECT done_day AS "doneDay", scan_cursor AS cursor, before_ms AS "beforeMs" FROM key_ageing',
+  });
   const { doneDay, cursor, beforeMs } = rows[0]!;
   return { doneDay, cursor, beforeMs: Number(beforeMs) };
 }

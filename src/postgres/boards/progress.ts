@@ -35,10 +35,11 @@ const SELECT = `
 
 /** The active leaderboards of all tenants or of one; oldest first. */
 export async function boardsInProgress(pool: Pool, tenantNo: number | null = null): Promise<BoardProgress[]> {
-  const { rows } = await pool.query<BoardProgress>(
-    `${SELECT} AND resource.tenant_no = coalesce($1, resource.tenant_no) ORDER BY resource.created, resource.no`,
-    [tenantNo],
-  );
+  const { rows } = await pool.query<BoardProgress>({
+    name: 'boards_in_progress',
+    text: `${SELECT} AND resource.tenant_no = coalesce($1, resource.tenant_no) ORDER BY resource.created, resource.no`,
+    values: [tenantNo],
+  });
   return rows;
 }
 

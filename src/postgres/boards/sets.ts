@@ -14,13 +14,14 @@ export interface DeadBoard {
  */
 export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
   const [{ rows: dead }, { rows: swept }] = await Promise.all([
-    pool.query<DeadBoard>(
-      `SELECT tenant_no AS "tenantNo", board_no AS "boardNo" FROM board_progress AS progress
+    pool.query<DeadBoard>({
+      name: 'dead_boards',
+      text: `SELECT tenant_no AS "tenantNo", board_no AS "boardNo" FROM board_progress AS progress
         WHERE NOT EXISTS (SELECT FROM catalog_resources AS resource
                            WHERE resource.tenant_no = progress.tenant_no AND resource.no = progress.board_no
                              AND resource.kind = 'leaderboard' AND resource.deleted IS NULL)`,
-    ),
-    pool.query<{ sweptDay: number }>('SELECT swept_day AS "sweptDay" FROM stray_sets'),
+    }),
+    pool.query<{ sweptDay: number }>({ name: 'stray_sets', text: 'SELECT swept_day AS "sweptDay" FROM stray_sets' }),
   ]);
   return { dead, sweptDay: swept[0]?.sweptDay ?? null };
 }

@@ -137,10 +137,11 @@ interface MovedUser {
 
 /** Whether there are changes of users' zones that were not processed yet, except for some tenants. */
 export async function hasMovedUsers(pool: Pool, except: readonly number[]): Promise<boolean> {
-  const { rows } = await pool.query<{ some: boolean }>(
-    'SELECT EXISTS (SELECT FROM notification_moves WHERE tenant_no <> ALL ($1::int[])) AS some',
-    [except],
-  );
+  const { rows } = await pool.query<{ some: boolean }>({
+    name: 'has_moved_users',
+    text: 'SELECT EXISTS (SELECT FROM notification_moves WHERE tenant_no <> ALL ($1::int[])) AS some',
+    values: [except],
+  });
   return rows[0]!.some;
 }
 

@@ -12,11 +12,12 @@ export interface NotificationProgress {
 }
 
 export async function notificationProgress(pool: Pool, kinds: readonly string[]): Promise<NotificationProgress[]> {
-  const { rows } = await pool.query<NotificationProgress>(
-    `SELECT tenant_no AS "tenantNo", kind, zone, done_ms AS "doneMs", last_user AS "lastUser"
+  const { rows } = await pool.query<NotificationProgress>({
+    name: 'notification_progress',
+    text: `SELECT tenant_no AS "tenantNo", kind, zone, done_ms AS "doneMs", last_user AS "lastUser"
        FROM notification_progress WHERE kind = ANY ($1) ORDER BY 1, 2, 3`,
-    [kinds],
-  );
+    values: [kinds],
+  });
   return rows;
 }
 

@@ -91,10 +91,11 @@ const NAME = /^webhook_messages_d(\d+)$/;
 
 /** Days (epoch days) that have a partition. */
 export async function messageDays(client: Pool | PoolClient): Promise<number[]> {
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+  const { rows } = await client.query<{ name: string }>({
+    name: 'message_days',
+    text: `SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
       WHERE inhparent = 'webhook_messages'::regclass`,
-  );
+  });
   return rows.flatMap(({ name }) => NAME.exec(name)?.[1] ?? []).map(Number);
 }
 

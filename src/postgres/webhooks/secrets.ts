@@ -83,9 +83,10 @@ export async function webhookSecrets(pool: Pool, tenantNo: number, ids: string[]
 
 /** When the next previous secret expires (epoch ms); `null` if there is none. */
 export async function nextSecretEndMs(pool: Pool): Promise<number | null> {
-  const { rows } = await pool.query<{ ms: number | null }>(
-    'SELECT min(previous_until_ms)::float8 AS ms FROM webhook_secrets WHERE previous_until_ms IS NOT NULL',
-  );
+  const { rows } = await pool.query<{ ms: number | null }>({
+    name: 'next_secret_end',
+    text: 'SELECT min(previous_until_ms)::float8 AS ms FROM webhook_secrets WHERE previous_until_ms IS NOT NULL',
+  });
   return rows[0]?.ms ?? null;
 }
 
