@@ -8,9 +8,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../src/local/free-ports.ts';
 import { Start } from './processes/start.ts';
 import { DATA_FOLDER } from './stack/data-folder.ts';
+import { inFewFiles } from './stack/in-few-files.ts';
 
 // What `npm start` runs, as a process of its own on an empty data directory. It is the built code: `npm test`
-// builds it first.
+// builds it first. The first start and those of npm itself run it as it is, the others from few files.
+const AS_BUILT = 'dist/src/main.js';
 const run = promisify(execFile);
 const hasCurl = await run('curl', ['--version']).then(
   () => true,
@@ -35,15 +37,17 @@ function processesWith(text: string): string[] {
 
 let dataDir: string;
 let variables: NodeJS.ProcessEnv;
+let fewFiles: string;
 const starts: Start[] = [];
 
-function start(more: NodeJS.ProcessEnv = {}, command?: string[]): Start {
+function start(more: NodeJS.ProcessEnv = {}, command = ['node', join(fewFiles, 'src/main.js')]): Start {
   const started = new Start({ ...variables, ...more }, command);
   starts.push(started);
   return started;
 }
 
 beforeAll(async () => {
+  fewFiles = await inFewFiles();
   dataDir = await mkdtemp(join(DATA_FOLDER, 'laurel-test-start-'));
   variables = { DATA_DIR: dataDir, APP_PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
 });
@@ -63,7 +67,7 @@ describe('npm start', () => {
   let laurel: Start;
 
   test('on an empty machine: prints a key and a line that submits an event; Ctrl-C leaves nothing running', async () => {
-    laurel = start();
+    laurel = start({}, ['node', AS_BUILT]);
     await laurel.running();
     key = /Admin key +(\S+)/.exec(laurel.output)?.[1] ?? '';
     expect(key).toMatch(/^[\w-]+\.[\w-]{16,}$/);
