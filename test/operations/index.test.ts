@@ -6,6 +6,7 @@ import { adminOperations, applicationOperations } from '../../src/operations/ind
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { contractEvents, contractOperation, contractOperations } from '../contract/contract.ts';
 
+const ajv = makeAjv();
 const surfaces = { application: applicationOperations, admin: adminOperations };
 const root = join(import.meta.dirname, '../../src/operations');
 
@@ -50,7 +51,8 @@ test.each([...adminOperations, ...applicationOperations])(
   (of) => {
     const written = [of.params, of.query, of.body].filter((schema) => schema !== null);
     // The items of a bulk body, which are checked one by one, are only in its text.
-    for (const schema of [...written, ...(JSON.parse(JSON.stringify(written)) as object[])]) makeAjv().compile(schema);
+    for (const schema of [...written, ...(JSON.parse(JSON.stringify(written)) as object[])])
+      expect(() => ajv.compile(schema)).not.toThrow();
   },
 );
 
