@@ -119,9 +119,9 @@ export interface Server {
 }
 
 /**
- * The HTTP server of one surface: its operations and aliases, HEAD for every GET, 405 with `Allow` for other methods of known paths, 404
- * elsewhere, `/healthz` and `/readyz`. A connection handles one request at a time: uWS closes a connection whose client sends the next
- * request before the answer.
+ * The HTTP server of one surface: its operations and aliases, HEAD for every GET, 405 with `Allow` for other methods of
+ * known paths, 404 elsewhere, `/healthz` and `/readyz`. A connection handles one request at a time: uWS closes a connection
+ * whose client sends the next request before the answer.
  */
 export function createServer(options: ServerOptions): Server {
   const { surface, services, authenticate, resolveTenant, limits, readiness, log } = options;

@@ -13,8 +13,8 @@ function isBulkObject(schema: TSchema): boolean {
 }
 
 /**
- * An invalid body is a 400 that names the field. A bulk body (an array of a limited number of items, or an object with one) of the wrong shape is
- * a 422; bulk operations report problems of single items themselves.
+ * An invalid body is a 400 that names the field. A bulk body (an array of a limited number of items, or an object with
+ * one) of the wrong shape is a 422; bulk operations report problems of single items themselves.
  * @param known the known fields, if unknown ones are refused (400)
  */
 export function bodyCheck(schema: TSchema, known: TSchema | null = null): Check {
@@ -35,7 +35,10 @@ export function bodyCheck(schema: TSchema, known: TSchema | null = null): Check 
   };
 }
 
-/** Path parameters: too long is 400, a user ID that cannot exist is 422; any other invalid value names no resource and is 404. */
+/**
+ * Path parameters: too long is 400, a user ID that cannot exist is 422; any other invalid value names no resource and is
+ * 404.
+ */
 export function paramsCheck(schema: TObject): Check {
   const faultOf = faultFinder(schema);
   return (value) => {

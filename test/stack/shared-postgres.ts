@@ -26,8 +26,8 @@ interface Asked {
 const FILE_COPY = ' STRATEGY FILE_COPY';
 
 /**
- * Who connects from this machine needs no password. Checking one, OpenSSL included, was 3 ms of CPU of each of some 10,000
- * connections of a run, half of it in Postgres.
+ * Connections from this machine need no password. Checking one took 3 ms of CPU, half of it in Postgres; a run opens
+ * thousands of connections.
  */
 const WITHOUT_PASSWORD = 'host all all 127.0.0.1/32 trust\n';
 
