@@ -25,7 +25,7 @@ import { Reporter } from '../src/engine/notifications/reporter.ts';
 import { EventPartitionsAhead } from '../src/engine/retention/event-partitions.ts';
 import { EventRetention, PartitionDropping } from '../src/engine/retention/event-retention.ts';
 import { Persister } from '../src/engine/persist/persister.ts';
-import { sayWhatIsSetAside } from '../src/engine/persist/refused-entries.ts';
+import { logSetAside } from '../src/engine/persist/refused-entries.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import { Recomputing } from '../src/engine/recomputations/recomputation-job.ts';
@@ -89,7 +89,7 @@ export function createPersisting(
       onLeftOut: leftOut({ redis, log }),
     }),
     onReported: delivery.queued,
-    onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+    onSetAside: (entry) => logSetAside(log, entry),
     // Some stored users may be in a new zone, or be paid by time triggers.
     onStored: () => core.woken.schedule?.wake(STORED_WITHIN_MS),
     ...(metrics && { onTransaction: metrics.stored }),

@@ -75,11 +75,11 @@ export interface OwnDaysOff {
   before: number | null;
 }
 
-/** The user's own days off on a day (epoch day); `null` for the tenant's. */
+/** The user's own days off on a day (epoch day); `null` for the tenant's. `is_day_off` in `lua/lib/streaks.lua` has the same rule. */
 export const ownDaysOff = (own: OwnDaysOff | null, day: number): number | null =>
   own === null ? null : day >= own.fromDay ? own.set : own.before;
 
-/** Number of consecutive days off that start on a day (epoch day). */
+/** Number of consecutive days off that start on a day (epoch day); like `days_off_ahead` in `lua/lib/streaks.lua`. */
 export function daysOffFrom(day: number, isDayOff: (day: number) => boolean): number {
   let count = 0;
   while (isDayOff(day + count)) count += 1;

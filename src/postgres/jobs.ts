@@ -97,7 +97,7 @@ export async function replaceJobs(
 /** A kind that a runner can process, and the minimum age of a job before it starts. */
 export interface LeasableKind {
   kind: JobKind;
-  settleMs: number;
+  minAgeMs: number;
 }
 
 /** SQL: when a job may be leased. `known` is its kind. */
@@ -106,7 +106,7 @@ const OPEN = `FROM jobs AS job JOIN unnest($1::text[], $2::float8[]) AS known (k
       WHERE job.status IN ('waiting', 'running')`;
 const knownKinds = (kinds: readonly LeasableKind[]): [string[], number[]] => [
   kinds.map(({ kind }) => kind),
-  kinds.map(({ settleMs }) => settleMs / 1000),
+  kinds.map(({ minAgeMs }) => minAgeMs / 1000),
 ];
 
 /**

@@ -299,7 +299,7 @@ test('a command takes fewer events where each is much work', async () => {
       for (const { queue, batch } of parts) {
         sent.push(batch.length);
         for (const { resolve } of batch) resolve(null as never);
-        queues.settled(queue);
+        queues.finished(queue);
       }
     },
   });

@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await keep(page, 'desk-achievement-preview');
     await editor.getByLabel('Completed by').selectOption('api');
     await editor.getByLabel('Key').fill('shared');
-    await editor.getByText(/completed by them/).waitFor();
+    await editor.getByText(/Your own calls complete this achievement/).waitFor();
     await editor.getByRole('button', { name: 'Cancel' }).click();
     expect((await laurel.admin.get('/v1/audit-log?kind=achievement')).body).toHaveLength(1);
     await page.getByRole('link', { name: 'Users' }).click();

@@ -26,14 +26,14 @@ export interface BackdatingOptions {
   clock: Clock;
   /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
-  /** See `JobWork.settleMs`. */
-  settleMs?: number;
+  /** See `JobWork.minAgeMs`. */
+  minAgeMs?: number;
   /** Called if a user has to be left out. */
   onFailed?: OnPieceFailed;
 }
 
 /** Every process has a new catalog within a second; wait twice that. */
-const SETTLE_MS = 2_000;
+const MIN_AGE_MS = 2_000;
 /** Users in a script call: 200 take about 4 ms of Redis, so events wait at most that long. */
 const USERS_A_CALL = 200;
 /** How often a user who keeps receiving events is counted again before being left out. */
@@ -45,12 +45,12 @@ const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 export class BackdatingEngine implements JobWork<Backdating> {
   readonly kinds = ['backdating'] as const;
   readonly title = TITLE;
-  readonly settleMs: number;
+  readonly minAgeMs: number;
   private readonly options: BackdatingOptions;
 
   constructor(options: BackdatingOptions) {
     this.options = options;
-    this.settleMs = options.settleMs ?? SETTLE_MS;
+    this.minAgeMs = options.minAgeMs ?? MIN_AGE_MS;
   }
 
   async slice(job: Backdating, record: RecordSlice): Promise<void> {

@@ -14,7 +14,7 @@ import { markKey } from '../../redis/keys.ts';
 import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
-import { sayWhatIsSetAside } from '../persist/refused-entries.ts';
+import { logSetAside } from '../persist/refused-entries.ts';
 import { LOOK_MS } from '../rebuild/marks.ts';
 import type { RebuildProgress } from '../rebuild/rebuild.ts';
 import { accept, ForeignRedis } from './accept.ts';
@@ -245,7 +245,7 @@ export class RedisGuard {
     try {
       await this.discard(cutShort);
       const { accepted, opened } = await this.accept(shards, attempt);
-      await this.nameLosses([...accepted.keys()].filter((shard) => lastAccepted(gate.state(shard)) !== null));
+      await this.logLosses([...accepted.keys()].filter((shard) => lastAccepted(gate.state(shard)) !== null));
       if (accepted.size > 0) this.options.older?.delete(this);
       gate.accept(attempt, accepted);
       const [first] = accepted.values();
@@ -295,7 +295,7 @@ export class RedisGuard {
       pool,
       shards,
       ending: this.ending.signal,
-      onSetAside: (entry) => sayWhatIsSetAside(log, entry),
+      onSetAside: (entry) => logSetAside(log, entry),
       onLeftOut: leftOut({ redis, log }),
       onUnreadable: ({ tenantNo }) =>
         log.error({ tenantNo }, "A user's state in Postgres cannot be read: `laurel verify` names the user"),
@@ -324,7 +324,7 @@ export class RedisGuard {
   }
 
   /** Logs acknowledged writes of some shards that are lost. */
-  private async nameLosses(shards: readonly number[]): Promise<void> {
+  private async logLosses(shards: readonly number[]): Promise<void> {
     const positions = this.options.acknowledged?.() ?? [];
     const last = new Map([...positions].filter(([shard]) => shards.includes(shard)));
     for (const { shard, acknowledged, held } of await lostWrites(this.options, last)) {

@@ -65,7 +65,7 @@ export class EventQueues {
 
   /**
    * `send`: sends a command with these parts to a server, and resolves when it is answered. It reports each part to
-   * `settled`.
+   * `finished`.
    */
   constructor({ redis, send }: { redis: Redis; send: (redis: Redis, parts: readonly Part[]) => Promise<void> }) {
     this.redis = redis;
@@ -87,7 +87,7 @@ export class EventQueues {
   }
 
   /** Call this when a part is answered or has failed. */
-  settled(queue: TenantQueue): void {
+  finished(queue: TenantQueue): void {
     queue.parts -= 1;
     this.offer(queue);
   }
@@ -219,7 +219,7 @@ export class EventBatcher {
     const spans = this.options.scripts.traced ? batch.flatMap(({ span = [] }) => span) : undefined;
     try {
       const called = this.call(tenantNo, events, { spans, joined });
-      const replies = await called.finally(() => this.queues.settled(queue));
+      const replies = await called.finally(() => this.queues.finished(queue));
       // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
       // machine this made no difference (5 pairs each).
       const replicated = this.options.scripts.replicated(tenantNo);

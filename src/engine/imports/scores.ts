@@ -158,7 +158,10 @@ function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
   return endDay !== null && finalMs(endDay) <= nowMs;
 }
 
-/** The user's group on a board; '' without a breakdown, and for a user who lacks a value. */
+/**
+ * The user's group on a board; '' without a breakdown, and for a user who lacks a value. `board_group` in
+ * `lua/lib/board_scores.lua` has the same rule.
+ */
 function groupOf({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
   const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
   const values = board.breakdownAttributes.map((id) => {

@@ -13,8 +13,8 @@ import { clearRun } from './runs.ts';
 import { pastScores, UserScores, type UserScoresOptions } from './user-scores.ts';
 
 export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
-  /** See `JobWork.settleMs`. */
-  settleMs?: number;
+  /** See `JobWork.minAgeMs`. */
+  minAgeMs?: number;
   /** Called if a user has to be left out. */
   onFailed?: OnPieceFailed;
   /** Called when a board is filled, because work may be due on it now. */
@@ -22,7 +22,7 @@ export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
 }
 
 /** Every process has a new catalog within a second, and a call with the previous one is retried for 2 s. */
-const SETTLE_MS = 4_000;
+const MIN_AGE_MS = 4_000;
 /** Users in a script call: 200 take about 4 ms of Redis, so events wait at most that long. */
 const USERS_A_CALL = 200;
 
@@ -36,7 +36,7 @@ const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 export class BoardFilling implements JobWork<BoardFill> {
   readonly kinds = ['leaderboard_filling'] as const;
   readonly title = TITLE;
-  readonly settleMs: number;
+  readonly minAgeMs: number;
   /** The last slice ranks all members that the board ever had. */
   readonly patienceMs = 600_000;
   private readonly options: FillOptions;
@@ -44,7 +44,7 @@ export class BoardFilling implements JobWork<BoardFill> {
 
   constructor(options: FillOptions) {
     this.options = options;
-    this.settleMs = options.settleMs ?? SETTLE_MS;
+    this.minAgeMs = options.minAgeMs ?? MIN_AGE_MS;
     this.scores = new UserScores({
       ...options,
       onLeftOut: ({ tenantNo, boardNo, userId }, error) =>

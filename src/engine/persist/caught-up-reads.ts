@@ -5,7 +5,7 @@ import { storedState } from '../../postgres/users/stored-states.ts';
 import { shardOf, userKey } from '../../redis/keys.ts';
 import { lastPosition } from '../../redis/outbox.ts';
 import { UserReads } from '../users/user-reads.ts';
-import { cursorReaches, sayAwaited } from './cursor-wait.ts';
+import { cursorReaches, signalAwaited } from './cursor-wait.ts';
 
 /** How long a read waits while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 2_000, movingMs: 5_000 };
@@ -31,7 +31,7 @@ export class CaughtUp {
   async tenant(tenantNo: number): Promise<void> {
     const shard = shardOf(tenantNo);
     const position = await lastPosition(this.redis, shard);
-    const say = sayAwaited(this.redis, shard);
+    const say = signalAwaited(this.redis, shard);
     const { end, cursor } = await cursorReaches(this.pool, shard, {
       position,
       ...this.patience,

@@ -20,12 +20,12 @@ export async function isPersisted(
   patience = PATIENCE,
 ): Promise<boolean> {
   const position = await lastPosition(redis, shard);
-  const { end } = await cursorReaches(pool, shard, { position, ...patience, onBehind: sayAwaited(redis, shard) });
+  const { end } = await cursorReaches(pool, shard, { position, ...patience, onBehind: signalAwaited(redis, shard) });
   return end === 'reached';
 }
 
 /** Signals once that a caller waits. A lost signal costs time only. */
-export function sayAwaited(redis: Redis, shard: number): () => void {
+export function signalAwaited(redis: Redis, shard: number): () => void {
   let said = false;
   return () => {
     if (said) return;

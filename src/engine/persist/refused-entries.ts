@@ -35,7 +35,7 @@ export interface SetAside {
 }
 
 /** Logs each entry once, without any user data. */
-export const sayWhatIsSetAside = (log: Pick<Log, 'error'>, { id, ...entry }: SetAside): void =>
+export const logSetAside = (log: Pick<Log, 'error'>, { id, ...entry }: SetAside): void =>
   log.error(
     { deadLetter: id, ...entry },
     'An outbox entry could not be stored completely. It is kept, and later entries are stored: `laurel dead-letters` shows it',

@@ -55,7 +55,7 @@ export class UserPoints {
   }
 }
 
-/** Whether a boost is for a user, regardless of its dates. */
+/** Whether a boost is for a user, regardless of its dates. `holds` in `lua/lib/users.lua` has the same rule. */
 function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: UserState): boolean {
   if (boost.userId !== null && boost.userId !== userId) return false;
   return boost.userAttributes.every(({ attributeId, attributeValue }) => {

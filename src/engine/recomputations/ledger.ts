@@ -71,7 +71,7 @@ export class Ledger {
     this.segmentOf = segmentOf;
   }
 
-  /** Pays a trigger on a local day (epoch day): applies boosts, then the cap and the floor. */
+  /** Pays a trigger on a local day (epoch day): applies boosts, then the cap and the floor, like `award_points` in Lua. */
   pay(trigger: PlanTrigger, multiples: number, day: number): void {
     if (multiples === 0 || !holds(trigger.users, this.attributes)) return;
     const points = trigger.points * multiples;

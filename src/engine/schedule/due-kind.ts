@@ -50,7 +50,7 @@ export class DueKind {
   }
 
   /** What is currently blocked, for operators; `null` if nothing is. */
-  get heldUp(): string | null {
+  get blocked(): string | null {
     const { name, aside = [] } = this.work;
     if (this.aside) return name;
     if (aside.length === 0) return null;

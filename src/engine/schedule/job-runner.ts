@@ -28,7 +28,7 @@ export interface JobWork<J extends Job = Job> {
   /** What the log and the metrics call it. */
   title: string;
   /** Minimum age of a job before it starts, so that every process has the catalog that requested it (ms). */
-  settleMs?: number;
+  minAgeMs?: number;
   /** A slice that takes longer counts as failed; ms. */
   patienceMs?: number;
   /** Whether a job pauses after each slice for as long as the slice took, so that it uses at most half of the capacity. */
@@ -79,13 +79,13 @@ const MOST_ERROR = 500;
 export class JobRunner {
   private readonly options: JobRunnerOptions;
   private readonly works: Map<JobKind, JobWork>;
-  private readonly kinds: { kind: JobKind; settleMs: number }[];
+  private readonly kinds: { kind: JobKind; minAgeMs: number }[];
 
   constructor(options: JobRunnerOptions) {
     this.options = options;
     const works = options.works as readonly unknown[] as readonly JobWork[];
     this.works = new Map(works.flatMap((work) => work.kinds.map((kind) => [kind, work])));
-    this.kinds = [...this.works].map(([kind, { settleMs = 0 }]) => ({ kind, settleMs }));
+    this.kinds = [...this.works].map(([kind, { minAgeMs = 0 }]) => ({ kind, minAgeMs }));
   }
 
   /**

@@ -77,11 +77,11 @@ export class Schedule {
       if (first === null) {
         // The next pass has nothing to continue with.
         this.last = null;
-        const heldUp = this.kinds.map((kind) => kind.heldUp).filter((by) => by !== null);
+        const blocked = this.kinds.map((kind) => kind.blocked).filter((by) => by !== null);
         if (ending.aborted) return { state: 'more' };
-        return heldUp.length === 0
+        return blocked.length === 0
           ? { state: 'done' }
-          : { state: 'held up', by: `${heldUp.join(', ')} cannot be done` };
+          : { state: 'held up', by: `${blocked.join(', ')} cannot be done` };
       }
       const { kind, dueMs, beforeMs } = first;
       await kind.perform({ dueMs, beforeMs, upToMs }, ending);

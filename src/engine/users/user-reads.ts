@@ -66,7 +66,10 @@ function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserSt
   };
 }
 
-/** A user's group on a board with a breakdown, by the user's attributes; `null` if a value is missing. */
+/**
+ * A user's group on a board with a breakdown, by the user's attributes; `null` if a value is missing. `board_group` in
+ * `lua/lib/board_scores.lua` has the same rule.
+ */
 export function groupOfUser(
   compiled: CompiledCatalog,
   { breakdownAttributes }: Leaderboard,

@@ -53,7 +53,7 @@ export class BoardsByTheClock {
       pool,
       clock: this.clock,
       onWritten: () => undefined,
-      settleMs: 0,
+      minAgeMs: 0,
       onFailed,
       ...options,
     });

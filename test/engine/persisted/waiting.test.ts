@@ -69,7 +69,7 @@ test.each(['backdating', 'filling'])('%s waits for what is not stored yet in no 
   expect({ status, body }).toMatchObject({ status: 200 });
   await event();
   await redis.del(awaitedKey(shard));
-  const options = { redis, pool, clock: systemClock, onWritten: () => undefined, settleMs: 0 };
+  const options = { redis, pool, clock: systemClock, onWritten: () => undefined, minAgeMs: 0 };
   const work = kind === 'backdating' ? new BackdatingEngine(options) : new BoardFilling(options);
   const step = new JobRunner({ pool, works: [work] }).step();
   await eventually('it waits', async () => (await redis.exists(awaitedKey(shard))) === 1);

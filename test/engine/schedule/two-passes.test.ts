@@ -53,7 +53,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ clock, configuration: CONFIGURATION });
   const { redis, pool } = laurel;
   const onWritten = (): void => undefined;
-  const filling = new BoardFilling({ redis, pool, clock, onWritten, settleMs: 0 });
+  const filling = new BoardFilling({ redis, pool, clock, onWritten, minAgeMs: 0 });
   const runner = new JobRunner({ pool, works: [filling] });
   while (await runner.step());
 });

@@ -135,7 +135,7 @@ export class EmailRounds implements ScheduledWork {
       if (ending.aborted) return;
       if (this.pieces.isAside(String(tenantNo))) continue;
       const zones = followed.filter(({ progress }) => progress.tenantNo === tenantNo);
-      const look = (): Promise<void> => lookAtMoved(publisher, zones, { nowMs, limit: USERS_A_PAGE });
+      const look = (): Promise<void> => processMovedUsers(publisher, zones, { nowMs, limit: USERS_A_PAGE });
       await this.pieces.attempt(tenantPiece(tenantNo), ending, look);
     }
   }
@@ -170,7 +170,7 @@ async function claimed(
  * the e-mail is due now.
  * @param zones the tenant's
  */
-async function lookAtMoved(
+async function processMovedUsers(
   publisher: Publisher,
   zones: readonly FollowedZone[],
   { nowMs, limit }: { nowMs: number; limit: number },

@@ -94,13 +94,13 @@ test('a key may be given later, and stays then', async () => {
   expect(await update(id, { key: 'renamed' })).toBe(`key: cannot be changed: it is 'named'`);
 });
 
-test('composites do not go in a circle', async () => {
+test('composites do not form a cycle', async () => {
   const inner = await make({ name: 'Inner', key: 'inner', trigger: 'achievement', achievementIds: [known.get('ten')] });
   const outer = await make({ name: 'Outer', key: 'outer', trigger: 'achievement', achievementIds: [inner.id] });
   expect(await update(inner.id, { achievementIds: [outer.id] })).toBe(
     'achievementIds: form a cycle: inner → outer → inner',
   );
-  expect(await update(inner.id, { achievementIds: [inner.id] })).toContain('go in a circle');
+  expect(await update(inner.id, { achievementIds: [inner.id] })).toContain('form a cycle');
   expect(await update(inner.id, { achievementIds: [known.get('day')!.toUpperCase()] })).toMatchObject({
     achievementIds: [known.get('day')],
   });
