@@ -23,7 +23,8 @@ export function useAsked(): { range: { from: string; to: string }; query: Asked 
   return {
     range: { from, to },
     query: {
-      ...{ from, to },
+      from,
+      to,
       ...(group !== undefined && { group }),
       // Twice: a single pair could be several, with commas.
       ...(segment !== undefined && group === undefined && { userAttributes: [segment, segment] }),

@@ -16,7 +16,14 @@ export function LeaderboardsView() {
             <Saved
               title="Participants"
               file="participants"
-              rows={leaderboards.map(({ scores: _, ...board }) => board)}
+              rows={leaderboards.map(({ key, name, start, end, groups, participants }) => ({
+                key,
+                name,
+                start,
+                end,
+                groups,
+                participants,
+              }))}
               note="In the current run of each active leaderboard."
             >
               <FigureTable
