@@ -3,7 +3,7 @@
  * start is over, and prints the CPU seconds of each process over some seconds (default 60) at rest, in % of a core, and the
  * commands that Redis was sent most.
  *
- *   npm run bench:idle -- [seconds] [folder of another checkout that is built]
+ *   npm run bench -- idle [seconds] [folder of another checkout that is built]
  *
  * The other checkout runs at the same time, so that both meet the same machine.
  */

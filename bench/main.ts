@@ -13,6 +13,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   idle: () => import('./idle.ts'),
   persist: () => import('./persist.ts'),
   history: () => import('./history.ts'),
+  analytics: () => import('./analytics.ts'),
   rebuild: () => import('./rebuild.ts'),
 };
 

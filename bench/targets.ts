@@ -90,6 +90,7 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
 /** Targets of the other benchmarks, which print them beside what they measured. */
 export const IDLE_PERCENT = 1.5;
 export const HISTORY_READ_MS = 10;
+export const ANALYTICS_READ_MS = 300;
 
 /** What has no target. */
 export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast, handedBytesAtFirst }: Memory): string =>

@@ -13,6 +13,10 @@ const tree = root.addChildren([
     '/',
     lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
   ),
+  at(
+    '/analytics',
+    lazyRouteComponent(() => import('./screens/analytics/analytics.tsx'), 'Analytics'),
+  ),
   createRoute({
     getParentRoute: () => root,
     path: '/users',

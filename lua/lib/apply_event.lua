@@ -127,15 +127,15 @@ local function drop_gone_boards(plan, state)
   state[USER.boards] = kept
 end
 
--- Records in a state that the user sent an event; call it before `updatedMs` changes. Returns whether it is the first of the
--- UTC day.
+-- Records in a state that the user sent an event; call it before `updatedMs` changes. Returns, for the first event of
+-- a UTC day, the UTC day of the event before it (-1: there was none), otherwise nil.
 local function note_active_day(state, now)
-  local day = math.floor(now / 86400000)
-  if state[USER.activeDay] >= day then
-    return false
+  local day, before = math.floor(now / 86400000), state[USER.activeDay]
+  if before >= day then
+    return nil
   end
   state[USER.activeDay] = day
-  return true
+  return before
 end
 
 -- Sums from here on may leave the range with one event: a value is at most 10^12, rounded up to the next whole unit.
@@ -178,8 +178,8 @@ end
 -- the achievements and triggers whose event-attribute conditions match), boosts (the user's own, by points system number),
 -- occurred (nil: now; else at: when it happened, second: of the local day then, and `late` for a late event: see
 -- take_replay).
--- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, first_of_day }, or
--- nil and a refusal. `due_moved`: a streak of any frequency was extended; `settlements`: see settle_streaks; `first_of_day`:
+-- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, active_before }, or
+-- nil and a refusal. `due_moved`: a streak of any frequency was extended; `settlements`: see settle_streaks; `active_before`:
 -- see note_active_day.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
@@ -220,7 +220,7 @@ local function apply_event(event, state, is_new)
     length = nil,
     ledgers = nil,
     changes = nil,
-    first_of_day = nil,
+    active_before = nil,
   }
 
   local ledgers = open_ledgers(plan, state, event.boosts)
@@ -307,7 +307,7 @@ local function apply_event(event, state, is_new)
       }
   end
   drop_gone_boards(plan, state)
-  outcome.first_of_day = note_active_day(state, now)
+  outcome.active_before = note_active_day(state, now)
   -- Events of a batch may arrive late.
   if plan.streak.before and state[USER.updatedMs] > now then
     state[USER.settledMs] = math.max(state[USER.updatedMs], state[USER.settledMs] or 0)

@@ -16,14 +16,14 @@ local function more_of_event(event, outcome, state, is_new, completed)
   local due, guards = outcome.due_moved or event.moved, event.plan.guards
   local released = guards and guards.release
   if
-    not (is_new or completed or due or outcome.first_of_day or event.changed)
+    not (is_new or completed or due or outcome.active_before or event.changed)
     and not (event.occurred or outcome.settlements or event.clamped or released)
   then
     return nil
   end
   local more = {
     [RECORD.isNew] = is_new and 1 or nil,
-    [RECORD.firstOfDay] = outcome.first_of_day and 1 or nil,
+    [RECORD.activeBefore] = outcome.active_before,
     [RECORD.changed] = event.changed and 1 or nil,
     [RECORD.completed] = completed,
     [RECORD.due] = due and 1 or nil,

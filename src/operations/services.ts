@@ -12,6 +12,8 @@ import type { AchievementReads } from '../engine/achievements/achievement-reads.
 import type { ClockControl } from '../engine/schedule/clock-control.ts';
 import type { DeadLetters } from '../engine/persist/dead-letters.ts';
 import type { ActivityReads } from '../engine/history/activity.ts';
+import type { AnalyticsReads } from '../engine/analytics/analytics-reads.ts';
+import type { GroupComparison } from '../engine/analytics/group-comparison.ts';
 import type { BatchIntake } from '../engine/events/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
@@ -50,6 +52,8 @@ import type { ShownSecret } from '../postgres/webhooks/secrets.ts';
 /** Everything that operations use, created once at the composition root. */
 export interface Services {
   activity: ActivityReads;
+  analytics: AnalyticsReads;
+  groupComparison: GroupComparison;
   boardFills: { list(tenantNo: number): Promise<BoardFill[]> };
   backdatings: { list(tenantNo: number): Promise<Backdating[]> };
   clock: Clock;

@@ -63,8 +63,8 @@ export const RECORD = {
   day: 'd',
   /** 1 if the record created the user. */
   isNew: 'n',
-  /** 1 for the user's first event on the UTC day (events). */
-  firstOfDay: 'f',
+  /** For the user's first event on a UTC day: the UTC day of the event before it, -1 for none (events). */
+  activeBefore: 'f',
   /** 1 if the user's attributes, name or email address changed (events only). */
   changed: 'a',
   /** Metric number, value and new total as TOTAL without peak (events). */

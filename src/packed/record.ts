@@ -53,7 +53,7 @@ export interface HappenedRecord {
   [RECORD.atMs]: number;
   [RECORD.day]: number;
   [RECORD.isNew]?: 1;
-  [RECORD.firstOfDay]?: 1;
+  [RECORD.activeBefore]?: number;
   [RECORD.changed]?: 1;
   [RECORD.metric]?: number;
   [RECORD.value]?: PackedTotal;

@@ -17,7 +17,7 @@ const SILENCE_MS = 10_000;
 
 /**
  * How long idle connections are kept. Must exceed the 60 s interval at which an idle worker queries Postgres. With 60 s,
- * each query opened seven connections, a third of the load of an idle installation (`bench:idle`).
+ * each query opened seven connections, a third of the load of an idle installation (`npm run bench -- idle`).
  */
 const KEPT_MS = 120_000;
 

@@ -3,6 +3,8 @@ import { Resources } from '../catalog/resources.ts';
 import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import { AchievementPreview } from '../engine/achievements/preview.ts';
+import { AnalyticsReads } from '../engine/analytics/analytics-reads.ts';
+import { GroupComparison } from '../engine/analytics/group-comparison.ts';
 import { ActivityReads } from '../engine/history/activity.ts';
 import { BatchIntake } from '../engine/events/batch-intake.ts';
 import { ClockControl } from '../engine/schedule/clock-control.ts';
@@ -61,6 +63,7 @@ export function createServices(core: FrontendCore, live: Live): Services {
     ...createUsers(core),
     ...createAchievements(core),
     ...createPoints(core),
+    ...createAnalytics(core),
     ...createStreaks(core),
     ...createLeaderboards(core),
     ...createCorrections(core),
@@ -168,6 +171,16 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints'> {
   return {
     points: new PointsReads({ redis, pool, clock, caughtUp }),
     userPoints: new UserPoints({ pool, users: core.usersWithHistory, clock }),
+  };
+}
+
+/** Reads of many sums, with the connections of other long reads. */
+function createAnalytics(core: FrontendCore): Feature<'analytics' | 'groupComparison'> {
+  const { redis, historyPool: pool, clock, caughtUp, controlShare } = core;
+  const points = new PointsReads({ redis, pool, clock, caughtUp });
+  return {
+    analytics: new AnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare }),
+    groupComparison: new GroupComparison({ pool, clock, caughtUp, controlShare }),
   };
 }
 

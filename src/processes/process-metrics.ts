@@ -5,7 +5,7 @@ import type { RedisGuards } from '../engine/availability/redis-guards.ts';
 
 /**
  * Metrics for which prom-client runs a timer a hundred times a second, even in an idle process: 0.6 % of a core, half of an
- * idle frontend's CPU (`bench:idle`).
+ * idle frontend's CPU (`npm run bench -- idle`).
  */
 const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (what) => `nodejs_eventloop_lag_${what}_seconds`,

@@ -51,7 +51,7 @@ test('a plain event is a list, and is read by the names of records', async () =>
 });
 
 test('an event with all that it may have is read whole', async () => {
-  const outcome = `{ day = 20000, completed = { 6 }, extended = true, due_moved = true, first_of_day = true, settlements = { { 1, 1, 19999, 19999 }, earned = 1 },
+  const outcome = `{ day = 20000, completed = { 6 }, extended = true, due_moved = true, active_before = 19998, settlements = { { 1, 1, 19999, 19999 }, earned = 1 },
     ledgers = { { system = { no = 5 }, before = 10, total = 15, awards = { { 7, 5, 15, {} } } } } }`;
   const packed = await packedEvent(outcome, `true, '${ID}', 'ada', '{"x":1}', 'key-1'`);
   expect(unpack(packed)).toEqual({
@@ -62,7 +62,7 @@ test('an event with all that it may have is read whole', async () => {
     [RECORD.attributes]: '{"x":1}',
     [RECORD.idempotencyKey]: 'key-1',
     [RECORD.isNew]: 1,
-    [RECORD.firstOfDay]: 1,
+    [RECORD.activeBefore]: 19998,
     [RECORD.completed]: [6],
     [RECORD.due]: 1,
     [RECORD.settlements]: [[1, 1, 19999, 19999]],

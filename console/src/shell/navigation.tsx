@@ -5,6 +5,7 @@ import {
   Bell,
   BookOpen,
   Building2,
+  ChartLine,
   Coins,
   FileJson,
   Flame,
@@ -27,6 +28,7 @@ const PARTS = [
     links: [
       { to: '/', text: 'Overview', icon: Gauge },
       { to: '/users', text: 'Users', icon: Users },
+      { to: '/analytics', text: 'Analytics', icon: ChartLine },
     ],
   },
   {

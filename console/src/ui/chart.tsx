@@ -23,17 +23,20 @@ function colour(of: HTMLElement, token: string): string {
   return color;
 }
 
-/** A line or bars over time; what is pointed at is said in figures. `x`: epoch seconds, ascending. */
+/** A line or bars over time, and a dashed line to compare with; what is pointed at is said in figures. `x`: epoch seconds, ascending. */
 export function Chart({
   label,
   x,
   y,
+  before,
   bars = false,
   whole = false,
 }: {
   label: string;
   x: readonly number[];
   y: readonly number[];
+  /** The same of an earlier time. */
+  before?: readonly number[];
   bars?: boolean;
   /** Its values are whole numbers. */
   whole?: boolean;
@@ -60,7 +63,9 @@ export function Chart({
           setCursor: [
             ({ cursor: { idx } }) => {
               const at = typeof idx === 'number' ? x[idx] : undefined;
-              const text = at === undefined ? '' : `${(isDaily ? DAY : CLOCK).format(at * 1000)}: ${number(y[idx!]!)}`;
+              const then = before === undefined || at === undefined ? '' : ` (${number(before[idx!]!)} before)`;
+              const text =
+                at === undefined ? '' : `${(isDaily ? DAY : CLOCK).format(at * 1000)}: ${number(y[idx!]!)}${then}`;
               if (reading.current) reading.current.textContent = text;
             },
           ],
@@ -95,9 +100,10 @@ export function Chart({
             ...(paths && { paths }),
             points: { show: false },
           },
+          ...(before ? [{ label: 'Before', stroke: muted, dash: [4, 3], width: 1.5, points: { show: false } }] : []),
         ],
       },
-      [[...x], [...y]],
+      [[...x], [...y], ...(before ? [[...before]] : [])],
       element,
     );
     const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
@@ -106,7 +112,7 @@ export function Chart({
       resized.disconnect();
       plot.destroy();
     };
-  }, [label, x, y, bars, whole]);
+  }, [label, x, y, before, bars, whole]);
   return (
     <div className="relative min-w-0">
       <div ref={frame} role="img" aria-label={label} className="overflow-hidden" style={{ height: HEIGHT }} />

@@ -84,7 +84,7 @@ const SHOWN = 30;
  * The days between two UTC dates, both included; by default the last 30 up to today. Throws 422 for a date that does
  * not exist, and for a range that ends before it begins or has more than 366 days.
  */
-function activityDays({ from, to }: { from?: string; to?: string }, nowMs: number): Days {
+export function activityDays({ from, to }: { from?: string; to?: string }, nowMs: number): Days {
   for (const [name, date] of Object.entries({ from, to }))
     if (date !== undefined && !isDate(date))
       throw unprocessable(`${name} is not a date: give a day that exists as YYYY-MM-DD.`);

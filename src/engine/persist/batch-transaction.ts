@@ -6,6 +6,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { OUTBOX } from '../../packed/call-fields.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
+import { addAnalytics, countedSegments, forgetValuesOf } from '../../postgres/analytics.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import {
   deleteLetters,
@@ -51,6 +52,7 @@ import {
   type ReadEntry,
   unpackFields,
 } from '../../redis/outbox.ts';
+import { supersededFact } from '../analytics/facts.ts';
 import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
 import { noteDue } from '../notifications/entry-notifications.ts';
 import { isOf, type Report, type Reporter, type Reporting } from '../notifications/reporter.ts';
@@ -114,7 +116,8 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertCompletions(client, batch.completions);
   await insertReversals(client, batch.reversals);
   await insertRecomputed(client, batch.recomputed);
-  await supersedeStreakChanges(client, batch.supersededChanges);
+  for (const change of await supersedeStreakChanges(client, batch.supersededChanges))
+    batch.analytics.addTo(change.tenantNo, change.userId, supersededFact(change));
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);
@@ -140,6 +143,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await updateStates(client, unchangedUsers);
   await keepNewestCompletions(client, batch.completions);
   await addDayCounts(client, batch.tally.rows);
+  await addAnalytics(client, batch.analytics.rows(await countedSegments(client, batch.analytics.values())));
 }
 
 /**
@@ -149,6 +153,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
+  await forgetValuesOf(client, deletion);
   const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);

@@ -31,6 +31,7 @@ import type { StreakChangeRow, StreakPauseRow, SupersededChanges } from '../../p
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import { parseEntry, type RawEntry, type ReadEntry } from '../../redis/outbox.ts';
+import { AnalyticsTally, EntryUsers } from '../analytics/tally.ts';
 import { awardId, idempotencyDigest } from '../ids.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
@@ -54,7 +55,7 @@ class DayTally {
   add(tenantNo: number, record: HappenedRecord): void {
     const row = this.rowOf(tenantNo, Math.floor(record[RECORD.atMs] / DAY_MS));
     if (record[kindField] === KIND.event) row.events += 1;
-    if (record[RECORD.firstOfDay] !== undefined) row.activeUsers += 1;
+    if (record[RECORD.activeBefore] !== undefined) row.activeUsers += 1;
     if (record[RECORD.isNew] !== undefined) row.newUsers += 1;
     row.completions += record[RECORD.completed]?.length ?? 0;
     const points = record[RECORD.points];
@@ -95,6 +96,8 @@ export interface Batch extends GuardedRows, ImportedRows {
   touched: UsersByNews;
   /** Counts by tenant and day, including users deleted in the batch. */
   tally: DayTally;
+  /** What analytics count, including users deleted in the batch. */
+  analytics: AnalyticsTally;
   /** How far the shard's batches of events are processed; `null` if these entries do not say. */
   batchProgress: string | null;
   /** Position of the last entry. */
@@ -134,7 +137,8 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     touched.beginEntry();
     const happened: HappenedEntry = { tenantNo: entry.tenantNo, records: [], states: entry.states };
     batch.entries.push(happened);
-    for (const record of unpackAll(entry.records)) add(batch, touched, { entry: happened, record });
+    const users = new EntryUsers(entry.states);
+    for (const record of unpackAll(entry.records)) add(batch, touched, { entry: happened, record, users });
     for (let i = 0; i < entry.states.length; i += 2) {
       const id = (entry.states[i] as Buffer).toString('utf8');
       touched.state(entry.tenantNo, id, entry.states[i + 1] as Buffer);
@@ -155,7 +159,8 @@ export function recordsBatch(tenantNo: number, records: readonly unknown[], afte
   const entry: HappenedEntry = { tenantNo, records: [], states };
   batch.entries.push(entry);
   try {
-    for (const record of records) add(batch, touched, { entry, record });
+    const users = new EntryUsers(states);
+    for (const record of records) add(batch, touched, { entry, record, users });
   } catch (error) {
     throw new UnreadableEntry(reasonFor(error), { cause: error });
   }
@@ -182,6 +187,7 @@ const noRows = (): Rows => ({
   importedZones: [],
   entries: [],
   tally: new DayTally(),
+  analytics: new AnalyticsTally(),
   batchProgress: null,
   position: '',
 });
@@ -189,7 +195,7 @@ const noRows = (): Rows => ({
 function add(
   batch: Rows,
   touched: TouchedUsers,
-  { entry, record: each }: { entry: HappenedEntry; record: unknown },
+  { entry, record: each, users }: { entry: HappenedEntry; record: unknown; users: EntryUsers },
 ): void {
   const { tenantNo } = entry;
   const record = each as HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord;
@@ -209,11 +215,13 @@ function add(
   }
   if (record[kindField] === KIND.imported) {
     addImported(batch, tenantNo, record);
+    batch.analytics.addImported(tenantNo, record, users);
     touched.noteWhole(record[RECORD.userId]);
     return;
   }
   addRecord(batch, tenantNo, record);
   batch.tally.add(tenantNo, record);
+  batch.analytics.add(tenantNo, record, users);
   entry.records.push(record);
   touched.note(record);
 }
@@ -225,6 +233,7 @@ function addDeletion(
   { [RECORD.userId]: userId, [RECORD.generation]: generation }: GoneRecord,
 ): void {
   const others = (row: NamedUser): boolean => row.tenantNo !== tenantNo || row.userId !== userId;
+  batch.analytics.forget(tenantNo, userId);
   let deletion = batch.deletions.find((known) => !others(known));
   if (deletion === undefined) batch.deletions.push((deletion = { tenantNo, userId, generation, usedKeys: [] }));
   for (const event of [...batch.events, ...batch.quarantined]) {

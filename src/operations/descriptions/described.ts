@@ -1,4 +1,5 @@
 import { ADMINISTRATION_TEXTS } from './administration-texts.ts';
+import { ANALYTICS_TEXTS } from './analytics-texts.ts';
 import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
 import { CORRECTION_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
@@ -23,6 +24,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...LIVE_TEXTS,
   ...PROGRESS_TEXTS,
   ...CONFIGURATION_TEXTS,
+  ...ANALYTICS_TEXTS,
   ...ADMINISTRATION_TEXTS,
   ...PAYLOAD_TEXTS,
 };

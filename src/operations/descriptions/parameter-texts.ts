@@ -28,6 +28,23 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   cursor: '`nextCursor` of the previous page.',
   'admin_activity_get:from': 'First day, UTC; 29 days before the last one by default.',
   'admin_activity_get:to': 'Last day, UTC; today by default.',
+  ...Object.fromEntries(
+    ['users', 'metrics', 'metric', 'achievements', 'achievement', 'points', 'points_system', 'streaks'].map((name) => [
+      `admin_analytics_${name}:userAttributes`,
+      'Only of users with this value: one pair `key:value`.',
+    ]),
+  ),
+  ...Object.fromEntries(
+    [
+      ...['users', 'metrics', 'metric', 'achievements', 'achievement', 'points', 'points_system', 'streaks'],
+      ...['retention', 'engagement'],
+    ].flatMap((name) => [
+      [`admin_analytics_${name}:from`, 'First day; 29 days before the last one by default.'],
+      [`admin_analytics_${name}:to`, 'Last day; today, UTC, by default.'],
+    ]),
+  ),
+  group: 'Only of users in the control group, or of the others.',
+  metricId: 'ID of the metric.',
   type: 'Only messages of this type.',
   from: 'Only messages made from then on.',
   to: 'Only messages made before then.',

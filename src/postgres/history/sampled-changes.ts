@@ -18,7 +18,7 @@ interface SampledRow {
 }
 
 /** Selects rows of a sampled user on some local days. Parameters as for `sampledChangesQuery`. */
-const OF_SAMPLED_USER = {
+export const OF_SAMPLED_USER = {
   user: 'sample.id',
   where: "local_date BETWEEN DATE '1970-01-01' + $3::int AND DATE '1970-01-01' + $4::int",
   firstId: '$5',

@@ -471,6 +471,32 @@ CREATE TABLE newest_completions (
   PRIMARY KEY (tenant_no, no)
 );
 
+-- Sums for analytics by tenant and day, added to in the transaction that stores what they count. They outlive dropped events and
+-- deleted users. As with `tenant_days`, one shard writes a tenant's rows. `kind`: see src/domain/analytics.ts, which says what the
+-- other columns are of each kind. The free space makes updates HOT.
+CREATE TABLE analytics_days (
+  tenant_no integer NOT NULL,
+  kind smallint NOT NULL,
+  -- 0 everyone, -1 the control group, -2 the others; above 0 a number of `analytics_values`
+  segment integer NOT NULL,
+  day integer NOT NULL,
+  -- the number of a metric, achievement or trigger, or 0
+  subject integer NOT NULL,
+  part integer NOT NULL,
+  events bigint NOT NULL,
+  value numeric NOT NULL,
+  PRIMARY KEY (tenant_no, kind, segment, day, subject, part)
+) WITH (fillfactor = 70);
+
+-- The values of user attributes that analytics count separately. An attribute with more values than that has one row, without a value.
+CREATE TABLE analytics_values (
+  no integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  tenant_no integer NOT NULL,
+  attribute_no integer NOT NULL,
+  value text
+);
+CREATE UNIQUE INDEX analytics_values_of_attribute ON analytics_values (tenant_no, attribute_no, text_digest(value)) NULLS NOT DISTINCT;
+
 ------------------------------------------------------------------------------------------------------------------------
 -- Streaks
 ------------------------------------------------------------------------------------------------------------------------

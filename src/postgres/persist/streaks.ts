@@ -1,4 +1,5 @@
 /** Changes of streaks, calls that changed them, and pauses. */
+import type { NamedUser } from './events.ts';
 import type { PoolClient } from 'pg';
 import type { SettlementKind } from '../../domain/streaks/settle.ts';
 import { storableText } from '../storable-json.ts';
@@ -66,12 +67,28 @@ export interface SupersededChanges {
 
 const SUPERSEDE = `
   UPDATE streak_changes SET superseded_by = $4::uuid
-   WHERE tenant_no = $1 AND user_id = $2 AND no = ANY ($3::bigint[]) AND superseded_by IS NULL`;
+   WHERE tenant_no = $1 AND user_id = $2 AND no = ANY ($3::bigint[]) AND superseded_by IS NULL
+  RETURNING frequency, kind, epoch_ms(at)::float8 AS "atMs"`;
 
-/** Marks streak changes as superseded: they are kept but no longer count. Idempotent. */
-export async function supersedeStreakChanges(client: PoolClient, changes: readonly SupersededChanges[]): Promise<void> {
-  for (const { tenantNo, userId, nos, correction } of changes)
-    await client.query(SUPERSEDE, [tenantNo, storableText(userId), nos, correction]);
+/** A stored change that no longer counts. */
+interface Superseded extends NamedUser {
+  frequency: number;
+  kind: number;
+  atMs: number;
+}
+
+/** Marks streak changes as superseded: they are kept but no longer count. Returns those that counted until now. Idempotent. */
+export async function supersedeStreakChanges(
+  client: PoolClient,
+  changes: readonly SupersededChanges[],
+): Promise<Superseded[]> {
+  const superseded: Superseded[] = [];
+  for (const { tenantNo, userId, nos, correction } of changes) {
+    const values = [tenantNo, storableText(userId), nos, correction];
+    const { rows } = await client.query<Omit<Superseded, keyof NamedUser>>(SUPERSEDE, values);
+    for (const row of rows) superseded.push({ tenantNo, userId, ...row });
+  }
+  return superseded;
 }
 
 const INSERT = 'INSERT INTO streak_calls (id) SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING';

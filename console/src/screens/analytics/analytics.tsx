@@ -1,0 +1,50 @@
+import type { ComponentType } from 'react';
+import { Screen } from '../../ui/parts.tsx';
+import { AchievementsView } from './achievements-view.tsx';
+import { Controls, useShow, useShown } from './controls.tsx';
+import { LeaderboardsView } from './leaderboards-view.tsx';
+import { MetricsView } from './metrics-view.tsx';
+import { PointsView } from './points-view.tsx';
+import { RetentionView } from './retention-view.tsx';
+import { VIEWS, type View } from './search.ts';
+import { StreaksView } from './streaks-view.tsx';
+import { UsersView } from './users-view.tsx';
+
+const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isDated?: false; isSegmented?: false }>> = {
+  users: { name: 'Users', of: UsersView },
+  retention: { name: 'Retention', of: RetentionView, isSegmented: false },
+  metrics: { name: 'Metrics', of: MetricsView },
+  achievements: { name: 'Achievements', of: AchievementsView },
+  points: { name: 'Points', of: PointsView },
+  streaks: { name: 'Streaks', of: StreaksView },
+  leaderboards: { name: 'Leaderboards', of: LeaderboardsView, isDated: false },
+};
+
+/** How users do over time. */
+export function Analytics() {
+  const { view = 'users' } = useShown();
+  const show = useShow();
+  const { of: Shown, isDated = true, isSegmented = true } = SHOWN[view];
+  return (
+    <Screen
+      title="Analytics"
+      about="How your users do over time, compared with the previous period of the same length."
+    >
+      <nav aria-label="Analytics" className="-mx-1 flex gap-1 overflow-x-auto px-1 py-0.5">
+        {VIEWS.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-current={one === view ? 'page' : undefined}
+            className="h-9 shrink-0 rounded-md px-3 text-muted hover:bg-hover hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent-strong max-md:h-11"
+            onClick={() => show({ view: one, id: undefined })}
+          >
+            {SHOWN[one].name}
+          </button>
+        ))}
+      </nav>
+      {isDated && <Controls isSegmented={isSegmented} />}
+      <Shown />
+    </Screen>
+  );
+}

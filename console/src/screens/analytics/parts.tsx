@@ -1,0 +1,165 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import { useMemo, type ReactNode } from 'react';
+import { Chart } from '../../ui/chart.tsx';
+import { number, percent } from '../../ui/format.ts';
+import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
+import { CsvButton, type CsvRow } from './csv.tsx';
+
+/** What a query answers, or that it is read, or why it failed. */
+export function Read<T>({ query, children }: { query: UseQueryResult<T>; children: (data: T) => ReactNode }) {
+  if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
+  if (query.data === undefined) return <Waiting />;
+  return <div className="flex flex-col gap-4">{children(query.data)}</div>;
+}
+
+/** How a figure changed since the period before. */
+function changeText(now: number, before: number): string {
+  if (before === 0) return now === 0 ? 'No change' : 'None in the previous period';
+  const change = now / before - 1;
+  if (change === 0) return 'No change';
+  return `${change > 0 ? '+' : '−'}${percent(Math.abs(change))} from ${number(before)}`;
+}
+
+/** Figures beside one another; with one of the period before, the change. */
+export const Figures = ({ of }: { of: readonly { name: string; now: number; before?: number }[] }) => (
+  <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
+    {of.map(({ name, now, before }) => (
+      <div key={name} className="rounded-lg border border-line bg-surface px-3 py-2">
+        <dt className="text-muted">{name}</dt>
+        <dd className="text-lg font-semibold">{number(now)}</dd>
+        {before !== undefined && <dd className="text-xs text-muted">{changeText(now, before)}</dd>}
+      </div>
+    ))}
+  </dl>
+);
+
+/** A panel with something that can be saved as CSV. `file`: the file's name. */
+export const Saved = ({
+  title,
+  file,
+  rows,
+  note,
+  children,
+}: {
+  title: string;
+  file: string;
+  rows: readonly CsvRow[];
+  /** What the figures leave out, or where they come from. */
+  note?: ReactNode;
+  children: ReactNode;
+}) => (
+  <Panel title={title} actions={<CsvButton name={file} rows={rows} />}>
+    {children}
+    {note !== undefined && <p className="mt-2 max-w-prose text-xs text-muted">{note}</p>}
+  </Panel>
+);
+
+/** A chart of days, weeks or months. `before`: the same of the period before, as a dashed line. */
+export function TimeChart({
+  title,
+  file,
+  dates,
+  values,
+  before,
+  rows,
+  note,
+}: {
+  title: string;
+  file: string;
+  dates: readonly string[];
+  values: readonly number[];
+  before?: readonly number[];
+  rows: readonly CsvRow[];
+  note?: ReactNode;
+}) {
+  const x = useMemo(() => dates.map((date) => Date.parse(`${date}T00:00:00Z`) / 1_000), [dates]);
+  const isWhole = values.every(Number.isInteger);
+  return (
+    <Saved title={title} file={file} rows={rows} note={note}>
+      <Chart bars whole={isWhole} label={title} x={x} y={values} {...(before && { before })} />
+    </Saved>
+  );
+}
+
+/** A table of figures whose columns have a name. */
+export const FigureTable = ({
+  label,
+  head,
+  rows,
+}: {
+  label: string;
+  head: readonly string[];
+  rows: readonly { key: string; cells: readonly ReactNode[] }[];
+}) => (
+  <div
+    role="region"
+    aria-label={label}
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
+    tabIndex={0}
+    className="overflow-x-auto"
+  >
+    <table className="w-full text-left">
+      <thead>
+        <tr>
+          {head.map((name, place) => (
+            <th
+              key={name}
+              scope="col"
+              className={`px-2 py-1 text-xs font-medium whitespace-nowrap text-muted ${place > 0 ? 'text-right' : ''}`}
+            >
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ key, cells }) => (
+          <tr key={key} className="border-t border-line">
+            {cells.map((cell, place) => (
+              <td
+                key={head[place]}
+                className={`px-2 py-1.5 ${place > 0 ? 'text-right whitespace-nowrap' : 'min-w-32'}`}
+              >
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+/** How often something is in each of some ranges, as bars. */
+export function Distribution({ rows }: { rows: readonly { name: string; count: number }[] }) {
+  const most = Math.max(1, ...rows.map(({ count }) => count));
+  if (rows.every(({ count }) => count === 0)) return <p className="text-muted">Nothing in this period</p>;
+  return (
+    <ul className="flex flex-col gap-1">
+      {rows.map(({ name, count }) => (
+        <li key={name} className="relative flex justify-between gap-3 overflow-hidden rounded px-2 py-1">
+          <span
+            className="absolute inset-y-0 left-0 rounded bg-accent-soft"
+            style={{ width: `${(count / most) * 100}%` }}
+            aria-hidden
+          />
+          <span className="relative truncate">{name}</span>
+          <span className="relative">{number(count)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** `3 hours`, for a number of seconds. */
+export function duration(seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1];
+  const count = Math.round(seconds / size);
+  return `${number(count)} ${unit}${count === 1 ? '' : 's'}`;
+}

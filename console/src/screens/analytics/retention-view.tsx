@@ -1,0 +1,174 @@
+import { useQuery } from '@tanstack/react-query';
+import { number } from '../../ui/format.ts';
+import { metricsQuery as allMetricsQuery } from '../../api/queries.ts';
+import { Labelled, SelectInput } from '../../ui/fields.tsx';
+import { Panel } from '../../ui/parts.tsx';
+import { useState } from 'react';
+import { useAsked } from './controls.tsx';
+import { FigureTable, Read, Saved } from './parts.tsx';
+import { engagementQuery, retentionQuery, type Retention } from './queries.ts';
+
+const SHARE = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
+const POINTS = new Intl.NumberFormat(undefined, {
+  style: 'percent',
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+const SIGNED = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2, signDisplay: 'exceptZero' });
+const WEEKS_SHOWN = 12;
+
+const shareText = (count: number, of: number): string => (of === 0 ? '–' : SHARE.format(Math.min(1, count / of)));
+
+export function RetentionView() {
+  const retention = useQuery(retentionQuery(useAsked().range));
+  return (
+    <Read query={retention}>
+      {({ cohorts, groups, from, to }) => (
+        <>
+          <Saved
+            title="Retention by weekly cohort"
+            file={`retention-${from}-${to}`}
+            rows={cohortRows(cohorts)}
+            note="Of the users first seen in a week: how many sent an event in that week, the next one and so on. The last week of a row may not be over yet."
+          >
+            <Cohorts cohorts={cohorts} />
+          </Saved>
+          <Groups groups={groups} file={`control-group-${from}-${to}`} />
+          <Engagement />
+        </>
+      )}
+    </Read>
+  );
+}
+
+const cohortRows = (cohorts: Retention['cohorts']) =>
+  cohorts.flatMap(({ date, users, weeks }) =>
+    weeks.map((active, week) => ({ cohort: date, users, week, active, share: users === 0 ? null : active / users })),
+  );
+
+function Cohorts({ cohorts }: { cohorts: Retention['cohorts'] }) {
+  const longest = Math.min(WEEKS_SHOWN, Math.max(0, ...cohorts.map(({ weeks }) => weeks.length)));
+  const heads = Array.from({ length: longest }, (_, week) => `Week ${week}`);
+  return (
+    <FigureTable
+      label="Retention by weekly cohort"
+      head={['First seen from', 'Users', ...heads]}
+      rows={cohorts.map(({ date, users, weeks, isComplete }) => ({
+        key: date,
+        cells: [
+          date,
+          number(users),
+          ...heads.map((head, week) => {
+            const active = weeks[week];
+            if (active === undefined) return '';
+            const isOpen = week === weeks.length - 1 && !isComplete;
+            return (
+              <Shade key={head} share={users === 0 ? 0 : Math.min(1, active / users)}>
+                {shareText(active, users)}
+                {isOpen && <span title="Not over yet"> …</span>}
+              </Shade>
+            );
+          }),
+        ],
+      }))}
+    />
+  );
+}
+
+const Shade = ({ share, children }: { share: number; children: React.ReactNode }) => (
+  <span className="relative inline-block min-w-14 px-1.5 py-0.5">
+    <span aria-hidden className="absolute inset-0 rounded bg-accent-soft" style={{ opacity: share }} />
+    <span className="relative">{children}</span>
+  </span>
+);
+
+function Groups({ groups, file }: { groups: Retention['groups']; file: string }) {
+  return (
+    <Saved
+      title="Retention of the control group"
+      file={file}
+      rows={groups}
+      note="All cohorts of the period that have users in both groups, in weeks that are over. The interval holds the true difference in 95 of 100 cases. After a change of the control share, choose a period that began later."
+    >
+      {groups.length === 0 ? (
+        <p className="text-muted">No week is over yet in which users of both groups were first seen.</p>
+      ) : (
+        <FigureTable
+          label="Retention of the control group"
+          head={['Weeks later', 'Control group', 'All others', 'Difference', '95% interval']}
+          rows={groups.map((group) => ({
+            key: String(group.week),
+            cells: [
+              String(group.week),
+              `${shareText(group.controlActive, group.controlUsers)} of ${number(group.controlUsers)}`,
+              `${shareText(group.otherActive, group.otherUsers)} of ${number(group.otherUsers)}`,
+              group.difference === null ? '–' : POINTS.format(group.difference),
+              group.low === null ? '–' : `${POINTS.format(group.low)} to ${POINTS.format(group.high!)}`,
+            ],
+          }))}
+        />
+      )}
+    </Saved>
+  );
+}
+
+function Engagement() {
+  const metrics = useQuery(allMetricsQuery).data ?? [];
+  const [chosen, choose] = useState<string>();
+  const metricId = chosen ?? metrics[0]?.id;
+  if (metricId === undefined) return null;
+  return (
+    <>
+      <div className="max-w-xs">
+        <Labelled label="Metric for engagement">
+          <SelectInput value={metricId} onChange={({ target }) => choose(target.value)}>
+            {metrics.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </SelectInput>
+        </Labelled>
+      </div>
+      <EngagementOf metricId={metricId} name={metrics.find(({ id }) => id === metricId)?.name ?? ''} />
+    </>
+  );
+}
+
+function EngagementOf({ metricId, name }: { metricId: string; name: string }) {
+  const { range } = useAsked();
+  const engagement = useQuery(engagementQuery({ ...range, metricId }));
+  if (engagement.data === undefined)
+    return (
+      <Panel title={`${name} per active user`}>
+        <Read query={engagement}>{() => null}</Read>
+      </Panel>
+    );
+  const { control, others, difference, low, high, sampled } = engagement.data;
+  const groups = [
+    { group: 'Control group', ...control },
+    { group: 'All others', ...others },
+  ];
+  return (
+    <Saved
+      title={`${name} per active user`}
+      file={`engagement-${range.from}-${range.to}`}
+      rows={groups}
+      note={`From the events of ${number(sampled)} users: all, or 1,500 of them.`}
+    >
+      <FigureTable
+        label={`${name} per active user`}
+        head={['Group', 'Active users', 'Value', 'Per active user']}
+        rows={groups.map(({ group, activeUsers, value, perUser }) => ({
+          key: group,
+          cells: [group, number(activeUsers), number(value), perUser === null ? '–' : number(perUser)],
+        }))}
+      />
+      <p className="mt-2">
+        {difference === null
+          ? 'Too few active users in one of the groups to compare them.'
+          : `The control group has ${SIGNED.format(difference)} per active user, with a 95% interval of ${SIGNED.format(low!)} to ${SIGNED.format(high!)}.`}
+      </p>
+    </Saved>
+  );
+}

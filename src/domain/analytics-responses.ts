@@ -1,0 +1,186 @@
+import { Type, type Static } from 'typebox';
+import { LocalDate, Nullable, Uuid } from './schemas.ts';
+
+/** Answers of the analytics operations. Fields that end in `Before` are of the period of the same length before the range. */
+
+const range = { from: LocalDate, to: LocalDate, fromBefore: LocalDate, toBefore: LocalDate };
+const Count = Type.Integer();
+const Counts = <T extends string>(...names: T[]) =>
+  Type.Object({
+    date: LocalDate,
+    ...(Object.fromEntries(names.map((name) => [name, Count])) as Record<T, typeof Count>),
+  });
+const OfPeriod = Type.Object({ date: LocalDate, activeUsers: Count });
+
+export const AnalyticsSegments = Type.Object({
+  controlShare: Type.Number(),
+  attributes: Type.Array(
+    Type.Object({ key: Type.String(), name: Type.String(), values: Nullable(Type.Array(Type.String())) }),
+  ),
+});
+export type AnalyticsSegments = Static<typeof AnalyticsSegments>;
+
+export const AnalyticsUsers = Type.Object({
+  ...range,
+  users: Count,
+  newUsers: Count,
+  newUsersBefore: Count,
+  days: Type.Array(Counts('activeUsers', 'activeUsersBefore', 'newUsers', 'newUsersBefore')),
+  weeks: Type.Array(OfPeriod),
+  months: Type.Array(OfPeriod),
+});
+export type AnalyticsUsers = Static<typeof AnalyticsUsers>;
+
+const named = { id: Uuid, key: Type.String(), name: Type.String() };
+const counted = { events: Count, eventsBefore: Count, value: Type.Number(), valueBefore: Type.Number() };
+
+export const AnalyticsMetrics = Type.Object({
+  ...range,
+  metrics: Type.Array(Type.Object({ ...named, units: Type.String(), ...counted })),
+});
+export type AnalyticsMetrics = Static<typeof AnalyticsMetrics>;
+
+/** A group of users in a comparison of engagement. */
+const EngagedGroup = Type.Object({
+  users: Count,
+  activeUsers: Count,
+  value: Type.Number(),
+  perUser: Nullable(Type.Number()),
+});
+const difference = {
+  difference: Nullable(Type.Number()),
+  low: Nullable(Type.Number()),
+  high: Nullable(Type.Number()),
+};
+
+export const AnalyticsMetric = Type.Object({
+  ...range,
+  ...named,
+  units: Type.String(),
+  ...counted,
+  days: Type.Array(Type.Object({ date: LocalDate, ...counted })),
+  weeks: Type.Array(
+    Type.Object({
+      date: LocalDate,
+      activeUsers: Count,
+      value: Type.Number(),
+      perUser: Nullable(Type.Number()),
+    }),
+  ),
+  sizes: Type.Array(Type.Object({ from: Type.Number(), to: Type.Number(), events: Count })),
+  attributes: Type.Array(Type.Object({ key: Type.String(), value: Type.String(), events: Count, sum: Type.Number() })),
+  attributeEvents: Count,
+});
+export type AnalyticsMetric = Static<typeof AnalyticsMetric>;
+
+export const AnalyticsEngagement = Type.Object({
+  from: LocalDate,
+  to: LocalDate,
+  sampled: Count,
+  control: EngagedGroup,
+  others: EngagedGroup,
+  ...difference,
+});
+export type AnalyticsEngagement = Static<typeof AnalyticsEngagement>;
+
+export const AnalyticsRetention = Type.Object({
+  from: LocalDate,
+  to: LocalDate,
+  cohorts: Type.Array(
+    Type.Object({ date: LocalDate, users: Count, weeks: Type.Array(Count), isComplete: Type.Boolean() }),
+  ),
+  groups: Type.Array(
+    Type.Object({
+      week: Count,
+      controlUsers: Count,
+      controlActive: Count,
+      otherUsers: Count,
+      otherActive: Count,
+      ...difference,
+    }),
+  ),
+});
+export type AnalyticsRetention = Static<typeof AnalyticsRetention>;
+
+const completed = { completed: Count, completedBefore: Count };
+const achievement = { id: Uuid, key: Nullable(Type.String()), name: Type.String(), trigger: Type.String() };
+
+export const AnalyticsAchievements = Type.Object({
+  ...range,
+  users: Count,
+  days: Type.Array(Type.Object({ date: LocalDate, ...completed })),
+  achievements: Type.Array(
+    Type.Object({ ...achievement, ...completed, holders: Count, medianSeconds: Nullable(Count) }),
+  ),
+});
+export type AnalyticsAchievements = Static<typeof AnalyticsAchievements>;
+
+export const AnalyticsAchievement = Type.Object({
+  ...range,
+  ...achievement,
+  users: Count,
+  ...completed,
+  holders: Count,
+  medianSeconds: Nullable(Count),
+  days: Type.Array(Type.Object({ date: LocalDate, ...completed })),
+  durations: Type.Array(Type.Object({ seconds: Count, completed: Count })),
+  sampled: Count,
+  progress: Nullable(Type.Array(Type.Object({ from: Type.Number(), to: Type.Number(), users: Count }))),
+});
+export type AnalyticsAchievement = Static<typeof AnalyticsAchievement>;
+
+const moved = {
+  awarded: Type.Number(),
+  awardedBefore: Type.Number(),
+  taken: Type.Number(),
+  takenBefore: Type.Number(),
+};
+
+export const AnalyticsPoints = Type.Object({
+  ...range,
+  systems: Type.Array(Type.Object({ ...named, ...moved, net: Type.Number() })),
+});
+export type AnalyticsPoints = Static<typeof AnalyticsPoints>;
+
+export const AnalyticsPointsSystem = Type.Object({
+  ...range,
+  ...named,
+  ...moved,
+  days: Type.Array(Type.Object({ date: LocalDate, ...moved, net: Type.Number() })),
+  triggers: Type.Array(
+    Type.Object({
+      id: Nullable(Uuid),
+      type: Nullable(Type.String()),
+      awards: Count,
+      ...moved,
+      days: Type.Array(Type.Number()),
+    }),
+  ),
+  ranges: Type.Array(Type.Object({ from: Count, to: Count, users: Count })),
+  levels: Type.Array(Type.Object({ id: Uuid, name: Type.String(), users: Count })),
+});
+export type AnalyticsPointsSystem = Static<typeof AnalyticsPointsSystem>;
+
+export const AnalyticsStreaks = Type.Object({
+  ...range,
+  users: Count,
+  days: Type.Array(Counts('extended', 'extendedBefore', 'lost', 'lostBefore', 'frozen', 'frozenBefore')),
+  sampled: Count,
+  lengths: Type.Array(Type.Object({ from: Count, to: Nullable(Count), users: Count })),
+});
+export type AnalyticsStreaks = Static<typeof AnalyticsStreaks>;
+
+export const AnalyticsLeaderboards = Type.Object({
+  leaderboards: Type.Array(
+    Type.Object({
+      ...named,
+      rankBy: Type.String(),
+      start: LocalDate,
+      end: Nullable(LocalDate),
+      groups: Count,
+      participants: Count,
+      scores: Type.Array(Type.Object({ percent: Count, rank: Count, value: Type.Number() })),
+    }),
+  ),
+});
+export type AnalyticsLeaderboards = Static<typeof AnalyticsLeaderboards>;

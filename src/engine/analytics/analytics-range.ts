@@ -1,0 +1,78 @@
+import type { AttributeFilter } from '../../domain/user.ts';
+import { dateOf, type Days } from '../../domain/periods.ts';
+import { activityDays } from '../history/activity.ts';
+
+/** What most analytics are asked for: a range of days, and of whom. */
+export interface AnalyticsQuery {
+  from?: string;
+  to?: string;
+  /** One pair of a user attribute and its value. */
+  userAttributes?: AttributeFilter;
+  group?: 'control' | 'others';
+}
+
+/** A range of days, and the one of the same length before it. */
+export interface ComparedDays extends Days {
+  fromBefore: number;
+  /** The dates of all four, as answers show them. */
+  dates: { from: string; to: string; fromBefore: string; toBefore: string };
+}
+
+/** The days of a query, by default the last 30 up to today; see `activityDays`. */
+export function comparedDays(query: Pick<AnalyticsQuery, 'from' | 'to'>, nowMs: number): ComparedDays {
+  const { from, to } = query;
+  const days = activityDays({ ...(from !== undefined && { from }), ...(to !== undefined && { to }) }, nowMs);
+  const fromBefore = days.fromDay - (days.toDay - days.fromDay + 1);
+  return {
+    ...days,
+    fromBefore,
+    dates: {
+      from: dateOf(days.fromDay),
+      to: dateOf(days.toDay),
+      fromBefore: dateOf(fromBefore),
+      toBefore: dateOf(days.fromDay - 1),
+    },
+  };
+}
+
+/** Sums by a number, such as a day; 0 where nothing was added. */
+export class Tallies {
+  private readonly byNo = new Map<number, { events: number; value: bigint }>();
+
+  add(no: number, { events, value }: { events: number; value: bigint }): void {
+    const known = this.byNo.get(no);
+    if (known === undefined) this.byNo.set(no, { events, value });
+    else {
+      known.events += events;
+      known.value += value;
+    }
+  }
+
+  events(no: number): number {
+    return this.byNo.get(no)?.events ?? 0;
+  }
+
+  value(no: number): bigint {
+    return this.byNo.get(no)?.value ?? 0n;
+  }
+
+  /** Ascending. */
+  numbers(): number[] {
+    return [...this.byNo.keys()].toSorted((a, b) => a - b);
+  }
+
+  eventCounts(): Map<number, number> {
+    return new Map([...this.byNo].map(([no, { events }]) => [no, events]));
+  }
+}
+
+/** A row for each day of a range, with the day of the period before that stands in the same place. */
+export function daysOf<T>(
+  { fromDay, toDay, fromBefore }: ComparedDays,
+  row: (day: number, before: number) => T,
+): (T & { date: string })[] {
+  return Array.from({ length: toDay - fromDay + 1 }, (_, index) => ({
+    date: dateOf(fromDay + index),
+    ...row(fromDay + index, fromBefore + index),
+  }));
+}

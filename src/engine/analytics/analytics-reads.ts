@@ -1,0 +1,621 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import {
+  COUNTED,
+  medianStep,
+  mondayOf,
+  monthOf,
+  secondsOf,
+  SEGMENT,
+  utcDay,
+  valuesOfSize,
+  type Counted,
+} from '../../domain/analytics.ts';
+import type {
+  AnalyticsAchievement,
+  AnalyticsAchievements,
+  AnalyticsLeaderboards,
+  AnalyticsMetric,
+  AnalyticsMetrics,
+  AnalyticsPoints,
+  AnalyticsPointsSystem,
+  AnalyticsSegments,
+  AnalyticsStreaks,
+  AnalyticsUsers,
+} from '../../domain/analytics-responses.ts';
+import type { Achievement, Leaderboard, PointsSystem } from '../../domain/catalog.ts';
+import { microsNumber } from '../../domain/decimal.ts';
+import { dateOf, type Days } from '../../domain/periods.ts';
+import { boardStatus, playedRule, runShownOn } from '../../domain/runs.ts';
+import { FREQUENCIES } from '../../domain/streaks/settle.ts';
+import { AppError } from '../../errors.ts';
+import { COUNTER, completionsField } from '../../packed/call-fields.ts';
+import { SETTLED } from '../../packed/record-fields.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
+import {
+  NO_SEGMENT,
+  readSums,
+  readSumsByDay,
+  readSumsTogether,
+  readValues,
+  sampleStates,
+  segmentOf,
+  topValues,
+  type AnalyticsSum,
+} from '../../postgres/analytics.ts';
+import { firstIdOf } from '../../postgres/partitions/event-partitions.ts';
+import { boardKey, countersKey } from '../../redis/keys.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
+import { groupsOfRun } from '../leaderboards/runs.ts';
+import { LiveStandings } from '../leaderboards/standings.ts';
+import type { CaughtUp } from '../persist/caught-up-reads.ts';
+import type { PointsReads } from '../points/points-reads.ts';
+import { settledNow } from '../responses.ts';
+import { comparedDays, daysOf, Tallies, type AnalyticsQuery, type ComparedDays } from './analytics-range.ts';
+
+export interface AnalyticsReadsOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  caughtUp: Pick<CaughtUp, 'tenant'>;
+  points: Pick<PointsReads, 'summary' | 'levelSummary'>;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: () => number;
+}
+
+/** Users whose states are looked at where no sum answers: exact for tenants with no more. */
+const SAMPLE_USERS = 1_000;
+/** Among the newest events of all tenants the values of attributes are counted. */
+const NEWEST_EVENTS = 20_000;
+const TOP_VALUES = 50;
+const WEEK_DAYS = 7;
+const SHARES = 10;
+
+/** Days of a query, and the segment that it asks for. */
+interface Asked {
+  tenantNo: number;
+  days: ComparedDays;
+  segment: number;
+}
+
+/** How a tenant's users do over time, from the sums that are kept when events are stored. What was answered before is in them. */
+export class AnalyticsReads {
+  private readonly options: AnalyticsReadsOptions;
+
+  constructor(options: AnalyticsReadsOptions) {
+    this.options = options;
+  }
+
+  /** The segments that can be asked for. */
+  async segments({ catalog, userAttributes }: CompiledCatalog): Promise<AnalyticsSegments> {
+    const { pool, controlShare, caughtUp } = this.options;
+    await caughtUp.tenant(catalog.tenantNo);
+    const values = await readValues(pool, catalog.tenantNo);
+    const attributes = [...userAttributes.values()].map(({ no, key, name }) => {
+      const own = values.filter(({ attributeNo }) => attributeNo === no);
+      const isOverfull = own.some(({ value }) => value === null);
+      return { key, name, values: isOverfull ? null : own.flatMap(({ value }) => value ?? []) };
+    });
+    return { controlShare: controlShare(), attributes };
+  }
+
+  /** Active and new users. */
+  async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
+    const asked = await this.asked(compiled, query);
+    const { days } = asked;
+    const [byDay, weeks, months, users] = await Promise.all([
+      this.byDay(asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
+      this.sums({ ...asked, days: { ...days, fromBefore: mondayOf(days.fromDay) } }, [COUNTED.activeInWeek]),
+      this.sums({ ...asked, days: { ...days, fromBefore: monthOf(days.fromDay) } }, [COUNTED.activeInMonth]),
+      this.userCount(asked.tenantNo),
+    ]);
+    const active = byDay(COUNTED.activeOnDay);
+    const fresh = byDay(COUNTED.newUsers);
+    const rows = daysOf(days, (day, before) => ({
+      activeUsers: active.events(day),
+      activeUsersBefore: active.events(before),
+      newUsers: fresh.events(day),
+      newUsersBefore: fresh.events(before),
+    }));
+    return {
+      ...days.dates,
+      users,
+      newUsers: sumOf(rows.map(({ newUsers }) => newUsers)),
+      newUsersBefore: sumOf(rows.map(({ newUsersBefore }) => newUsersBefore)),
+      days: rows,
+      weeks: periodsIn(days, mondayOf).map((day) => ({ date: dateOf(day), activeUsers: eventsOn(weeks, day) })),
+      months: periodsIn(days, monthOf).map((day) => ({ date: dateOf(day), activeUsers: eventsOn(months, day) })),
+    };
+  }
+
+  /** Events and values of all metrics. */
+  async metrics(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsMetrics> {
+    const asked = await this.asked(compiled, query);
+    const [now, before] = await this.together(asked, [COUNTED.events]);
+    const metrics = compiled.catalog.metrics.map(({ id, key, name, units, no }) => {
+      const [sums, sumsBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
+      return {
+        id,
+        key,
+        name,
+        units,
+        events: sums.events(no),
+        eventsBefore: sumsBefore.events(no),
+        value: microsNumber(sums.value(no)),
+        valueBefore: microsNumber(sumsBefore.value(no)),
+      };
+    });
+    return { ...asked.days.dates, metrics };
+  }
+
+  /** A metric by day, per active user by week, by the size of values, and by attributes of its newest events. 404. */
+  async metric(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsMetric> {
+    const metric = found(compiled.metricsById.get(id), 'metric');
+    const asked = await this.asked(compiled, query);
+    const { days, tenantNo } = asked;
+    const weeks = periodsIn(days, mondayOf);
+    const ofWeeks = { fromBefore: weeks[0]!, fromDay: weeks[0]!, toDay: weeks.at(-1)! + WEEK_DAYS - 1 };
+    const everyone = { tenantNo, segment: SEGMENT.everyone };
+    const [byDay, byWeek, active, sizes, top] = await Promise.all([
+      this.byDay(asked, [COUNTED.events], metric.no),
+      this.sums({ ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.events], metric.no),
+      this.sums({ ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.activeInWeek]),
+      readSumsTogether(this.options.pool, {
+        ...everyone,
+        ...inRange(days),
+        kinds: [COUNTED.sizes],
+        subject: metric.no,
+      }),
+      topValues(this.options.pool, {
+        tenantNo,
+        metricNo: metric.no,
+        fromId: firstIdOf(days.fromDay),
+        toId: firstIdOf(days.toDay + 1),
+        newest: NEWEST_EVENTS,
+        limit: TOP_VALUES,
+      }),
+    ]);
+    const events = byDay(COUNTED.events);
+    const bySize = talliesBy(sizes, 'part');
+    const total = (from: number, to: number): { events: number; value: number } => ({
+      events: sumOf(events.numbers().map((day) => (day >= from && day <= to ? events.events(day) : 0))),
+      value: microsNumber(
+        events.numbers().reduce((sum, day) => (day >= from && day <= to ? sum + events.value(day) : sum), 0n),
+      ),
+    });
+    const [now, before] = [total(days.fromDay, days.toDay), total(days.fromBefore, days.fromDay - 1)];
+    return {
+      ...days.dates,
+      id,
+      key: metric.key,
+      name: metric.name,
+      units: metric.units,
+      events: now.events,
+      eventsBefore: before.events,
+      value: now.value,
+      valueBefore: before.value,
+      days: daysOf(days, (day, dayBefore) => ({
+        events: events.events(day),
+        eventsBefore: events.events(dayBefore),
+        value: microsNumber(events.value(day)),
+        valueBefore: microsNumber(events.value(dayBefore)),
+      })),
+      weeks: weeks.map((week) => {
+        const ofWeek = byWeek.filter(({ day }) => day >= week && day < week + WEEK_DAYS);
+        const value = microsNumber(ofWeek.reduce((sum, row) => sum + row.value, 0n));
+        const activeUsers = eventsOn(active, week);
+        return { date: dateOf(week), activeUsers, value, perUser: activeUsers === 0 ? null : value / activeUsers };
+      }),
+      sizes: bySize.numbers().flatMap((size) => {
+        const count = bySize.events(size);
+        return count === 0 ? [] : [{ ...valuesOfSize(size), events: count }];
+      }),
+      attributes: top.values,
+      attributeEvents: top.events,
+    };
+  }
+
+  /** Completions of all achievements. */
+  async achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
+    const asked = await this.asked(compiled, query);
+    const { pool } = this.options;
+    const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
+    const [[now, before], byDay, durations, held] = await Promise.all([
+      this.together(asked, [COUNTED.completed]),
+      this.byDay(asked, [COUNTED.completed]).then((of) => of(COUNTED.completed)),
+      readSumsTogether(pool, { ...everyone, kinds: [COUNTED.durations] }),
+      this.holders(compiled),
+    ]);
+    const [byNo, byNoBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
+    return {
+      ...asked.days.dates,
+      users: held.users,
+      days: daysOf(asked.days, (day, dayBefore) => ({
+        completed: byDay.events(day),
+        completedBefore: byDay.events(dayBefore),
+      })),
+      achievements: compiled.catalog.achievements.map((achievement) => ({
+        ...shown(achievement),
+        completed: byNo.events(achievement.no),
+        completedBefore: byNoBefore.events(achievement.no),
+        holders: held.of(achievement.no),
+        medianSeconds: medianSeconds(durations.filter(({ subject }) => subject === achievement.no)),
+      })),
+    };
+  }
+
+  /** An achievement by day, by the time to complete it, and how far users are who do not have it yet. 404. */
+  async achievement(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsAchievement> {
+    const achievement = found(compiled.achievementsById.get(id), 'achievement');
+    const asked = await this.asked(compiled, query);
+    const { pool } = this.options;
+    const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
+    const [byDay, durations, held, states] = await Promise.all([
+      this.byDay(asked, [COUNTED.completed], achievement.no),
+      readSumsTogether(pool, { ...everyone, kinds: [COUNTED.durations], subject: achievement.no }),
+      this.holders(compiled),
+      this.states(asked.tenantNo),
+    ]);
+    const completed = byDay(COUNTED.completed);
+    const days = daysOf(asked.days, (day, dayBefore) => ({
+      completed: completed.events(day),
+      completedBefore: completed.events(dayBefore),
+    }));
+    const steps = talliesBy(durations, 'part');
+    return {
+      ...asked.days.dates,
+      ...shown(achievement),
+      users: held.users,
+      completed: sumOf(days.map((day) => day.completed)),
+      completedBefore: sumOf(days.map((day) => day.completedBefore)),
+      holders: held.of(achievement.no),
+      medianSeconds: medianSeconds(durations),
+      days,
+      durations: steps.numbers().flatMap((step) => {
+        const count = steps.events(step);
+        return count === 0 ? [] : [{ seconds: secondsOf(step), completed: count }];
+      }),
+      sampled: states.length,
+      progress: this.progress(compiled, achievement, states),
+    };
+  }
+
+  /** Points given and taken of all systems. `net`: given less taken since the beginning, up to the end of the range. */
+  async points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
+    const asked = await this.asked(compiled, query);
+    const kinds = [COUNTED.awarded, COUNTED.taken];
+    const [[now, before], netOf] = await Promise.all([this.together(asked, kinds), this.netPoints(asked)]);
+    const systems = compiled.catalog.pointsSystems.map(({ id, key, name, no }) => {
+      const ofSystem = (sums: AnalyticsSum[]): AnalyticsSum[] => sums.filter(({ part }) => part === no);
+      return { id, key, name, ...bothMoved(ofSystem(now), ofSystem(before)), net: netOf(no) };
+    });
+    return { ...asked.days.dates, systems };
+  }
+
+  /** A points system by day and trigger, and how many users hold how many points now. 404. */
+  async pointsSystem(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsPointsSystem> {
+    const system = found(compiled.pointsSystemsById.get(id), 'points system');
+    const asked = await this.asked(compiled, query);
+    const { days } = asked;
+    const kinds = [COUNTED.awarded, COUNTED.taken];
+    const ofSystem = { tenantNo: asked.tenantNo, segment: asked.segment, kinds, part: system.no };
+    const before = { fromDay: days.fromBefore, toDay: days.fromDay - 1 };
+    const [now, then, dailyBefore, netOf, ranges, levels] = await Promise.all([
+      readSums(this.options.pool, { ...ofSystem, ...inRange(days) }),
+      readSumsTogether(this.options.pool, { ...ofSystem, ...before }),
+      readSumsByDay(this.options.pool, { ...ofSystem, ...before }),
+      this.netPoints(asked),
+      this.options.points.summary(compiled, system.key, query.userAttributes),
+      this.levelsOf(compiled, system, query),
+    ]);
+    const [awarded, taken] = [COUNTED.awarded, COUNTED.taken].map((wanted) =>
+      talliesBy(
+        [...now, ...dailyBefore].filter(({ kind }) => kind === wanted),
+        'day',
+      ),
+    ) as [Tallies, Tallies];
+    const moved = movedPoints(now);
+    let net = netOf(system.no) - (moved.awarded - moved.taken);
+    return {
+      ...days.dates,
+      id,
+      key: system.key,
+      name: system.name,
+      ...bothMoved(now, then),
+      days: daysOf(days, (day, dayBefore) => {
+        const row = {
+          awarded: microsNumber(awarded.value(day)),
+          awardedBefore: microsNumber(awarded.value(dayBefore)),
+          taken: microsNumber(taken.value(day)),
+          takenBefore: microsNumber(taken.value(dayBefore)),
+        };
+        net += row.awarded - row.taken;
+        return { ...row, net };
+      }),
+      triggers: [...new Set([...now, ...then].map(({ subject }) => subject))].map((no) => {
+        const trigger = compiled.triggersByNo.get(no);
+        const [ownNow, ownThen] = [now, then].map((sums) => sums.filter(({ subject }) => subject === no)) as [
+          AnalyticsSum[],
+          AnalyticsSum[],
+        ];
+        const given = talliesBy(
+          ownNow.filter(({ kind }) => kind === COUNTED.awarded),
+          'day',
+        );
+        return {
+          id: trigger?.id ?? null,
+          type: trigger?.type ?? null,
+          awards: sumOf(ownNow.map(({ events }) => events)),
+          ...bothMoved(ownNow, ownThen),
+          days: daysOf(days, (day) => ({ value: microsNumber(given.value(day)) })).map(({ value }) => value),
+        };
+      }),
+      ranges,
+      levels,
+    };
+  }
+
+  /** Streaks that were extended, lost and frozen, and how long streaks are now. */
+  async streaks(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsStreaks> {
+    const asked = await this.asked(compiled, query);
+    const { frequency } = compiled.catalog.streaks;
+    const subject = FREQUENCIES.indexOf(frequency) + 1;
+    const [extended, changes, users, states] = await Promise.all([
+      this.sums(asked, [COUNTED.streaksExtended]),
+      this.sums(asked, [COUNTED.streakChanges], subject),
+      this.userCount(asked.tenantNo),
+      this.states(asked.tenantNo),
+    ]);
+    const ofKind = (kind: number): Tallies =>
+      talliesBy(
+        changes.filter(({ part }) => part === kind),
+        'day',
+      );
+    const [byDay, lost, frozen] = [talliesBy(extended, 'day'), ofKind(SETTLED.lost), ofKind(SETTLED.freeze)];
+    const nowMs = this.options.clock.now();
+    const lengths = states.map((state) => settledNow(compiled, state, nowMs).streaks[frequency].length);
+    return {
+      ...asked.days.dates,
+      users,
+      days: daysOf(asked.days, (day, before) => ({
+        extended: byDay.events(day),
+        extendedBefore: byDay.events(before),
+        lost: lost.events(day),
+        lostBefore: lost.events(before),
+        frozen: frozen.events(day),
+        frozenBefore: frozen.events(before),
+      })),
+      sampled: states.length,
+      lengths: lengthRanges(lengths),
+    };
+  }
+
+  /** The current run of each leaderboard that goes on: how many take part, and the scores at tenths of them. */
+  async leaderboards({ catalog }: CompiledCatalog): Promise<AnalyticsLeaderboards> {
+    const today = utcDay(this.options.clock.now());
+    const active = catalog.leaderboards.filter((board) => boardStatus(board, today) === 'active');
+    return { leaderboards: await Promise.all(active.map((board) => this.leaderboard(catalog.tenantNo, board, today))) };
+  }
+
+  private async leaderboard(
+    tenantNo: number,
+    board: Leaderboard,
+    today: number,
+  ): Promise<AnalyticsLeaderboards['leaderboards'][number]> {
+    const { redis } = this.options;
+    const { startDay, endDay } = runShownOn(playedRule(board), today);
+    const run = { tenantNo, boardNo: board.no, runDay: startDay };
+    const groups = await groupsOfRun(redis, board, run);
+    const standings = groups.map(
+      (group) => new LiveStandings(redis, boardKey(tenantNo, { ...run, group }), board.maxParticipants),
+    );
+    const participants = sumOf(await Promise.all(standings.map((each) => each.participants())));
+    // Places of different groups cannot be compared.
+    const isWhole = board.breakdownAttributes.length === 0;
+    return {
+      id: board.id,
+      key: board.key,
+      name: board.name,
+      rankBy: board.rankBy,
+      start: dateOf(startDay),
+      end: endDay === null ? null : dateOf(endDay),
+      groups: isWhole ? 0 : groups.length,
+      participants,
+      scores: isWhole ? await scoresAt(standings[0]!, participants) : [],
+    };
+  }
+
+  /** The days and the segment of a query. 422 for a bad range or segment. */
+  private async asked({ catalog, userAttributes }: CompiledCatalog, query: AnalyticsQuery): Promise<Asked> {
+    const { pool, clock, caughtUp } = this.options;
+    const { tenantNo } = catalog;
+    const days = comparedDays(query, clock.now());
+    const pairs = parseAttributeFilter(query.userAttributes, userAttributes);
+    if (pairs.length > 1 || (pairs.length > 0 && query.group !== undefined))
+      throw new AppError('unprocessable', 'Give one segment: one pair in userAttributes, or group.');
+    await caughtUp.tenant(tenantNo);
+    const [pair] = pairs;
+    if (pair === undefined) return { tenantNo, days, segment: SEGMENT[query.group ?? 'everyone'] };
+    const segment = await segmentOf(pool, { tenantNo, attributeNo: pair.attribute.no, value: pair.value });
+    return { tenantNo, days, segment: segment ?? NO_SEGMENT };
+  }
+
+  private sums({ tenantNo, days, segment }: Asked, kinds: Counted[], subject?: number): Promise<AnalyticsSum[]> {
+    const range = { fromDay: days.fromBefore, toDay: days.toDay };
+    return readSums(this.options.pool, {
+      tenantNo,
+      segment,
+      kinds,
+      ...range,
+      ...(subject !== undefined && { subject }),
+    });
+  }
+
+  private async byDay(asked: Asked, kinds: Counted[], subject?: number): Promise<(kind: Counted) => Tallies> {
+    const { tenantNo, days, segment } = asked;
+    const range = { fromDay: days.fromBefore, toDay: days.toDay, ...(subject !== undefined && { subject }) };
+    const sums = await readSumsByDay(this.options.pool, { tenantNo, segment, kinds, ...range });
+    return (kind) =>
+      talliesBy(
+        sums.filter((sum) => sum.kind === kind),
+        'day',
+      );
+  }
+
+  /** Sums of the range, and of the one before. */
+  private together({ tenantNo, days, segment }: Asked, kinds: Counted[]): Promise<[AnalyticsSum[], AnalyticsSum[]]> {
+    const read = (range: Days): Promise<AnalyticsSum[]> =>
+      readSumsTogether(this.options.pool, { tenantNo, segment, kinds, ...range });
+    return Promise.all([read(inRange(days)), read({ fromDay: days.fromBefore, toDay: days.fromDay - 1 })]);
+  }
+
+  /** Points given less points taken, by system, up to the end of the range. */
+  private async netPoints({ tenantNo, days, segment }: Asked): Promise<(systemNo: number) => number> {
+    const { pool } = this.options;
+    const [ever, later] = await Promise.all([
+      readSums(pool, { tenantNo, segment, kinds: [COUNTED.pointsEver], fromDay: 0, toDay: 0 }),
+      readSumsTogether(pool, {
+        tenantNo,
+        segment,
+        kinds: [COUNTED.awarded, COUNTED.taken],
+        fromDay: days.toDay + 1,
+        toDay: utcDay(this.options.clock.now()) + 2,
+      }),
+    ]);
+    const byNo = talliesBy(ever, 'subject');
+    return (systemNo) => {
+      const { awarded, taken } = movedPoints(later.filter(({ part }) => part === systemNo));
+      return microsNumber(byNo.value(systemNo)) - (awarded - taken);
+    };
+  }
+
+  private async userCount(tenantNo: number): Promise<number> {
+    return Number((await this.options.redis.hget(countersKey(tenantNo), COUNTER.users)) ?? 0);
+  }
+
+  /** How many users there are, and have each achievement. */
+  private async holders({ catalog }: CompiledCatalog): Promise<{ users: number; of: (no: number) => number }> {
+    const numbers = catalog.achievements.map(({ no }) => no);
+    const fields = [COUNTER.users, ...numbers.map(completionsField)];
+    const [users, ...counts] = await this.options.redis.hmget(countersKey(catalog.tenantNo), ...fields);
+    const byNo = new Map(numbers.map((no, index) => [no, Number(counts[index] ?? 0)]));
+    return { users: Number(users ?? 0), of: (no) => byNo.get(no) ?? 0 };
+  }
+
+  private async states(tenantNo: number): Promise<UserState[]> {
+    return (await sampleStates(this.options.pool, { tenantNo, users: SAMPLE_USERS })).map(decodeState);
+  }
+
+  private async levelsOf(
+    compiled: CompiledCatalog,
+    { id, key }: PointsSystem,
+    query: AnalyticsQuery,
+  ): Promise<AnalyticsPointsSystem['levels']> {
+    if ((compiled.levels.get(id) ?? []).length === 0 || query.userAttributes !== undefined) return [];
+    const levels = await this.options.points.levelSummary(compiled, key);
+    return levels.map(({ level, users }) => ({ id: level.id, name: level.name, users }));
+  }
+
+  /** Sampled users without the achievement by their share of the way to it, in tenths; null: it is not completed by a number. */
+  private progress(
+    { metricsById, catalog }: CompiledCatalog,
+    { trigger, no, metricId, metricValue, streakLength, eventAttributes }: Achievement,
+    states: readonly UserState[],
+  ): AnalyticsAchievement['progress'] {
+    const metricNo = metricsById.get(metricId ?? '')?.no ?? 0;
+    const nowOf: Partial<Record<Achievement['trigger'], (state: UserState) => number>> = {
+      metric: (state) => Number((eventAttributes.length > 0 ? state.counts[no] : state.totals[metricNo]) ?? 0),
+      streak: (state) => state.streaks[catalog.streaks.frequency].length,
+    };
+    const [now, goal] = [nowOf[trigger], trigger === 'metric' ? metricValue : streakLength];
+    if (now === undefined || goal === null) return null;
+    const users = Array.from({ length: SHARES }, () => 0);
+    for (const state of states) {
+      if (state.completions[no] !== undefined) continue;
+      const tenth = Math.floor((now(state) / goal) * SHARES);
+      users[Math.min(SHARES - 1, Math.max(0, tenth))]! += 1;
+    }
+    return users.map((count, index) => ({ from: index / SHARES, to: (index + 1) / SHARES, users: count }));
+  }
+}
+
+const shown = ({ id, key, name, trigger }: Achievement): Pick<Achievement, 'id' | 'key' | 'name' | 'trigger'> => ({
+  id,
+  key,
+  name,
+  trigger,
+});
+
+const inRange = ({ fromDay, toDay }: Days): Days => ({ fromDay, toDay });
+
+/** The range, from the Monday of its first week. */
+const inWeeks = ({ fromDay, toDay }: Days): Days => ({ fromDay: mondayOf(fromDay), toDay });
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+
+function talliesBy(sums: readonly AnalyticsSum[], by: 'day' | 'subject' | 'part'): Tallies {
+  const tallies = new Tallies();
+  for (const sum of sums) tallies.add(sum[by], sum);
+  return tallies;
+}
+
+const eventsOn = (sums: readonly AnalyticsSum[], day: number): number =>
+  sumOf(sums.map((sum) => (sum.day === day ? sum.events : 0)));
+
+/** The first days of the weeks or months that a range touches. */
+const periodsIn = ({ fromDay, toDay }: Days, firstDayOf: (day: number) => number): number[] => [
+  ...new Set(Array.from({ length: toDay - fromDay + 1 }, (_, index) => firstDayOf(fromDay + index))),
+];
+
+function movedPoints(sums: readonly AnalyticsSum[]): { awarded: number; taken: number } {
+  const of = (kind: Counted): number =>
+    microsNumber(sums.reduce((sum, row) => (row.kind === kind ? sum + row.value : sum), 0n));
+  return { awarded: of(COUNTED.awarded), taken: of(COUNTED.taken) };
+}
+
+function bothMoved(
+  now: readonly AnalyticsSum[],
+  before: readonly AnalyticsSum[],
+): { awarded: number; awardedBefore: number; taken: number; takenBefore: number } {
+  const [moved, movedBefore] = [movedPoints(now), movedPoints(before)];
+  return { ...moved, awardedBefore: movedBefore.awarded, takenBefore: movedBefore.taken };
+}
+
+function medianSeconds(durations: readonly AnalyticsSum[]): number | null {
+  const step = medianStep(talliesBy(durations, 'part').eventCounts());
+  return step === null ? null : secondsOf(step);
+}
+
+/** First lengths of ranges of streaks. */
+const LENGTHS = [0, 1, 2, 3, 4, 7, 14, 30, 60, 100, 365];
+
+const lengthRanges = (lengths: readonly number[]): AnalyticsStreaks['lengths'] =>
+  LENGTHS.map((from, index) => {
+    const to = (LENGTHS[index + 1] ?? Infinity) - 1;
+    const users = lengths.filter((length) => length >= from && length <= to).length;
+    return { from, to: to === Infinity ? null : to, users };
+  });
+
+/** The scores of the first, of the last, and at each tenth of the participants between. */
+async function scoresAt(
+  standings: LiveStandings,
+  participants: number,
+): Promise<{ percent: number; rank: number; value: number }[]> {
+  if (participants === 0) return [];
+  const tenths = Array.from({ length: SHARES + 1 }, (_, tenth) => tenth);
+  return Promise.all(
+    tenths.map(async (tenth) => {
+      const place = Math.min(participants - 1, Math.floor((participants * tenth) / SHARES));
+      const [member] = await standings.page(place, 1);
+      return { percent: tenth * SHARES, rank: place + 1, value: member?.score ?? 0 };
+    }),
+  );
+}
+
+/** 404 for a resource that the tenant does not have. */
+export function found<T>(resource: T | undefined, kind: string): T {
+  if (resource === undefined) throw new AppError('not_found', `Unknown ${kind}: the tenant has none with this ID.`);
+  return resource;
+}

@@ -1,0 +1,184 @@
+import { COUNTED, durationOf, mondayOf, monthOf, sizeOf, utcDay, type Counted } from '../../domain/analytics.ts';
+import type {
+  HappenedRecord,
+  ImportedRecord,
+  PackedCompletion,
+  RecordedAward,
+  RecordedSettlement,
+} from '../../packed/record.ts';
+import {
+  AWARD,
+  COMPLETED,
+  IMPORTED_AWARD,
+  IMPORTED_DAY,
+  KIND,
+  kindField,
+  RECOMPUTATION,
+  RECORD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  REVERSAL,
+  SETTLEMENT,
+} from '../../packed/record-fields.ts';
+import type { PackedTotal } from '../../packed/state.ts';
+import { TOTAL } from '../../packed/user-fields.ts';
+
+/** Something that analytics count, see COUNTED. */
+export interface Fact {
+  kind: Counted;
+  day: number;
+  subject: number;
+  part: number;
+  /** Negative if it no longer counts. */
+  events: number;
+  /** In millionths. */
+  value: bigint;
+}
+
+const MILLION = 1_000_000n;
+const NOTHING = 0n;
+
+const fact = (kind: Counted, day: number, more: Partial<Fact> = {}): Fact => ({
+  kind,
+  day,
+  subject: 0,
+  part: 0,
+  events: 1,
+  value: NOTHING,
+  ...more,
+});
+
+const microsOf = (packed: PackedTotal): bigint => BigInt(packed[TOTAL.whole]) * MILLION + BigInt(packed[TOTAL.micros]);
+
+/** What is counted of a record. `createdMs`: when its user was first seen; null: not known, so that nothing is counted by it. */
+export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[] {
+  const facts: Fact[] = [];
+  const kind = record[kindField];
+  const day = utcDay(record[RECORD.atMs]);
+  if (record[RECORD.isNew] !== undefined) facts.push(fact(COUNTED.newUsers, day));
+  const before = record[RECORD.activeBefore];
+  if (before !== undefined) addActive(facts, { day, before, createdMs });
+  if (kind === KIND.event || kind === KIND.reversal) addEvent(facts, record);
+  for (const achievement of record[RECORD.completed] ?? [])
+    addCompletion(facts, { achievement, atMs: record[RECORD.atMs], createdMs, events: 1 });
+  addMoved(facts, record, createdMs);
+  for (const points of record[RECORD.points] ?? [])
+    for (const award of points[RECORDED_POINTS.awards])
+      addAward(facts, award, { day: award[AWARD.day] ?? record[RECORD.day], system: points[RECORDED_POINTS.system] });
+  const settlements = [...(record[RECORD.settlements] ?? []), ...(record[RECORD.repairs] ?? [])];
+  for (const settlement of settlements) facts.push(settlementFact(settlement, record[RECORD.atMs]));
+  return facts;
+}
+
+/** The first event of a UTC day; `before`: the day of the one before it, -1 for none. */
+function addActive(
+  facts: Fact[],
+  { day, before, createdMs }: { day: number; before: number; createdMs: number | null },
+): void {
+  facts.push(fact(COUNTED.activeOnDay, day));
+  if (before < monthOf(day)) facts.push(fact(COUNTED.activeInMonth, monthOf(day)));
+  const week = mondayOf(day);
+  if (before >= week) return;
+  facts.push(fact(COUNTED.activeInWeek, week));
+  if (createdMs !== null) facts.push(fact(COUNTED.retained, week, { part: mondayOf(utcDay(createdMs)) }));
+}
+
+function addEvent(facts: Fact[], record: HappenedRecord): void {
+  const subject = record[RECORD.metric] ?? 0;
+  const packed = record[RECORD.value];
+  const value = packed === undefined ? NOTHING : microsOf(packed);
+  const day = record[RECORD.occurredDay] ?? record[RECORD.day];
+  const reversal = record[RECORD.reversal];
+  // The opposite of an event takes it away; the opposite of such an opposite brings it back.
+  const isGone = reversal?.[REVERSAL.voids] === 1;
+  const events = isGone ? -1 : 1;
+  facts.push(fact(COUNTED.events, day, { subject, events, value }));
+  facts.push(fact(COUNTED.sizes, day, { subject, part: sizeOf(isGone ? -value : value), events }));
+  if (reversal === undefined && record[RECORD.streak]?.[RECORDED_STREAK.extended] === 1)
+    facts.push(fact(COUNTED.streaksExtended, day));
+}
+
+function addCompletion(
+  facts: Fact[],
+  {
+    achievement: subject,
+    atMs,
+    createdMs,
+    events,
+  }: { achievement: number; atMs: number; createdMs: number | null; events: number },
+): void {
+  const day = utcDay(atMs);
+  facts.push(fact(COUNTED.completed, day, { subject, events }));
+  if (createdMs !== null)
+    facts.push(fact(COUNTED.durations, mondayOf(day), { subject, part: durationOf(atMs - createdMs), events }));
+}
+
+/** Completions that a reversal or a recomputation revoked or restored. */
+function addMoved(facts: Fact[], record: HappenedRecord, createdMs: number | null): void {
+  const reversal = record[RECORD.reversal];
+  const recomputation = record[RECORD.recomputation];
+  const add = (list: PackedCompletion[] | undefined, events: number): void => {
+    // An empty Lua table is packed as a map.
+    if (!Array.isArray(list)) return;
+    for (const each of list)
+      addCompletion(facts, { achievement: each[COMPLETED.achievement], atMs: each[COMPLETED.atMs], createdMs, events });
+  };
+  add(reversal?.[REVERSAL.revoked], -1);
+  add(reversal?.[REVERSAL.restored], 1);
+  add(recomputation?.[RECOMPUTATION.revoked], -1);
+  add(recomputation?.[RECOMPUTATION.restored], 1);
+}
+
+function addAward(
+  facts: Fact[],
+  {
+    [AWARD.trigger]: subject,
+    [AWARD.awarded]: points,
+  }: Pick<RecordedAward, typeof AWARD.trigger | typeof AWARD.awarded>,
+  { day, system: part }: { day: number; system: number },
+): void {
+  const value = BigInt(Math.abs(points)) * MILLION;
+  facts.push(fact(points < 0 ? COUNTED.taken : COUNTED.awarded, day, { subject, part, value }));
+  facts.push(fact(COUNTED.pointsEver, 0, { subject: part, value: BigInt(points) * MILLION }));
+}
+
+const settlementFact = (settlement: RecordedSettlement, atMs: number): Fact =>
+  fact(COUNTED.streakChanges, utcDay(settlement[SETTLEMENT.atMs] ?? atMs), {
+    subject: settlement[SETTLEMENT.frequency],
+    part: settlement[SETTLEMENT.kind],
+  });
+
+/** A stored change of a streak that no longer counts. */
+export const supersededFact = ({ frequency, kind, atMs }: { frequency: number; kind: number; atMs: number }): Fact =>
+  fact(COUNTED.streakChanges, utcDay(atMs), { subject: frequency, part: kind, events: -1 });
+
+/**
+ * What is counted of an imported user. Days have the sum of their events, but not how many there were. A user was active on each of them.
+ */
+export function factsOfImport(record: ImportedRecord, createdMs: number | null): Fact[] {
+  const atMs = record[RECORD.atMs];
+  const facts = [fact(COUNTED.newUsers, utcDay(createdMs ?? atMs))];
+  for (const each of record[RECORD.days])
+    facts.push(
+      fact(COUNTED.events, each[IMPORTED_DAY.day], {
+        subject: each[IMPORTED_DAY.metric],
+        events: 0,
+        value: BigInt(each[IMPORTED_DAY.change]),
+      }),
+    );
+  const days = [...new Set(record[RECORD.days].map((each) => each[IMPORTED_DAY.day]))].toSorted((a, b) => a - b);
+  for (const [index, day] of days.entries()) addActive(facts, { day, before: days[index - 1] ?? -1, createdMs });
+  for (const each of record[RECORD.completions])
+    addCompletion(facts, {
+      achievement: each[COMPLETED.achievement],
+      atMs: each[COMPLETED.atMs],
+      createdMs,
+      events: 1,
+    });
+  for (const each of record[RECORD.awards]) {
+    const award = { [AWARD.trigger]: each[IMPORTED_AWARD.trigger], [AWARD.awarded]: each[IMPORTED_AWARD.awarded] };
+    addAward(facts, award, { day: each[IMPORTED_AWARD.day], system: each[IMPORTED_AWARD.system] });
+  }
+  for (const settlement of record[RECORD.settlements]) facts.push(settlementFact(settlement, atMs));
+  return facts;
+}

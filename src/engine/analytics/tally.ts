@@ -1,0 +1,120 @@
+import { SEGMENT } from '../../domain/analytics.ts';
+import { RECORD } from '../../packed/record-fields.ts';
+import type { HappenedRecord, ImportedRecord } from '../../packed/record.ts';
+import { unpackState, type PackedState } from '../../packed/state.ts';
+import { isPackedState, numbered } from '../../packed/unpack-state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import type { AnalyticsRow, CountedSegments, UserValue } from '../../postgres/analytics.ts';
+import { isControl } from '../responses.ts';
+import { factsOf, factsOfImport, type Fact } from './facts.ts';
+
+/** A user of some outbox entries that follow one another, and what is counted of the user. */
+interface CountedUser {
+  tenantNo: number;
+  userId: string;
+  /** Attribute number → value, as the last entry about the user left them. */
+  attributes: [no: number, value: string][];
+  facts: Fact[];
+}
+
+/** The users of an outbox entry as the entry left them, unpacked when first asked for. */
+export class EntryUsers {
+  private readonly packed = new Map<string, Buffer>();
+  private readonly unpacked = new Map<string, PackedState | null>();
+
+  /** `states`: user IDs and packed states by turns. */
+  constructor(states: readonly Buffer[]) {
+    for (let at = 0; at + 1 < states.length; at += 2) this.packed.set(states[at]!.toString('utf8'), states[at + 1]!);
+  }
+
+  /** Null: the entry has no such user, or the state is damaged. */
+  stateOf(userId: string): PackedState | null {
+    let state = this.unpacked.get(userId);
+    if (state !== undefined) return state;
+    const packed = this.packed.get(userId);
+    state = packed !== undefined && isPackedState(packed) ? unpackState(packed) : null;
+    this.unpacked.set(userId, state);
+    return state;
+  }
+}
+
+/**
+ * Gathers what analytics count of outbox entries. A user is counted in the segments of the attributes that an entry leaves the user with. What a
+ * user did who is deleted later stays counted.
+ */
+export class AnalyticsTally {
+  private readonly counted: CountedUser[] = [];
+
+  /** Counts a record whose fields were checked. */
+  add(tenantNo: number, record: HappenedRecord, users: EntryUsers): void {
+    const state = users.stateOf(record[RECORD.userId]);
+    this.count(tenantNo, record[RECORD.userId], state, factsOf(record, state?.[USER.createdMs] ?? null));
+  }
+
+  addImported(tenantNo: number, record: ImportedRecord, users: EntryUsers): void {
+    const state = users.stateOf(record[RECORD.userId]);
+    this.count(tenantNo, record[RECORD.userId], state, factsOfImport(record, state?.[USER.createdMs] ?? null));
+  }
+
+  /** Counts a fact about a user of whom a record was counted, in the same segments. */
+  addTo(tenantNo: number, userId: string, fact: Fact): void {
+    const user = this.counted.findLast((counted) => counted.tenantNo === tenantNo && counted.userId === userId);
+    this.counted.push({ tenantNo, userId, attributes: user?.attributes ?? [], facts: [fact] });
+  }
+
+  /** No value of a user who was deleted may become known as a segment. */
+  forget(tenantNo: number, userId: string): void {
+    for (const user of this.counted) if (user.tenantNo === tenantNo && user.userId === userId) user.attributes = [];
+  }
+
+  /** Every value of an attribute that a counted user has, once. */
+  values(): UserValue[] {
+    const values = new Map<string, UserValue>();
+    for (const { tenantNo, attributes } of this.counted)
+      for (const [attributeNo, value] of attributes)
+        values.set(keyOf(tenantNo, attributeNo, value), { tenantNo, attributeNo, value });
+    return [...values.values()];
+  }
+
+  /** The sums to add. `segments`: those of `values()`. Groups are counted while there is a control group. */
+  rows({ segments, controlShare }: CountedSegments): AnalyticsRow[] {
+    const segmentOf = new Map<string, number | null>();
+    for (const [at, { tenantNo, attributeNo, value }] of this.values().entries())
+      segmentOf.set(keyOf(tenantNo, attributeNo, value), segments[at] ?? null);
+    const rows = new Map<string, AnalyticsRow>();
+    for (const { tenantNo, userId, attributes, facts } of this.counted) {
+      const of: number[] = [SEGMENT.everyone];
+      if (controlShare > 0) of.push(isControl(userId, controlShare) ? SEGMENT.control : SEGMENT.others);
+      for (const [attributeNo, value] of attributes) {
+        const segment = segmentOf.get(keyOf(tenantNo, attributeNo, value)) ?? null;
+        if (segment !== null) of.push(segment);
+      }
+      for (const fact of facts) for (const segment of of) addTo(rows, { tenantNo, segment, fact });
+    }
+    return [...rows.values()];
+  }
+
+  private count(tenantNo: number, userId: string, state: PackedState | null, facts: Fact[]): void {
+    if (facts.length === 0) return;
+    const attributes = [...numbered(state?.[USER.attributes])];
+    this.counted.push({ tenantNo, userId, attributes, facts });
+  }
+}
+
+/** A value of a tenant's attribute as a key. */
+const keyOf = (tenantNo: number, attributeNo: number, value: string): string => `${tenantNo}:${attributeNo}:${value}`;
+
+function addTo(
+  rows: Map<string, AnalyticsRow>,
+  { tenantNo, segment, fact }: { tenantNo: number; segment: number; fact: Fact },
+): void {
+  const { kind, day, subject, part, events, value } = fact;
+  const key = `${tenantNo}:${kind}:${segment}:${day}:${subject}:${part}`;
+  const row = rows.get(key);
+  if (row === undefined) {
+    rows.set(key, { tenantNo, segment, kind, day, subject, part, events, value });
+    return;
+  }
+  row.events += events;
+  row.value += value;
+}

@@ -1,0 +1,219 @@
+import { Type } from 'typebox';
+import {
+  AnalyticsAchievement,
+  AnalyticsAchievements,
+  AnalyticsEngagement,
+  AnalyticsLeaderboards,
+  AnalyticsMetric,
+  AnalyticsMetrics,
+  AnalyticsPoints,
+  AnalyticsPointsSystem,
+  AnalyticsRetention,
+  AnalyticsSegments,
+  AnalyticsStreaks,
+  AnalyticsUsers,
+} from '../../domain/analytics-responses.ts';
+import { AttributeFilter } from '../../domain/user.ts';
+import { LocalDate, Uuid } from '../../domain/schemas.ts';
+import { operation } from '../operation.ts';
+
+const Range = { from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) };
+const Query = Type.Object({
+  ...Range,
+  userAttributes: Type.Optional(AttributeFilter),
+  group: Type.Optional(Type.Enum(['control', 'others'])),
+});
+const ById = Type.Object({ id: Uuid });
+
+const RANGE =
+  'By default the last 30 days up to today. Both days are included, at most 366. Each figure is compared with that of the period of the same ' +
+  'length before.';
+const SEGMENTS =
+  '`userAttributes` (one pair, such as `plan:pro`) and `group` select a segment: users count in the segment that they are in when they do something. ' +
+  'See `GET /v1/analytics/segments`.';
+
+export const adminAnalyticsSegments = operation({
+  id: 'admin_analytics_segments',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/segments',
+  summary: 'Values of user attributes that analytics count separately',
+  description:
+    'A value is counted from the first user on who has it. An attribute with more than 50 values is not counted, nor is one of which nobody has a value.',
+  responses: { 200: AnalyticsSegments },
+  handle: async ({ analytics, catalogs }, { tenant }) => ({
+    status: 200,
+    body: await analytics.segments(await catalogs.of(tenant.no)),
+  }),
+});
+
+export const adminAnalyticsUsers = operation({
+  id: 'admin_analytics_users',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/users',
+  summary: 'Active users by day, week and month, and new users',
+  description: `${RANGE} ${SEGMENTS} Days are UTC days by the time at which an event was applied; weeks begin on Monday. Weeks and months are whole, also where the range begins or ends inside.`,
+  query: Query,
+  responses: { 200: AnalyticsUsers },
+  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await analytics.users(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminAnalyticsMetrics = operation({
+  id: 'admin_analytics_metrics',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/metrics',
+  summary: 'Events and the sum of their values, by metric',
+  description: `${RANGE} ${SEGMENTS} Days are the users' local days. Late events count on the day on which they happened, and reversed events not at all.`,
+  query: Query,
+  responses: { 200: AnalyticsMetrics },
+  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await analytics.metrics(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminAnalyticsMetric = operation({
+  id: 'admin_analytics_metric',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/metrics/{id}',
+  summary: 'A metric by day, per active user, by the size of values and by event attributes',
+  description: `${RANGE} ${SEGMENTS} Sizes are of all users. Attributes are those of the metric's events among the newest 20,000 events of the range, of all metrics and tenants.`,
+  params: ById,
+  query: Query,
+  responses: { 200: AnalyticsMetric },
+  handle: async ({ analytics, catalogs }, { tenant, params, query }) => ({
+    status: 200,
+    body: await analytics.metric(await catalogs.of(tenant.no), params.id, query),
+  }),
+});
+
+export const adminAnalyticsEngagement = operation({
+  id: 'admin_analytics_engagement',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/engagement',
+  summary: 'The value of a metric per active user: the control group compared with the others',
+  description:
+    'By default the last 30 days up to today. Both days are included, at most 366. Active users are those with an event in the range. Up to 1,500 users ' +
+    'are looked at, chosen by a hash of their IDs: the figures are exact for tenants with no more. The interval covers the true difference in 95 of 100 samples.',
+  query: Type.Object({ ...Range, metricId: Uuid }),
+  responses: { 200: AnalyticsEngagement },
+  handle: async ({ groupComparison, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await groupComparison.engagement(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminAnalyticsRetention = operation({
+  id: 'admin_analytics_retention',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/retention',
+  summary: 'Retention by weekly cohort, and the control group compared with the others',
+  description:
+    'Cohorts are the users who were first seen in a week that the range touches, by default the last 30 days up to today. A user is retained in a week ' +
+    'with at least one event. The groups are compared over the cohorts that have users in both, in the weeks that are over. The interval covers the true ' +
+    'difference in 95 of 100 samples. After a change of the control share, compare only cohorts that began later.',
+  query: Type.Object(Range),
+  responses: { 200: AnalyticsRetention },
+  handle: async ({ groupComparison, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await groupComparison.retention(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminAnalyticsAchievements = operation({
+  id: 'admin_analytics_achievements',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/achievements',
+  summary: 'Completed achievements by day, with the time that half of the users needed',
+  description: `${RANGE} ${SEGMENTS} Days are UTC days. A completion that was revoked does not count. Holders and median times are of all users; the median is within 6 %, and of whole weeks.`,
+  query: Query,
+  responses: { 200: AnalyticsAchievements },
+  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await analytics.achievements(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminAnalyticsAchievement = operation({
+  id: 'admin_analytics_achievement',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/achievements/{id}',
+  summary: 'An achievement by day, by the time to complete it, and how far the other users are',
+  description: `${RANGE} ${SEGMENTS} Up to 1,000 users, chosen by a hash of their IDs, are looked at for how far they are.`,
+  params: ById,
+  query: Query,
+  responses: { 200: AnalyticsAchievement },
+  handle: async ({ analytics, catalogs }, { tenant, params, query }) => ({
+    status: 200,
+    body: await analytics.achievement(await catalogs.of(tenant.no), params.id, query),
+  }),
+});
+
+export const adminAnalyticsPoints = operation({
+  id: 'admin_analytics_points',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/points',
+  summary: 'Points awarded and taken, by points system',
+  description: `${RANGE} ${SEGMENTS} Days are the users' local days. What a reversal or recomputation takes back is taken on the day of the award.`,
+  query: Query,
+  responses: { 200: AnalyticsPoints },
+  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await analytics.points(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminAnalyticsPointsSystem = operation({
+  id: 'admin_analytics_points_system',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/points/{id}',
+  summary: 'A points system by day and trigger, and how many users hold how many points',
+  description: `${RANGE} ${SEGMENTS} Levels are of all users, and left out for a segment of an attribute; the ranges of points are of its users.`,
+  params: ById,
+  query: Query,
+  responses: { 200: AnalyticsPointsSystem },
+  handle: async ({ analytics, catalogs }, { tenant, params, query }) => ({
+    status: 200,
+    body: await analytics.pointsSystem(await catalogs.of(tenant.no), params.id, query),
+  }),
+});
+
+export const adminAnalyticsStreaks = operation({
+  id: 'admin_analytics_streaks',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/streaks',
+  summary: 'Streaks extended, lost and frozen by day, and how long streaks are',
+  description: `${RANGE} ${SEGMENTS} Extensions count on the users' local days, losses and freezes on the UTC day on which they were noticed. Up to 1,000 users, chosen by a hash of their IDs, are looked at for the lengths.`,
+  query: Query,
+  responses: { 200: AnalyticsStreaks },
+  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await analytics.streaks(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminAnalyticsLeaderboards = operation({
+  id: 'admin_analytics_leaderboards',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/leaderboards',
+  summary: 'Participants and scores of the active leaderboards, in their current runs',
+  responses: { 200: AnalyticsLeaderboards },
+  handle: async ({ analytics, catalogs }, { tenant }) => ({
+    status: 200,
+    body: await analytics.leaderboards(await catalogs.of(tenant.no)),
+  }),
+});

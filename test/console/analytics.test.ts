@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { COUNTED, mondayOf, SEGMENT, utcDay } from '../../src/domain/analytics.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+
+/** Every view, with something that is on it when it is loaded; `{metric}` and the like: IDs. */
+const VIEWS: Record<string, [search: string, text: string]> = {
+  users: ['', 'Active users per day'],
+  segment: ['?segment=plan:pro', 'Active users per day'],
+  retention: ['?view=retention', 'All cohorts of the period'],
+  metrics: ['?view=metrics', 'Flashcards flipped'],
+  metric: ['?view=metrics&id={metric}', 'Top attributes'],
+  achievements: ['?view=achievements', 'Median time'],
+  achievement: ['?view=achievements&id={achievement}', 'Users on the way'],
+  points: ['?view=points', 'Outstanding'],
+  'points-system': ['?view=points&id={points}', 'Users by level'],
+  streaks: ['?view=streaks', 'Users by length of their streak'],
+  leaderboards: ['?view=leaderboards', 'Scores: Flips'],
+};
+
+describe.skipIf(!hasBrowser)('the analytics screens', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  let cookie: string;
+  const ids: Record<string, string> = {};
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+    browser = await startBrowser();
+    await laurel.admin.patch('/v1/organisation', { controlShare: 0.3 });
+    const events = Array.from({ length: 400 }, (_, n) => ({
+      key: n % 3 === 0 ? 'minutes' : 'flips',
+      user: { id: `user-${n % 90}`, name: `Person ${n % 90}`, attributes: { plan: n % 90 > 60 ? 'pro' : 'free' } },
+      value: (n * 7) % 40,
+      attributes: { deck: `Deck ${n % 5}` },
+    }));
+    await laurel.admin.post('/v1/metrics/events?wait=true', events);
+    for (const [name, path] of Object.entries({ metric: 'metrics', achievement: 'achievements', points: 'points' }))
+      ids[name] = (await laurel.admin.get(`/v1/${path}`)).body[0].id;
+    await addPast(laurel);
+    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  const opened = async (view: string, how: Parameters<typeof watchedPage>[2] = {}) => {
+    const watched = await watchedPage(browser, laurel.adminUrl, how);
+    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    const search = VIEWS[view]![0].replace(/\{(\w+)\}/, (_, name: string) => ids[name]!);
+    await watched.page.goto(`${laurel.adminUrl}/console/analytics${search}`);
+    await watched.page.getByText(VIEWS[view]![1]).first().waitFor();
+    await watched.quiet();
+    return watched;
+  };
+
+  test.each(Object.keys(VIEWS))('%s: on a desk and a phone, light and dark, readable by everybody', async (view) => {
+    for (const [device, size] of Object.entries(WIDTHS)) {
+      for (const dark of [false, true]) {
+        const { context, page, errors, elsewhere } = await opened(view, { size, dark });
+        await keep(page, `analytics-${view}-${device}-${dark ? 'dark' : 'light'}`);
+        expect(await violations(page)).toEqual([]);
+        expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
+        const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+        expect(width).toBeLessThanOrEqual(size.width);
+        await context.close();
+      }
+    }
+  });
+
+  test('a metric is opened, its period changed, and its days saved as CSV', async () => {
+    const { context, page, quiet } = await opened('metrics');
+    await page.getByRole('button', { name: 'Flashcards flipped' }).click();
+    await page.getByText('Value per day').waitFor();
+    await page.getByLabel('Period').selectOption('7');
+    await quiet();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: /^Download flips-.*-value as CSV$/ }).click(),
+    ]);
+    const text = await readFile(await download.path(), 'utf8');
+    const lines = text.trimEnd().split('\r\n');
+    expect(lines[0]!.split(',').toSorted()).toEqual(['date', 'events', 'eventsBefore', 'value', 'valueBefore']);
+    expect(lines).toHaveLength(8);
+    await page.goBack();
+    await page.goBack();
+    await page.getByText('Events before').waitFor();
+    await context.close();
+  });
+});
+
+/** Sums as if it had run for months, so that the charts are looked at with something in them. */
+async function addPast(laurel: TestLaurel): Promise<void> {
+  const today = utcDay(Date.now());
+  const numbers = async (kind: string): Promise<number[]> =>
+    (
+      await laurel.pool.query<{ no: number }>(
+        'SELECT no FROM catalog_resources WHERE tenant_no = 0 AND kind = $1 ORDER BY no',
+        [kind],
+      )
+    ).rows.map(({ no }) => no);
+  const [system] = await numbers('points_system');
+  const add = (kind: number, subjects: readonly number[], { every = 1, part = 0, from = today - 90 } = {}) =>
+    laurel.pool.query(
+      `INSERT INTO analytics_days (tenant_no, kind, segment, day, subject, part, events, value)
+       SELECT 0, $1, segment, day, subject, $6, n / (1 + abs(segment) * 2), n * 12 / (1 + abs(segment) * 2)
+         FROM unnest($2::int[]) AS segment, generate_series($3::int, $4::int, $7::int) AS day, unnest($5::int[]) AS subject,
+              LATERAL (SELECT 400 + (day * 37 + subject * 11) % 90 - abs(day % 7 - 3) * 30 AS n) AS numbers
+       ON CONFLICT DO NOTHING`,
+      [kind, [SEGMENT.everyone, SEGMENT.control, SEGMENT.others], from, today - 1, subjects, part, every],
+    );
+  await add(COUNTED.activeOnDay, [0]);
+  await add(COUNTED.activeInWeek, [0], { every: 7, from: mondayOf(today - 90) });
+  await add(COUNTED.newUsers, [0]);
+  for (let week = mondayOf(today - 90); week < today; week += 7)
+    await add(COUNTED.retained, [0], { every: 7, part: week, from: week });
+  await add(COUNTED.events, await numbers('metric'));
+  await add(COUNTED.completed, await numbers('achievement'));
+  await add(COUNTED.awarded, await numbers('points_trigger'), { part: system! });
+  await add(COUNTED.streaksExtended, [0]);
+  for (const part of [1, 3]) await add(COUNTED.streakChanges, [1], { part });
+}

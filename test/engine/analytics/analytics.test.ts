@@ -1,0 +1,353 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isControl } from '../../../src/engine/responses.ts';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { mondayOf, monthOf } from '../../../src/domain/analytics.ts';
+import { DAY_MS, dateOf } from '../../../src/domain/periods.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
+import { countedAnalytics, storedAnalytics } from './stored-analytics.ts';
+
+const [system] = STUDY_APP.pointsSystems!;
+const CONFIGURATION: Configuration = {
+  ...STUDY_APP,
+  pointsSystems: [
+    {
+      ...system!,
+      triggers: [
+        ...system!.triggers!,
+        { type: 'metric', metricKey: 'minutes', metricThreshold: 7, points: -4, status: 'active' },
+      ],
+    },
+  ],
+  streaks: {
+    enabled: true,
+    frequency: 'daily',
+    metrics: [{ metricKey: 'flips', threshold: 1 }],
+    freezes: { enabled: true, initial: 1, max: 2 },
+  },
+};
+/** A Thursday evening: in Tokyo it is Friday. */
+const START_MS = Date.UTC(2027, 3, 1, 20);
+const FIRST_DAY = Math.floor(START_MS / DAY_MS);
+const DAYS = 24;
+const SHARE = 0.4;
+const USERS = Array.from({ length: 12 }, (_, n) => `user-${n}`);
+const isInTokyo = (user: string): boolean => USERS.indexOf(user) % 2 === 1;
+const PLANS = ['free', 'pro'];
+
+/** What happens on a day: an event of a user, on one of the days before if it is late; or its event so many ago is reversed. */
+interface Step {
+  user: string;
+  metric: 'flips' | 'minutes';
+  value: number;
+  plan: string | null;
+  daysLate: number;
+  reverses: number | null;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  user: fc.constantFrom(...USERS),
+  metric: fc.constantFrom('flips', 'minutes'),
+  value: fc.oneof(
+    fc.integer({ min: -3, max: 12 }),
+    fc.integer({ min: 1, max: 9_999 }).map((n) => n / 1000),
+  ),
+  plan: fc.option(fc.constantFrom(...PLANS), { freq: 3 }),
+  daysLate: fc.constantFrom(0, 0, 0, 0, 1, 3),
+  reverses: fc.option(fc.nat({ max: 20 }), { freq: 6 }),
+});
+
+/** An event as the model knows it. */
+interface Sent {
+  id: string;
+  user: string;
+  metric: string;
+  value: number;
+  /** The UTC day on which it was sent, and the one for which it counts. */
+  day: number;
+  countsFor: number;
+  plan: string | undefined;
+  isReversed: boolean;
+}
+
+let laurel: TestLaurel;
+const sent: Sent[] = [];
+const firstSeen = new Map<string, number>();
+
+beforeAll(async () => {
+  laurel = await startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION });
+  await laurel.admin.patch('/v1/organisation', { controlShare: SHARE, boardValues: 'whole' });
+  await at(START_MS);
+  await play();
+});
+
+afterAll(() => laurel.close());
+
+async function at(ms: number): Promise<void> {
+  expect((await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status).toBe(200);
+}
+
+async function play(): Promise<void> {
+  const plans = new Map<string, string>();
+  const days = fc.sample(fc.array(step, { maxLength: 10 }), { numRuns: DAYS, seed: Number(process.env['SEED']) });
+  for (const [nth, steps] of days.entries()) {
+    const nowMs = START_MS + nth * DAY_MS;
+    await at(nowMs);
+    for (const { user, metric, value, plan, daysLate, reverses } of steps) {
+      const target = reverses === null ? undefined : sent.filter((event) => !event.isReversed).at(-1 - reverses);
+      if (target !== undefined) {
+        const { status } = await laurel.admin.post(`/v1/events/${target.id}/reverse`, {});
+        expect(status).toBe(200);
+        target.isReversed = true;
+        continue;
+      }
+      const day = FIRST_DAY + nth;
+      // A user who is not known yet has no earlier day.
+      const late = firstSeen.has(user) ? Math.min(daysLate, day - firstSeen.get(user)!) : 0;
+      if (plan !== null) plans.set(user, plan);
+      const { status, body } = await laurel.app.post(`/v1/metrics/${metric}/event`, {
+        user: { id: user, tz: isInTokyo(user) ? 'Asia/Tokyo' : 'UTC', ...(plan !== null && { attributes: { plan } }) },
+        value,
+        attributes: { deck: `deck ${value > 5}` },
+        ...(late > 0 && { occurredAt: new Date(nowMs - late * DAY_MS).toISOString() }),
+      });
+      expect([status, body.error]).toEqual([201, undefined]);
+      if (!firstSeen.has(user)) firstSeen.set(user, day);
+      const countsFor = day - late + (isInTokyo(user) ? 1 : 0);
+      const id = body.eventId;
+      sent.push({ id, user, metric, value, day, countsFor, plan: plans.get(user), isReversed: false });
+    }
+  }
+}
+
+/** To the day after the last one, which is the last one in Tokyo. */
+const RANGE = `from=${dateOf(FIRST_DAY)}&to=${dateOf(FIRST_DAY + DAYS)}`;
+
+async function read(path: string) {
+  const { status, body } = await laurel.admin.get(`/v1/analytics/${path}`);
+  expect([path, status, body.error]).toEqual([path, 200, undefined]);
+  return body;
+}
+
+const distinct = <T>(items: readonly T[]): number => new Set(items).size;
+
+/** The segments by their parameters, and which events of which users they have. */
+const SEGMENTS: [query: string, has: (event: { user: string; plan?: string | undefined }) => boolean][] = [
+  ['', () => true],
+  ['&group=control', ({ user }) => isControl(user, SHARE)],
+  ['&group=others', ({ user }) => !isControl(user, SHARE)],
+  ['&userAttributes=plan:pro', ({ plan }) => plan === 'pro'],
+];
+
+test('all sums are those of what is stored', async () => {
+  await read('users');
+  expect(await countedAnalytics(laurel.pool)).toEqual(await storedAnalytics(laurel.pool));
+});
+
+test.each(SEGMENTS)('active users of a segment are those who sent events: %s', async (query, has) => {
+  const { days, weeks, months, users, newUsers } = await read(`users?${RANGE}${query}`);
+  // A user counts once in a period, in the segment of its first event.
+  const firstIn = (periodOf: (day: number) => number): Map<number, number> => {
+    const counted = new Map<number, number>();
+    const seen = new Set<string>();
+    for (const event of sent) {
+      const key = `${event.user} ${periodOf(event.day)}`;
+      if (!seen.has(key) && has(event)) counted.set(periodOf(event.day), (counted.get(periodOf(event.day)) ?? 0) + 1);
+      seen.add(key);
+    }
+    return counted;
+  };
+  const shown = (rows: { date: string; activeUsers: number }[]): Map<number, number> =>
+    new Map(
+      rows.flatMap(({ date, activeUsers }) => (activeUsers === 0 ? [] : [[Date.parse(date) / DAY_MS, activeUsers]])),
+    );
+  expect(shown(days)).toEqual(firstIn((day) => day));
+  expect(shown(weeks)).toEqual(firstIn(mondayOf));
+  expect(shown(months)).toEqual(firstIn(monthOf));
+  expect(users).toBe(firstSeen.size);
+  const first = sent.filter((event, index) => sent.findIndex(({ user }) => user === event.user) === index);
+  expect(newUsers).toBe(first.filter(has).length);
+});
+
+test('a metric has the events that were not reversed, on the days for which they count', async () => {
+  const { metrics } = await read(`metrics?${RANGE}`);
+  for (const { id, key, events, value } of metrics) {
+    const own = sent.filter(({ metric, isReversed }) => metric === key && !isReversed);
+    const sum = (of: Sent[]): number => Math.round(of.reduce((total, event) => total + event.value * 1e6, 0)) / 1e6;
+    expect([key, events, value]).toEqual([key, own.length, sum(own)]);
+    const page = await read(`metrics/${id}?${RANGE}`);
+    expect(page).toMatchObject({ key, events, value, eventsBefore: 0, valueBefore: 0 });
+    for (const [nth, row] of page.days.entries()) {
+      const ofDay = own.filter(({ countsFor }) => countsFor === FIRST_DAY + nth);
+      expect(row).toMatchObject({ events: ofDay.length, value: sum(ofDay), eventsBefore: 0 });
+    }
+    for (const { from, to, events: count } of page.sizes) {
+      const isIn = (value: number): boolean =>
+        from === to ? value === 0 : from >= 0 ? value >= from && value < to : value > from && value <= to;
+      expect([from, count]).toEqual([from, own.filter((event) => isIn(event.value)).length]);
+    }
+    const sizes: { events: number }[] = page.sizes;
+    expect(sizes.reduce((total, size) => total + size.events, 0)).toBe(own.length);
+    // Reversals are events of their own.
+    const all = sent.filter(({ metric }) => metric === key);
+    expect(page.attributeEvents).toBe(all.length + all.filter(({ isReversed }) => isReversed).length);
+  }
+  const compared = await read(`metrics?from=${dateOf(FIRST_DAY + 12)}&to=${dateOf(FIRST_DAY + DAYS)}&group=control`);
+  for (const { key, eventsBefore } of compared.metrics) {
+    const before = sent.filter(
+      ({ metric, isReversed, countsFor, user }) =>
+        metric === key && !isReversed && countsFor < FIRST_DAY + 12 && isControl(user, SHARE),
+    );
+    expect([key, eventsBefore]).toEqual([key, before.length]);
+  }
+});
+
+test('cohorts have the users who were active in each week, and the groups are compared over them', async () => {
+  const { cohorts, groups } = await read(`retention?${RANGE}`);
+  const activeIn = (user: string, week: number): boolean =>
+    sent.some((e) => e.user === user && mondayOf(e.day) === week);
+  const expected = cohorts.map(({ date, weeks }: { date: string; weeks: number[] }) => {
+    const week = Date.parse(date) / DAY_MS;
+    const users = [...firstSeen].filter(([, day]) => mondayOf(day) === week).map(([user]) => user);
+    return { date, users, active: weeks.map((_, n) => users.filter((user) => activeIn(user, week + n * 7))) };
+  });
+  expect(cohorts).toHaveLength(4);
+  type Expected = { date: string; users: string[]; active: string[][] };
+  expect(
+    cohorts.map(({ date, users, weeks }: { date: string; users: number; weeks: number[] }) => [date, users, weeks]),
+  ).toEqual(
+    expected.map(({ date, users, active }: Expected) => [date, users.length, active.map((each) => each.length)]),
+  );
+  const today = FIRST_DAY + DAYS - 1;
+  for (const { week, controlUsers, controlActive, otherUsers, otherActive, difference, low, high } of groups) {
+    const both = expected.filter(({ date, users }: Expected) => {
+      const isOver = Date.parse(date) / DAY_MS + (week + 1) * 7 <= today;
+      return isOver && distinct(users.map((user) => isControl(user, SHARE))) === 2;
+    });
+    const control = (users: string[]): number => users.filter((user) => isControl(user, SHARE)).length;
+    const sum = (of: (cohort: Expected) => number): number =>
+      both.reduce((total: number, cohort: Expected) => total + of(cohort), 0);
+    expect([controlUsers, controlActive]).toEqual([
+      sum(({ users }) => control(users)),
+      sum(({ active }) => control(active[week]!)),
+    ]);
+    expect([otherUsers, otherActive]).toEqual([
+      sum(({ users }) => users.length - control(users)),
+      sum(({ active }) => active[week]!.length - control(active[week]!)),
+    ]);
+    expect(difference).toBeCloseTo(controlActive / controlUsers - otherActive / otherUsers);
+    expect(low).toBeLessThanOrEqual(difference);
+    expect(high).toBeGreaterThanOrEqual(difference);
+  }
+});
+
+test('engagement is the value per active user of each group', async () => {
+  const [{ id }] = (await read(`metrics?${RANGE}`)).metrics;
+  const body = await read(`engagement?${RANGE}&metricId=${id}`);
+  expect(body.sampled).toBe(firstSeen.size);
+  for (const [group, has] of [
+    ['control', true],
+    ['others', false],
+  ] as const) {
+    const own = sent.filter(({ user }) => isControl(user, SHARE) === has);
+    const counts = own.filter(({ metric, isReversed }) => metric === 'flips' && !isReversed);
+    const value = counts.reduce((sum, event) => sum + event.value, 0);
+    const activeUsers = distinct(own.map(({ user }) => user));
+    expect(body[group]).toMatchObject({ activeUsers });
+    expect(body[group].value).toBeCloseTo(value, 5);
+    if (activeUsers > 0) expect(body[group].perUser).toBeCloseTo(value / activeUsers, 5);
+  }
+});
+
+test('achievements, points, streaks and leaderboards add up to what users have', async () => {
+  const { achievements, days, users } = await read(`achievements?${RANGE}`);
+  expect(users).toBe(firstSeen.size);
+  let completed = 0;
+  for (const { id, holders, completed: count, medianSeconds } of achievements) {
+    // Nothing was completed before the range, and nobody was deleted.
+    expect(count).toBe(holders);
+    completed += count;
+    const page = await read(`achievements/${id}?${RANGE}`);
+    expect(page).toMatchObject({ completed: count, holders, medianSeconds, sampled: firstSeen.size });
+    if (page.progress !== null)
+      expect(page.progress.reduce((sum: number, tenth: { users: number }) => sum + tenth.users, 0)).toBe(
+        firstSeen.size - holders,
+      );
+  }
+  expect(days.reduce((sum: number, day: { completed: number }) => sum + day.completed, 0)).toBe(completed);
+
+  const [points] = (await read(`points?${RANGE}`)).systems;
+  const totals = await laurel.pool.query<{ total: number }>(
+    'SELECT sum(total.value::bigint)::float8 AS total FROM users CROSS JOIN LATERAL jsonb_each_text(points) AS total',
+  );
+  expect(points.net).toBe(totals.rows[0]!.total ?? 0);
+  expect(points.awarded - points.taken).toBe(points.net);
+  const page = await read(`points/${points.id}?${RANGE}`);
+  expect(page).toMatchObject({ awarded: points.awarded, taken: points.taken });
+  expect(page.days.at(-1).net).toBe(points.net);
+  expect(page.ranges.reduce((sum: number, range: { users: number }) => sum + range.users, 0)).toBe(firstSeen.size);
+  expect(page.triggers.reduce((sum: number, trigger: { awarded: number }) => sum + trigger.awarded, 0)).toBe(
+    points.awarded,
+  );
+
+  const streaks = await read(`streaks?${RANGE}`);
+  expect(streaks.lengths.reduce((sum: number, range: { users: number }) => sum + range.users, 0)).toBe(firstSeen.size);
+  const { rows } = await laurel.pool.query<{ kind: number; n: number }>(
+    'SELECT kind, count(*)::int AS n FROM streak_changes WHERE frequency = 1 AND superseded_by IS NULL GROUP BY kind',
+  );
+  const stored = (kind: number): number => rows.find((row) => row.kind === kind)?.n ?? 0;
+  const sumOf = (field: string): number =>
+    streaks.days.reduce((sum: number, day: Record<string, number>) => sum + day[field]!, 0);
+  expect([sumOf('frozen'), sumOf('lost')]).toEqual([stored(1), stored(3)]);
+
+  const { leaderboards } = await read('leaderboards');
+  expect(leaderboards.map(({ key }: { key: string }) => key).toSorted()).toEqual(['flips', 'plans', 'weekly']);
+  const board = leaderboards.find(({ key }: { key: string }) => key === 'flips');
+  const { rankings } = (await laurel.app.get('/v1/leaderboards/flips?limit=100')).body;
+  expect(board.participants).toBe(rankings.length);
+  const ends = [board.scores.at(0), board.scores.at(-1)].map((score) => Math.floor(score?.value ?? 0));
+  expect(ends).toEqual([rankings.at(0)?.value ?? 0, rankings.at(-1)?.value ?? 0]);
+});
+
+test('the values of a user attribute are segments, until there are more than 50; a value that only a deleted user had is forgotten', async () => {
+  const plans = async (): Promise<string[] | null> => {
+    const { attributes } = await read('segments');
+    return attributes.find(({ key }: { key: string }) => key === 'plan').values;
+  };
+  const send = (user: string, plan: string) =>
+    laurel.app.post('/v1/metrics/flips/event', { user: { id: user, attributes: { plan } }, value: 1 });
+  expect(await plans()).toEqual(PLANS.filter((plan) => sent.some((event) => event.plan === plan)));
+  await send('only', 'rare');
+  expect(await plans()).toContain('rare');
+  expect((await read('users?userAttributes=plan:rare')).newUsers).toBe(1);
+  await send('user-0', 'free');
+  expect((await laurel.admin.delete('/v1/users?ids=only')).status).toBe(200);
+  await expect.poll(plans).not.toContain('rare');
+  expect(await plans()).toContain('free');
+  expect((await read('users?userAttributes=plan:rare')).newUsers).toBe(0);
+  // Of everyone the deleted user stays counted.
+  expect((await read(`users?${RANGE}`)).newUsers).toBe(firstSeen.size + (firstSeen.has('user-0') ? 1 : 2));
+
+  for (let n = 0; n < 51; n += 1) await send(`many-${n}`, `plan ${n}`);
+  expect(await plans()).toBeNull();
+  const { rows } = await laurel.pool.query('SELECT FROM analytics_days WHERE segment > 0');
+  expect(rows).toEqual([]);
+  await send('user-0', 'free');
+  expect(await plans()).toBeNull();
+});
+
+test('a question that makes no sense is refused, naming what is wrong', async () => {
+  for (const [path, status, text] of [
+    ['users?from=2027-02-30', 422, 'from'],
+    ['users?to=2027-05-01&from=2027-05-02', 422, 'to is before from'],
+    ['users?userAttributes=plan:pro&group=control', 422, 'one segment'],
+    ['metrics?userAttributes=town:x', 422, 'unknown attribute'],
+    ['metrics/00000000-0000-7000-8000-000000000000', 404, 'Unknown metric'],
+    ['engagement', 422, 'metricId'],
+  ] as const) {
+    const { status: answered, body } = await laurel.admin.get(`/v1/analytics/${path}`);
+    expect([path, answered]).toEqual([path, status]);
+    expect(body.error).toContain(text);
+  }
+});
