@@ -36,15 +36,15 @@ function exampleIn(sent: Exchange['query'], name: string, { type }: { type?: str
   return { example: type === 'array' ? String(value).split(',') : value };
 }
 
-function queryParameters(operation: string, schema: TObject): unknown[] {
+function queryParameters({ id, path }: Operation, schema: TObject): unknown[] {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
     in: 'query',
     // A required parameter with a default is always present for the handler, but not required from the client.
     required: required.has(name) && !('default' in property),
-    ...describedParameter(plainSchema(property), { operation, name }),
-    ...exampleIn(exchangeOf(operation)?.query, name, property as { type?: string }),
+    ...describedParameter(plainSchema(property), { operation: id, path, name }),
+    ...exampleIn(exchangeOf(id)?.query, name, property as { type?: string }),
   }));
 }
 
@@ -57,6 +57,7 @@ function pathParameters({ id, path, params }: Operation): unknown[] {
     required: true,
     ...describedParameter(declared[name!] ? plainSchema(declared[name!]!) : { type: 'string' }, {
       operation: id,
+      path,
       name: name!,
     }),
     ...exampleIn(exchangeOf(id)?.params, name!, {}),
@@ -67,14 +68,14 @@ const header = (name: string) => ({ $ref: `#/components/parameters/${name}` });
 
 function responses(operation: Operation): Record<string, unknown> {
   const all: Record<string, unknown> = {};
-  const { id } = operation;
+  const { id, path } = operation;
   const exchange = exchangeOf(id);
   for (const [status, schema] of Object.entries(operation.responses)) {
     const example = exchange?.status === Number(status) ? exchange.answer : undefined;
     all[status] = {
       description: 'Done',
       ...(schema && {
-        content: json(describedSchema(plainSchema(schema), { operation: id, field: 'answer' }), example),
+        content: json(describedSchema(plainSchema(schema), { operation: id, path, names: ['answer'] }), example),
       }),
     };
   }
@@ -83,13 +84,13 @@ function responses(operation: Operation): Record<string, unknown> {
 }
 
 /** A larger body is answered 413. */
-const requestBody = ({ id, bodyBytes, isBodyOptional }: Operation, schema: TSchema): unknown => ({
+const requestBody = ({ id, path, bodyBytes, isBodyOptional }: Operation, schema: TSchema): unknown => ({
   required: !isBodyOptional,
   description:
     bodyBytes === null
       ? 'At most as many bytes as `BODY_LIMIT` allows.'
       : `At most ${bodyBytes.toLocaleString('en-US')} bytes.`,
-  content: json(describedSchema(plainSchema(schema), { operation: id, field: 'body' }), exchangeOf(id)?.body),
+  content: json(describedSchema(plainSchema(schema), { operation: id, path, names: ['body'] }), exchangeOf(id)?.body),
 });
 
 function describing({ description, aliases }: Operation): { description?: string } {
@@ -107,7 +108,7 @@ function operationObject(operation: Operation): unknown {
     ...(operation.deprecated && { deprecated: true }),
     parameters: [
       ...pathParameters(operation),
-      ...(operation.query ? queryParameters(operation.id, operation.query) : []),
+      ...(operation.query ? queryParameters(operation, operation.query) : []),
       ...(operation.scope === 'tenant' ? [header('TenantId')] : []),
       ...(operation.idempotent ? [header('IdempotencyKey')] : []),
     ],
