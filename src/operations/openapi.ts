@@ -1,26 +1,15 @@
 import type { TObject, TSchema } from 'typebox';
 import { errorCodes } from '../errors.ts';
+import { version } from '../version.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
+import { INTERFACE_VERSION, landingText } from './descriptions/landing.ts';
 import { plainSchema } from './descriptions/plain-schema.ts';
 import { type Exchange, exchangeOf } from './examples/story.ts';
 import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';
 import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
-/** The version of the interface in the documents. */
-export const INTERFACE_VERSION = '1.19.0';
-
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
-
-/** Holds for every path: HEAD and OPTIONS are not operations of their own. */
-const EVERYWHERE =
-  'Every GET also answers HEAD, with the status and headers of GET and without a body. Where a limit of requests is set, ' +
-  'every answer to a key has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (epoch seconds). ' +
-  'Every answer has the request’s ID in `X-Request-Id`: the one that was sent in that header, if it is of 1 to 64 letters, digits, `_` and `-`.';
-const METHODS = {
-  application: `${EVERYWHERE} OPTIONS answers a browser’s preflight (204) where pages of other origins may call; any other method is 405.`,
-  admin: `${EVERYWHERE} Any other method, OPTIONS too, is 405.`,
-} as const;
 
 /**
  * @param example omitted if there is none; otherwise given a name, since viewers then show lists and objects unchanged
@@ -124,7 +113,12 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
   return {
     openapi: '3.1.0',
-    info: { title: TITLES[surface], version: INTERFACE_VERSION, description: METHODS[surface] },
+    info: {
+      title: TITLES[surface],
+      version: INTERFACE_VERSION,
+      'x-laurel-version': version(),
+      description: landingText(surface),
+    },
     servers: [{ url: '/' }],
     security: [{ ApiKeyAuth: [] }],
     paths,

@@ -62,13 +62,13 @@ const NOUNS: Readonly<Record<string, string>> = {
 const plural = (noun: string): string => (noun.endsWith('ry') ? `${noun.slice(0, -1)}ies` : `${noun}s`);
 
 /**
- * A text with the innermost thing that it is about in place of `{noun}` and `{nouns}`. Throws if none of the words has one.
+ * A text with the innermost thing that it is about in place of `{noun}` and `{nouns}`. Undefined if none of the words has one.
  * @param around words of the path and names of fields, outermost first
  */
-export function withNoun(text: string, around: readonly string[]): string {
+export function withNoun(text: string, around: readonly string[]): string | undefined {
   if (!text.includes('{noun')) return text;
   const word = around.findLast((one) => one in NOUNS);
-  if (word === undefined) throw new Error(`Nothing in ${around.join('/')} has a noun for: ${text}`);
+  if (word === undefined) return undefined;
   const noun = NOUNS[word]!;
   return text.replaceAll('{nouns}', plural(noun)).replaceAll('{noun}', noun);
 }
