@@ -35,6 +35,7 @@ const attributes = {
 for (const [name, value] of Object.entries(attributes)) viewer.setAttribute(name, value);
 
 viewer.addEventListener('before-render', ({ detail: { spec } }) => {
+  spec.info.version = `Laurel ${spec.info['x-laurel-version']} · interface ${spec.info.version}`;
   for (const [path, methods] of Object.entries(spec.paths))
     for (const [method, operation] of Object.entries(methods)) {
       const of = { method, path, operation, components: spec.components, origin: location.origin };
@@ -45,8 +46,7 @@ viewer.addEventListener('before-render', ({ detail: { spec } }) => {
 // The viewer would keep the key in localStorage, for good and for every tab. Here it lasts as long as the tab.
 const SCHEME = 'ApiKeyAuth';
 const KEY = 'laurel-reference-key';
-const scheme = () =>
-  viewer.resolvedSpec?.securitySchemes?.find((one) => one.securitySchemeId === SCHEME);
+const scheme = () => viewer.resolvedSpec?.securitySchemes?.find((one) => one.securitySchemeId === SCHEME);
 viewer.addEventListener('spec-loaded', () => {
   const key = sessionStorage.getItem(KEY);
   if (key !== null) viewer.setApiKey(SCHEME, key);

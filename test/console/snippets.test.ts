@@ -27,9 +27,10 @@ interface Documented {
 }
 
 const all = ([adminOperations, applicationOperations] as const).flatMap((operations) => {
-  const { paths, components } = JSON.parse(
-    JSON.stringify(openapiDocument(operations[0]!.surface, operations)),
-  ) as { paths: Record<string, Record<string, Documented>>; components: object };
+  const { paths, components } = JSON.parse(JSON.stringify(openapiDocument(operations[0]!.surface, operations))) as {
+    paths: Record<string, Record<string, Documented>>;
+    components: object;
+  };
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       method,
@@ -73,7 +74,10 @@ test('every operation has snippets, except live streams, which never end', () =>
 /** The requests of the TypeScript snippets, each run with a `fetch` that only notes what it is asked for. */
 async function sentByTypeScript(): Promise<Sent[]> {
   const sent: Sent[] = [];
-  const noting = async (url: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) => {
+  const noting = async (
+    url: string,
+    init: { method?: string; headers?: Record<string, string>; body?: string } = {},
+  ) => {
     const { method = 'GET', headers = {}, body } = init;
     sent.push({ method, url, headers, body: body === undefined ? undefined : JSON.parse(body) });
     return Response.json({});

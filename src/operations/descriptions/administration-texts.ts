@@ -207,7 +207,8 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_users_export.leaderboards': 'The user’s scores, by key of the leaderboard.',
   'admin_users_export.awards': 'The user’s awards of points.',
   'admin_users_export.completions': 'The achievements that the user completed.',
-  'admin_metrics_batch_events.body.idempotencyKey': 'The event with this key is processed once. Without one, a batch that is sent again counts again.',
+  'admin_metrics_batch_events.body.idempotencyKey':
+    'The event with this key is processed once. Without one, a batch that is sent again counts again.',
   'results.status': 'The status that the event alone would have been answered with.',
   'admin_webhooks_resend.status': 'Which messages: those that failed, or those that were delivered.',
   'admin_webhooks_resends_list.status': 'Which messages: those that failed, or those that were delivered.',

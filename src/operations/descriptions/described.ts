@@ -82,8 +82,7 @@ const wordsOf = (path: string): string[] => path.split(/[/{}]+/);
 function fieldText({ operation, path, names: around }: Place, names: string[], isList: boolean): string | undefined {
   for (let from = 0; from < names.length; from += 1) {
     const name = names.slice(from).join('.');
-    const text =
-      TEXTS[`${operation}.${name}`] ?? (isList ? TEXTS[`${name}[]`] : undefined) ?? TEXTS[name];
+    const text = TEXTS[`${operation}.${name}`] ?? (isList ? TEXTS[`${name}[]`] : undefined) ?? TEXTS[name];
     if (text !== undefined) return withNoun(text, [...wordsOf(path), ...around]);
   }
   return undefined;

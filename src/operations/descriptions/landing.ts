@@ -31,7 +31,9 @@ const RATE_LIMITS: Readonly<Record<Surface, string>> = {
 };
 
 /** What holds of all operations of a surface, in Markdown: the first page of its reference. */
-export const landingText = (surface: Surface): string => `${APIS[surface]} This is Laurel ${version()}, which implements version ${INTERFACE_VERSION} of the interface.
+export const landingText = (
+  surface: Surface,
+): string => `${APIS[surface]} This is Laurel ${version()}, which implements version ${INTERFACE_VERSION} of the interface.
 
 ## Authentication
 

@@ -50,7 +50,8 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   status: 'Only {nouns} with this status.',
   kind: 'Only {nouns} of this kind.',
   'admin_audit_log_list:kind': 'Only entries about this kind of resource.',
-  'admin_users_timeline:kind': 'Only entries of this kind. `achievement` and `award` also find entries that caused one.',
+  'admin_users_timeline:kind':
+    'Only entries of this kind. `achievement` and `award` also find entries that caused one.',
   resourceId: 'Only entries about this resource.',
   who: 'Only changes by this key, given by its readable part.',
   userId: 'Only {nouns} about this user.',
@@ -67,5 +68,6 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   partial: '`true`: accept the valid events and list the others, instead of refusing the whole batch.',
   wait: '`true`: answer when the events are processed, with the result of each.',
   ticket: 'The ticket of `POST /v1/live/tickets`; not needed to continue after a last ID.',
-  lastEventId: 'ID of the last message that arrived; the stream continues after it. The header `Last-Event-ID` has priority.',
+  lastEventId:
+    'ID of the last message that arrived; the stream continues after it. The header `Last-Event-ID` has priority.',
 };
