@@ -31,7 +31,7 @@ const files = await Promise.all(
 );
 const manifests = files.flatMap(({ name, text }) =>
   parseAllDocuments(text).map((document) => {
-    expect([name, document.errors]).toEqual([name, []]);
+    if (document.errors.length > 0) throw new Error(`${name}: ${document.errors.join('; ')}`);
     return document.toJS() as Manifest;
   }),
 );
