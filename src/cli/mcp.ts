@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Command } from 'commander';
 import { addressOf, withAdminOptions, type AdminOptions } from './admin-api.ts';
@@ -12,7 +13,9 @@ export function addMcp(laurel: Command): void {
   withAdminOptions(
     laurel
       .command('mcp')
-      .description('let an assistant work with a running Laurel: the Model Context Protocol on standard input and output')
+      .description(
+        'let an assistant work with a running Laurel: the Model Context Protocol on standard input and output',
+      )
       .addHelpText('after', examples('mcp', 'mcp --url http://localhost:8081 --key adm_….…')),
   ).action(async (options: AdminOptions) => passOn(options));
 }
@@ -29,7 +32,14 @@ async function passOn({ url, key, tenant }: AdminOptions): Promise<void> {
   ]);
   const headers = { 'X-API-KEY': key, ...(tenant !== undefined && { 'Tenant-ID': tenant }) };
   // The key would be sent to wherever a redirect leads.
-  const laurel = new StreamableHTTPClientTransport(addressOf(url, '/mcp'), { requestInit: { headers, redirect: 'error' } });
+  const laurel = new StreamableHTTPClientTransport(addressOf(url, '/mcp'), {
+    requestInit: { headers, redirect: 'error' },
+    fetch: (address, init) => {
+      // The transport has one signal for all requests, and Node would warn about the eleventh.
+      if (init?.signal) setMaxListeners(0, init.signal);
+      return fetch(address, init);
+    },
+  });
   const assistant = new StdioServerTransport();
   laurel.onmessage = (message: JSONRPCMessage) => {
     const version = 'result' in message ? message.result['protocolVersion'] : undefined;

@@ -26,10 +26,10 @@ interface Result {
 }
 
 /** A client of the SDK, with what its tools answer as parsed JSON. */
-async function connect(key = laurel.adminKey) {
+async function connect(key = laurel.adminKey, { of = laurel, tenant }: { of?: TestLaurel; tenant?: string } = {}) {
   const client = new Client({ name: 'test', version: '1' });
-  const transport = new StreamableHTTPClientTransport(new URL(`${laurel.adminUrl}/mcp`), {
-    requestInit: { headers: { 'X-API-KEY': key } },
+  const transport = new StreamableHTTPClientTransport(new URL(`${of.adminUrl}/mcp`), {
+    requestInit: { headers: { 'X-API-KEY': key, ...(tenant !== undefined && { 'Tenant-ID': tenant }) } },
   });
   // The SDK's own types disagree under exactOptionalPropertyTypes.
   await client.connect(transport as Parameters<Client['connect']>[0]);
@@ -61,7 +61,14 @@ describe('a conversation', () => {
   test('why did ada not get the achievement?', async () => {
     const { use } = await connect();
     const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'laps', name: 'Laps' }])).body.created;
-    const ten = { key: 'ten', name: 'Ten laps', trigger: 'metric', metricId: metric.id, metricValue: 10, status: 'active' };
+    const ten = {
+      key: 'ten',
+      name: 'Ten laps',
+      trigger: 'metric',
+      metricId: metric.id,
+      metricValue: 10,
+      status: 'active',
+    };
     await laurel.admin.post('/v1/achievements', [ten]);
     await laurel.app.post('/v1/metrics/laps/event', { user: { id: 'ada' }, value: 4 });
 
@@ -134,7 +141,10 @@ describe('a conversation', () => {
       body: { user: { id: 'bob' }, value: 7 },
       idempotencyKey: 'bob-1',
     });
-    expect(sent.preview.answer).toMatchObject({ wouldDo: expect.any(String), request: { path: '/v1/metrics/{key}/event' } });
+    expect(sent.preview.answer).toMatchObject({
+      wouldDo: expect.any(String),
+      request: { path: '/v1/metrics/{key}/event' },
+    });
     expect(sent.done.answer.answer.total).toBe(7);
     const { undo } = sent.done.answer;
     const reversal = await change(undo.tool, undo.arguments);
@@ -198,11 +208,30 @@ describe('the tools', () => {
     expect((await use('admin_metrics_list')).isError).toBe(false);
   });
 
-  test('of a key of one tenant do not reach another tenant or the organisation', async () => {
-    const made = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'all', access: 'full' }]);
-    const { client } = await connect(made.body.created[0].key);
-    const names = (await client.listTools()).tools.map(({ name }) => name);
-    expect(names).toContain('admin_organisation_get');
+  test('of a key of one tenant are of that tenant, and none of the organisation', async () => {
+    const many = await startLaurel();
+    try {
+      await many.admin.patch('/v1/organisation', { multiTenancy: true });
+      await many.admin.post('/v1/tenants', [
+        { name: 'A', customerId: 'a' },
+        { name: 'B', customerId: 'b' },
+      ]);
+      const made = await many.admin.post('/v1/admin-api-keys', [{ name: 'of a', tenantId: 'a' }]);
+      const key = made.body.created[0].key as string;
+      const ofA = await connect(key, { of: many, tenant: 'a' });
+      const names = (await ofA.client.listTools()).tools.map(({ name }) => name);
+      expect(names).toContain('admin_metrics_create');
+      expect(names).not.toContain('admin_organisation_get');
+      await ofA.change('admin_metrics_create', { body: [{ key: 'laps', name: 'Laps' }] });
+      expect((await ofA.use('admin_metrics_list')).answer).toMatchObject([{ key: 'laps' }]);
+      const ofB = await connect(key, { of: many, tenant: 'b' });
+      expect((await ofB.use('admin_metrics_list')).answer).toMatchObject({ code: 'forbidden' });
+      const unnamed = await connect(many.adminKey, { of: many });
+      expect((await unnamed.use('admin_metrics_list')).answer).toMatchObject({ code: 'tenant_required' });
+    } finally {
+      await Promise.all(clients.splice(0).map((client) => client.close()));
+      await many.close();
+    }
   });
 
   test('say what is wrong with arguments', async () => {
@@ -214,12 +243,15 @@ describe('the tools', () => {
       await use('admin_metrics_list', { limit: 'many' }),
       await use('metrics_event', { key: 'laps', body: { value: 1 } }),
     ];
-    // What the request needs is checked when it is made: the last one is only a preview.
-    expect(wrong.map(({ isError }) => isError)).toEqual([true, true, true, true, false]);
-    expect(wrong.map(({ answer }) => answer.code)).toEqual(['invalid', 'invalid', 'not_found', 'unprocessable', undefined]);
-    const { confirm } = wrong[4]!.answer;
-    const event = await use('metrics_event', { key: 'laps', body: { value: 1 }, confirm });
-    expect(event).toMatchObject({ isError: true, answer: { code: 'invalid', error: expect.stringContaining('user') } });
+    expect(wrong.map(({ isError }) => isError)).toEqual([true, true, true, true, true]);
+    expect(wrong.map(({ answer }) => answer.code)).toEqual([
+      'invalid',
+      'invalid',
+      'not_found',
+      'unprocessable',
+      'invalid',
+    ]);
+    expect(wrong[4]!.answer.error).toContain('user');
   });
 });
 
@@ -260,9 +292,10 @@ describe('the address', () => {
     expect([started.status, started.headers.get('mcp-session-id')]).toEqual([200, null]);
     expect(await started.json()).toMatchObject({ id: 1, result: { serverInfo: { name: 'laurel' } } });
     const notified = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
-    expect([notified.status, await notified.text()]).toEqual([202, '']);
+    expect([notified.status, notified.headers.get('content-length'), await notified.text()]).toEqual([202, '0', '']);
     const listed = await post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
-    expect((await listed.json()).result.tools.length).toBeGreaterThan(100);
+    const { result } = (await listed.json()) as { result: { tools: unknown[] } };
+    expect(result.tools.length).toBeGreaterThan(100);
   });
 });
 

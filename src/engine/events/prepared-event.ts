@@ -40,9 +40,13 @@ export function prepareEvent(
 ): ReadyEvent {
   const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
   if (plan === null)
-    throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'. ${UNKNOWN_METRIC}`, {
-      hint: didYouMean(metricKey, compiled.metrics.keys()),
-    });
+    throw new AppError(
+      'unprocessable',
+      `Unknown metric: there is none with the key '${metricKey}'. ${UNKNOWN_METRIC}`,
+      {
+        hint: didYouMean(metricKey, compiled.metrics.keys()),
+      },
+    );
   if (plan.work > MOST_EVENT_WORK)
     throw new AppError('too_much_work', `An event of metric '${metricKey}' ${workText(plan.work)}.`);
   const { user, attributes } = event;

@@ -10,7 +10,10 @@ export function previewing(services: Services): Services {
   const { resources } = services;
   const edit: Resources['edit'] = (tenantNo, _by, work) =>
     resources.preview(tenantNo, (draft) => work(draft, null as never));
-  return { ...services, resources: new Proxy(resources, { get: (own, name) => (name === 'edit' ? edit : bound(own, name)) }) };
+  return {
+    ...services,
+    resources: new Proxy(resources, { get: (own, name) => (name === 'edit' ? edit : bound(own, name)) }),
+  };
 }
 
 function bound(own: Resources, name: string | symbol): unknown {
@@ -75,7 +78,11 @@ export const readBefore = (operation: Operation): string | null => {
  * What takes back a change that was made; null if nothing does, such as after a deletion.
  * @param before what `readBefore` answered: the document, or a list of the resources
  */
-export function undoOf(operation: Operation, named: Named, { answer, before }: { answer: unknown; before: unknown }): Undo | null {
+export function undoOf(
+  operation: Operation,
+  named: Named,
+  { answer, before }: { answer: unknown; before: unknown },
+): Undo | null {
   const [, kind, verb] = CATALOG_EDIT.exec(operation.id) ?? [];
   const parts = named.params;
   if (verb === 'create') {

@@ -1,11 +1,12 @@
 import type { Span } from '@opentelemetry/api';
 import type { Author } from '../../domain/author.ts';
 import { AppError } from '../../errors.ts';
-import type { Answer, Caller, Operation } from '../../operations/operation.ts';
+import type { Answer, Call, Caller, Operation } from '../../operations/operation.ts';
 import type { Services } from '../../operations/services.ts';
 import { requireScope } from '../auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { decodeParam } from '../path-params.ts';
+import { readIdempotencyKey } from '../request-head.ts';
 import { compileRoute, type Route } from '../route.ts';
 import type { Validation } from '../validation.ts';
 
@@ -61,6 +62,16 @@ export class DirectCalls {
     named: Named,
     { calledBy, services = this.context.services }: { calledBy: CalledBy; services?: Services },
   ): Promise<DirectAnswer> {
+    const call = await this.checked(operation, named, calledBy);
+    const begunMs = performance.now();
+    const answer = await operation.handle(services, call as Call<never, never, never>);
+    const text = await textOf(answer);
+    this.routeOf(operation).times.answered(answer.status, performance.now() - begunMs);
+    return { status: answer.status, text };
+  }
+
+  /** The call of an operation, after every check that comes before its handler. Throws or rejects like them. */
+  async checked(operation: Operation, named: Named, calledBy: CalledBy): Promise<Call<unknown, unknown, unknown>> {
     const { caller, tenantId, by, span } = calledBy;
     requireScope(operation, caller);
     const tenant = await this.context.resolveTenant({ scope: operation.scope, tenantId, caller });
@@ -68,15 +79,10 @@ export class DirectCalls {
     const params = paramsOf(route, named.params);
     const query = route.readQuery?.(rawQuery(named.query));
     const body = this.body(route, named.body);
-    const tenantNo = operation.scope === 'tenant' ? tenant.no : null;
-    if (!this.context.isReady(tenantNo)) throw new AppError('unavailable', 'Not all data is live; try again in a moment.');
-    const idempotencyKey = operation.idempotent ? (named.idempotencyKey ?? null) : null;
-    const call = { params, query, body, idempotencyKey, tenant, caller, by, ...(span && { span }) };
-    const begunMs = performance.now();
-    const answer = await operation.handle(services, call as never);
-    const text = await textOf(answer);
-    route.times.answered(answer.status, performance.now() - begunMs);
-    return { status: answer.status, text };
+    if (!this.context.isReady(operation.scope === 'tenant' ? tenant.no : null))
+      throw new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');
+    const idempotencyKey = operation.idempotent ? readIdempotencyKey(named.idempotencyKey ?? null) : null;
+    return { params, query, body, idempotencyKey, tenant, caller, by, ...(span && { span }) };
   }
 
   /** The tenant that a call of an operation is about; null if it is about none, or cannot be known. */

@@ -61,13 +61,27 @@ function requireOwnOrigin({ origin, host }: Readonly<Record<string, string>>): v
 }
 
 /** Answers one message of the protocol; null for a notification, which has no answer. */
-async function answerTo(sent: unknown, { tools, calledBy }: { tools: Tools; calledBy: CalledBy }): Promise<object | null> {
-  const { Server, JSONRPCMessageSchema, ListToolsRequestSchema, CallToolRequestSchema, McpError, ErrorCode, isJSONRPCRequest } = await sdk();
+async function answerTo(
+  sent: unknown,
+  { tools, calledBy }: { tools: Tools; calledBy: CalledBy },
+): Promise<object | null> {
+  const {
+    Server,
+    JSONRPCMessageSchema,
+    ListToolsRequestSchema,
+    CallToolRequestSchema,
+    McpError,
+    ErrorCode,
+    isJSONRPCRequest,
+  } = await sdk();
   const parsed = JSONRPCMessageSchema.safeParse(sent);
   if (!parsed.success) throw new AppError('invalid', 'The body must be one message of JSON-RPC 2.0');
   // Without a session there is nothing that a notification or an answer could be about.
   if (!isJSONRPCRequest(parsed.data)) return null;
-  const server = new Server({ name: 'laurel', version: version() }, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  const server = new Server(
+    { name: 'laurel', version: version() },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+  );
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: tools.of(calledBy).map(({ name, title, description, inputSchema, changes, operation: { method } }) => ({
       name,
@@ -97,7 +111,11 @@ async function answerTo(sent: unknown, { tools, calledBy }: { tools: Tools; call
  */
 export function mcpOperation(
   context: ExchangeContext,
-  { operations, validation, bodyBytes }: { operations: readonly Operation[]; validation: Validation; bodyBytes: number },
+  {
+    operations,
+    validation,
+    bodyBytes,
+  }: { operations: readonly Operation[]; validation: Validation; bodyBytes: number },
 ): Operation {
   let made: Tools | undefined;
   const toolsOfThis = (): Tools =>

@@ -82,13 +82,24 @@ export class Tools {
   }
 
   /** What a call would change: by a dry run, or the request and what it is about. */
-  private async preview(tool: Tool, { named, code }: { named: Named; code: string }, calledBy: CalledBy): Promise<string> {
+  private async preview(
+    tool: Tool,
+    { named, code }: { named: Named; code: string },
+    calledBy: CalledBy,
+  ): Promise<string> {
     const { operation } = tool;
     const dryRun = dryRunOf(operation, named);
     if (dryRun.with === 'none') {
+      await this.calls.checked(operation, named, calledBy);
       const { method, path } = operation;
       const request = { method: method.toUpperCase(), path, ...named };
-      return JSON.stringify({ wouldDo: tool.title, request, now: await this.now(operation, named, calledBy), confirm: code, next: NEXT });
+      return JSON.stringify({
+        wouldDo: tool.title,
+        request,
+        now: await this.now(operation, named, calledBy),
+        confirm: code,
+        next: NEXT,
+      });
     }
     const { text } =
       dryRun.with === 'draft'
@@ -161,8 +172,8 @@ function namedBy(tool: Tool, args: Arguments): Named {
   const pick = (names: readonly string[]): Record<string, unknown> =>
     Object.fromEntries(names.flatMap((name) => (args[name] === undefined ? [] : [[name, args[name]]])));
   const { idempotencyKey } = args;
-  if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(idempotencyKey)))
-    throw new AppError('invalid', 'idempotencyKey must be 1 to 255 ASCII characters');
+  if (idempotencyKey !== undefined && typeof idempotencyKey !== 'string')
+    throw new AppError('invalid', 'idempotencyKey must be a string');
   return {
     params: pick(tool.path),
     query: pick(tool.query),

@@ -63,7 +63,10 @@ function toolOf(operation: Operation, { summary, description = '', parameters, r
   for (const { name, description: text, schema } of own) properties[name!] = { ...schema, description: text };
   if (requestBody) properties['body'] = withoutExamples(requestBody.content['application/json'].schema);
   if (operation.idempotent)
-    properties['idempotencyKey'] = { type: 'string', description: 'A repeated call with the same key changes nothing.' };
+    properties['idempotencyKey'] = {
+      type: 'string',
+      description: 'A repeated call with the same key changes nothing.',
+    };
   if (changes) properties['confirm'] = { type: 'string', description: 'The code that the first call answered.' };
   return {
     operation,
@@ -73,7 +76,10 @@ function toolOf(operation: Operation, { summary, description = '', parameters, r
     inputSchema: {
       type: 'object',
       properties,
-      required: [...own.filter(({ required }) => required).map(({ name }) => name!), ...(requestBody?.required ? ['body'] : [])],
+      required: [
+        ...own.filter(({ required }) => required).map(({ name }) => name!),
+        ...(requestBody?.required ? ['body'] : []),
+      ],
       additionalProperties: false,
     },
     path: names('path'),
