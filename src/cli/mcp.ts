@@ -2,8 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Command } from 'commander';
 import { addressOf, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError } from './command-error.ts';
-import { examples } from './options.ts';
+import { CommandError, examples } from './command.ts';
 
 /** JSON-RPC's code of an internal error. */
 const INTERNAL_ERROR = -32_603;

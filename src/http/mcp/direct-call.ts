@@ -1,11 +1,11 @@
 import type { Span } from '@opentelemetry/api';
-import type { Author } from '../../domain/author.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import { AppError } from '../../errors.ts';
 import type { Answer, Call, Caller, Operation } from '../../operations/operation.ts';
 import type { Services } from '../../operations/services.ts';
-import { requireScope } from '../auth.ts';
+import { requireScope } from '../access/auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
-import { decodeParam } from '../path-params.ts';
+import { decodeParam } from '../parameters.ts';
 import { readIdempotencyKey } from '../request-head.ts';
 import { compileRoute, type Route } from '../route.ts';
 import type { Validation } from '../validation.ts';

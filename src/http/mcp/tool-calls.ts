@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../postgres/audit/write-audit.ts';
+import type { AuditEntry } from '../../postgres/access/audit.ts';
 import { AppError } from '../../errors.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
