@@ -40,7 +40,7 @@ const quoted = (shell) => `'${shell.replaceAll("'", `'\\''`)}'`;
 function curl({ method, url, needsKey, headers, body }) {
   const lines = [
     `curl -sS ${method === 'GET' || (method === 'POST' && body !== undefined) ? '' : `-X ${method} `}${quoted(url)}`,
-    ...(needsKey ? ['-H "X-API-KEY: $LAUREL_KEY"'] : []),
+    ...(needsKey ? ['-H "X-API-KEY: $API_KEY"'] : []),
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${quoted(JSON.stringify(body))}`]),
   ];
@@ -54,7 +54,7 @@ const headerLines = (headers, key) => [
 ];
 
 function typescript({ method, url, needsKey, headers, body, answers }) {
-  const lines = headerLines(headers, needsKey ? 'process.env.LAUREL_KEY!' : null);
+  const lines = headerLines(headers, needsKey ? 'process.env.API_KEY!' : null);
   const options = [
     ...(method === 'GET' ? [] : [`  method: '${method}',`]),
     ...(lines.length > 0 ? ['  headers: {', ...lines, '  },'] : []),
@@ -83,7 +83,7 @@ function literal(value, by = '') {
 
 function python({ method, url, needsKey, headers, body, answers }) {
   const pairs = [
-    ...(needsKey ? ['        "X-API-KEY": os.environ["LAUREL_KEY"],'] : []),
+    ...(needsKey ? ['        "X-API-KEY": os.environ["API_KEY"],'] : []),
     ...Object.entries(headers).map(([name, value]) => `        "${name}": "${value}",`),
   ];
   return [
@@ -103,7 +103,7 @@ function python({ method, url, needsKey, headers, body, answers }) {
 
 /**
  * Snippets of an operation in curl, TypeScript and Python, in the form of `x-codeSamples`. The key is in the environment variable
- * `LAUREL_KEY`.
+ * `API_KEY`.
  * @param {{ method: string, path: string, operation: object, components: object, origin: string }} of
  * @returns {{ lang: string, label: string, source: string }[]} empty for live streams
  */

@@ -21,7 +21,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ configuration: DEMO, workers: true, webhookAllowPrivate: true });
   folder = await mkdtemp(join(tmpdir(), 'laurel-tutorial-'));
   page = await readFile(join(PACKAGE_ROOT, 'docs/tutorial.md'), 'utf8');
-  environment = { ...process.env, ADMIN_KEY: laurel.adminKey, LAUREL_URL: `${laurel.appUrl}/v1` };
+  environment = { ...process.env, ADMIN_KEY: laurel.adminKey, API_URL: `${laurel.appUrl}/v1` };
 });
 afterAll(async () => {
   await laurel.close();
