@@ -51,7 +51,7 @@ interface Documented {
   requestBody?: { required: boolean; content: { 'application/json': { schema: object } } };
 }
 
-/** Examples cost an assistant more than they tell it. */
+/** Examples would make the list of tools longer than they are useful. */
 const withoutExamples = (schema: object): object =>
   JSON.parse(JSON.stringify(schema, (name, value: unknown) => (name === 'examples' ? undefined : value))) as object;
 
