@@ -7,8 +7,7 @@ import { requireScope } from '../access/auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { decodeParam } from '../parameters.ts';
 import { readIdempotencyKey } from '../request-head.ts';
-import { compileRoute, type Route } from '../route.ts';
-import type { Validation } from '../validation.ts';
+import { routeOf, type Route } from '../route.ts';
 
 /** Most characters of an answer. What is larger is for programs, not for a conversation. */
 const MOST = 262_144;
@@ -43,13 +42,11 @@ interface DirectAnswer {
  */
 export class DirectCalls {
   private readonly context: ExchangeContext;
-  private readonly validation: Validation;
   private readonly bodyBytes: number;
   private readonly routes = new Map<Operation, Route>();
 
-  constructor(context: ExchangeContext, { validation, bodyBytes }: { validation: Validation; bodyBytes: number }) {
+  constructor(context: ExchangeContext, { bodyBytes }: { bodyBytes: number }) {
     this.context = context;
-    this.validation = validation;
     this.bodyBytes = bodyBytes;
   }
 
@@ -98,8 +95,8 @@ export class DirectCalls {
   private routeOf(operation: Operation): Route {
     let route = this.routes.get(operation);
     if (route === undefined) {
-      const { validation, bodyBytes, context } = this;
-      route = compileRoute(operation, { validation, limits: { bodyBytes }, requests: context.requests });
+      const { bodyBytes, context } = this;
+      route = routeOf(operation, { limits: { bodyBytes }, requests: context.requests });
       this.routes.set(operation, route);
     }
     return route;

@@ -6,7 +6,6 @@ import { BULK_BODY_BYTES } from '../../operations/bulk.ts';
 import { operation, type Operation } from '../../operations/operation.ts';
 import { version } from '../../version.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
-import type { Validation } from '../validation.ts';
 import { DirectCalls, type CalledBy } from './direct-call.ts';
 import { Tools } from './tool-calls.ts';
 
@@ -111,15 +110,11 @@ async function answerTo(
  */
 export function mcpOperation(
   context: ExchangeContext,
-  {
-    operations,
-    validation,
-    bodyBytes,
-  }: { operations: readonly Operation[]; validation: Validation; bodyBytes: number },
+  { operations, bodyBytes }: { operations: readonly Operation[]; bodyBytes: number },
 ): Operation {
   let made: Tools | undefined;
   const toolsOfThis = (): Tools =>
-    (made ??= new Tools(context, { operations, calls: new DirectCalls(context, { validation, bodyBytes }) }));
+    (made ??= new Tools(context, { operations, calls: new DirectCalls(context, { bodyBytes }) }));
   return operation({
     id: 'mcp',
     surface: 'admin',
