@@ -28,7 +28,10 @@ COPY package.json ./
 COPY lua lua
 COPY src/postgres/migrations src/postgres/migrations
 COPY src/operations/examples src/operations/examples
-USER node
+# The command line: `docker compose exec app laurel doctor`.
+RUN printf '#!/bin/sh\nexec node /laurel/dist/src/cli/main.js "$@"\n' > /usr/local/bin/laurel && chmod 755 /usr/local/bin/laurel
+# The image's user `node`, by number: Kubernetes must see that it is not root.
+USER 1000:1000
 EXPOSE 8080 8081
 # Ready: Redis and Postgres answer, and Redis holds what Postgres does. A container of workers has no port: its check is its own.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 \

@@ -1,7 +1,7 @@
 // Builds the console into dist/console and the reference page into dist/reference, and compresses every file: the server
 // compresses nothing. Run by `npm run build` where something changed.
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -25,19 +25,23 @@ function compress(folder) {
 function buildReference(folder) {
   mkdirSync(join(folder, 'assets'), { recursive: true });
   const viewer = createRequire(import.meta.url).resolve('rapidoc/dist/rapidoc-min.js');
-  let html = readFileSync(join(import.meta.dirname, 'reference/index.html'), 'utf8');
+  const renamed = new Map();
+  // What refers to a file comes after it.
   for (const [name, file] of [
     ['viewer.js', viewer],
+    ['snippets.js', join(import.meta.dirname, 'reference/snippets.js')],
     ['page.js', join(import.meta.dirname, 'reference/page.js')],
     ['page.css', join(import.meta.dirname, 'reference/page.css')],
     ['icon.svg', join(import.meta.dirname, 'laurel.svg')],
+    ['index.html', join(import.meta.dirname, 'reference/index.html')],
   ]) {
-    const hash = createHash('sha256').update(readFileSync(file)).digest('base64url').slice(0, 8);
-    const hashed = name.replace('.', `-${hash}.`);
-    cpSync(file, join(folder, 'assets', hashed));
-    html = html.replace(`./${name}`, `/reference/assets/${hashed}`);
+    let content = readFileSync(file, 'utf8');
+    if (file !== viewer) for (const [from, to] of renamed) content = content.replace(`./${from}`, to);
+    const hash = createHash('sha256').update(content).digest('base64url').slice(0, 8);
+    const hashed = `assets/${name.replace('.', `-${hash}.`)}`;
+    renamed.set(name, `/reference/${hashed}`);
+    writeFileSync(join(folder, name === 'index.html' ? name : hashed), content);
   }
-  writeFileSync(join(folder, 'index.html'), html);
 }
 
 await build({ root: import.meta.dirname, configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'warn' });

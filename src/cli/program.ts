@@ -7,6 +7,7 @@ import { addDoctor } from './doctor.ts';
 import { addEvents } from './events.ts';
 import { addImport } from './import.ts';
 import { addJobs } from './jobs.ts';
+import { addMcp } from './mcp.ts';
 import { examples } from './command.ts';
 import { addRecompute } from './recompute.ts';
 import { addSend } from './send.ts';
@@ -37,6 +38,7 @@ export function createProgram(): Command {
     addEvents,
     addImport,
     addJobs,
+    addMcp,
     addRebuild,
     addRecompute,
     addSend,

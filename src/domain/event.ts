@@ -18,6 +18,9 @@ export const RANGE_OF_SUMS =
   'event attributes, the sum of a streak period, the score on a leaderboard. One that brings a sum back nearer is taken. ' +
   'Points are not refused but cut off, at `maxPoints` or below that bound.';
 
+/** Part of the messages about it, because the contract has two statuses for the same mistake. */
+export const UNKNOWN_METRIC = 'An unknown metric is 422 for a single event and 404 in a batch.';
+
 /** When an event happened. `src/engine/events/prepared-event.ts` checks it against the organisation's accepted window. */
 const OccurredAt = Type.String({ format: 'date-time' });
 

@@ -56,6 +56,8 @@ export class Exchange {
   private aborted = false;
   private responded = false;
   private lastEventId: string | null = null;
+  /** Of those that the operation reads. */
+  private headers: Record<string, string> | null = null;
   /** Set for operations that return a file. */
   private fileRequest: FileRequest | null = null;
   /** Set for a body that is too large: latest time of the answer, and its timer. */
@@ -88,6 +90,7 @@ export class Exchange {
     this.sender = new Sender(context, { operation: route.operation, req, res, head: this.head });
     if (route.operation.file !== null) this.fileRequest = fileRequest(req, this.headOnly);
     if (route.operation.opensStream) this.lastEventId = req.getHeader('last-event-id') || null;
+    if (route.operation.headers.length > 0) this.headers = readHeaders(req, route.operation.headers);
     const fault = framingFault(this.head) ?? sizeFault(req, this.head.bytes);
     if (fault) return this.respond(this.failure(fault), true);
     if (route.checkBody) {
@@ -157,6 +160,7 @@ export class Exchange {
         this.call.lastEventId = this.lastEventId;
         this.call.countOpening = (grant) => void (this.rateHeaders = countOpening(this.context, grant));
       }
+      if (this.headers !== null) this.call.headers = this.headers;
       if (this.span !== null) this.call.span = this.span;
     } catch (error) {
       return this.fail(error);
@@ -364,6 +368,9 @@ export class Exchange {
     this.respond(this.failure(new AppError('payload_too_large', text)), true);
   };
 }
+
+const readHeaders = (req: HttpRequest, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, req.getHeader(name)]).filter(([, value]) => value !== ''));
 
 const notReady = (): AppError =>
   new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');

@@ -85,6 +85,8 @@ export function write(res: HttpResponse, response: Response, how: How): void {
     if (how.cors) for (const name in how.cors) res.writeHeader(name, how.cors[name]!);
     if (headers) for (const name in headers) res.writeHeader(name, headers[name]!);
     if (json !== null && !how.head) return res.end(json, how.close);
+    // Without a length, a client would wait for a body. A 204 has none by definition.
+    if (json === null && !how.head && status !== 204) return res.end('', how.close);
     // uWS cannot close the connection of a response without a body. An error must close it, and does not need the body's length.
     if (how.close && status >= 400) return res.end('', true);
     if (how.close) res.writeHeader('Connection', 'close');

@@ -9,6 +9,7 @@ import type { ExchangeContext } from './exchange-context.ts';
 import { Exchange } from './exchange.ts';
 import { healthHandler, metricsHandler, type Readiness, readyHandler } from './health.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live-connections.ts';
+import { mcpOperation } from './mcp/endpoint.ts';
 import { addPage, type Page } from './pages.ts';
 import { type Handler, type OtherPort, otherPortHint, Paths } from './paths.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';
@@ -82,6 +83,8 @@ export interface ServerOptions {
   isReady?: ExchangeContext['isReady'];
   /** Called for every refused key, with the client's address. */
   onRefused?: ExchangeContext['onRefused'];
+  /** Operations of both surfaces that assistants may use, at `/mcp`; none by default. */
+  tools?: readonly Operation[];
   /** Pages for browsers; none by default. */
   pages?: readonly Page[];
   /** Observes requests; shared with other surfaces. */
@@ -150,7 +153,8 @@ export function createServer(options: ServerOptions): Server {
     ended: () => inFlight.ended(),
   };
   const paths = new Paths();
-  for (const operation of options.operations) {
+  const mcp = options.tools && mcpOperation(context, { operations: options.tools, bodyBytes: limits.bodyBytes });
+  for (const operation of [...options.operations, ...(mcp ? [mcp] : [])]) {
     const route = routeOf(operation, { limits, requests });
     for (const path of [operation.path, ...operation.aliases])
       paths.add(

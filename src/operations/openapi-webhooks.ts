@@ -78,7 +78,7 @@ export function openapiWebhooks(): Record<string, object> {
       const operationId = `webhooks_${type.replace('.', '_')}`;
       const schema = plainSchema(NOTIFICATION_PAYLOADS[type]);
       const content = {
-        schema: describedSchema(schema, { operation: operationId, field: 'payload' }),
+        schema: describedSchema(schema, { operation: operationId, path: '', names: ['payload'] }),
         examples: { Example: { value: NOTIFICATION_EXAMPLES[type] } },
       };
       const post = {

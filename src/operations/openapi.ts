@@ -1,26 +1,15 @@
 import type { TObject, TSchema } from 'typebox';
 import { errorCodes } from '../errors.ts';
+import { version } from '../version.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
+import { INTERFACE_VERSION, landingText } from './descriptions/landing.ts';
 import { plainSchema } from './descriptions/plain-schema.ts';
 import { type Exchange, exchangeOf } from './examples/story.ts';
 import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';
 import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
-/** The version of the interface in the documents. */
-export const INTERFACE_VERSION = '1.19.0';
-
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
-
-/** Holds for every path: HEAD and OPTIONS are not operations of their own. */
-const EVERYWHERE =
-  'Every GET also answers HEAD, with the status and headers of GET and without a body. Where a limit of requests is set, ' +
-  'every answer to a key has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (epoch seconds). ' +
-  'Every answer has the request’s ID in `X-Request-Id`: the one that was sent in that header, if it is of 1 to 64 letters, digits, `_` and `-`.';
-const METHODS = {
-  application: `${EVERYWHERE} OPTIONS answers a browser’s preflight (204) where pages of other origins may call; any other method is 405.`,
-  admin: `${EVERYWHERE} Any other method, OPTIONS too, is 405.`,
-} as const;
 
 /**
  * @param example omitted if there is none; otherwise given a name, since viewers then show lists and objects unchanged
@@ -36,15 +25,15 @@ function exampleIn(sent: Exchange['query'], name: string, { type }: { type?: str
   return { example: type === 'array' ? String(value).split(',') : value };
 }
 
-function queryParameters(operation: string, schema: TObject): unknown[] {
+function queryParameters({ id, path }: Operation, schema: TObject): unknown[] {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
     in: 'query',
     // A required parameter with a default is always present for the handler, but not required from the client.
     required: required.has(name) && !('default' in property),
-    ...describedParameter(plainSchema(property), { operation, name }),
-    ...exampleIn(exchangeOf(operation)?.query, name, property as { type?: string }),
+    ...describedParameter(plainSchema(property), { operation: id, path, name }),
+    ...exampleIn(exchangeOf(id)?.query, name, property as { type?: string }),
   }));
 }
 
@@ -57,6 +46,7 @@ function pathParameters({ id, path, params }: Operation): unknown[] {
     required: true,
     ...describedParameter(declared[name!] ? plainSchema(declared[name!]!) : { type: 'string' }, {
       operation: id,
+      path,
       name: name!,
     }),
     ...exampleIn(exchangeOf(id)?.params, name!, {}),
@@ -67,14 +57,14 @@ const header = (name: string) => ({ $ref: `#/components/parameters/${name}` });
 
 function responses(operation: Operation): Record<string, unknown> {
   const all: Record<string, unknown> = {};
-  const { id } = operation;
+  const { id, path } = operation;
   const exchange = exchangeOf(id);
   for (const [status, schema] of Object.entries(operation.responses)) {
     const example = exchange?.status === Number(status) ? exchange.answer : undefined;
     all[status] = {
       description: 'Done',
       ...(schema && {
-        content: json(describedSchema(plainSchema(schema), { operation: id, field: 'answer' }), example),
+        content: json(describedSchema(plainSchema(schema), { operation: id, path, names: ['answer'] }), example),
       }),
     };
   }
@@ -83,13 +73,13 @@ function responses(operation: Operation): Record<string, unknown> {
 }
 
 /** A larger body is answered 413. */
-const requestBody = ({ id, bodyBytes, isBodyOptional }: Operation, schema: TSchema): unknown => ({
+const requestBody = ({ id, path, bodyBytes, isBodyOptional }: Operation, schema: TSchema): unknown => ({
   required: !isBodyOptional,
   description:
     bodyBytes === null
       ? 'At most as many bytes as `BODY_LIMIT` allows.'
       : `At most ${bodyBytes.toLocaleString('en-US')} bytes.`,
-  content: json(describedSchema(plainSchema(schema), { operation: id, field: 'body' }), exchangeOf(id)?.body),
+  content: json(describedSchema(plainSchema(schema), { operation: id, path, names: ['body'] }), exchangeOf(id)?.body),
 });
 
 function describing({ description, aliases }: Operation): { description?: string } {
@@ -107,7 +97,7 @@ function operationObject(operation: Operation): unknown {
     ...(operation.deprecated && { deprecated: true }),
     parameters: [
       ...pathParameters(operation),
-      ...(operation.query ? queryParameters(operation.id, operation.query) : []),
+      ...(operation.query ? queryParameters(operation, operation.query) : []),
       ...(operation.scope === 'tenant' ? [header('TenantId')] : []),
       ...(operation.idempotent ? [header('IdempotencyKey')] : []),
     ],
@@ -123,7 +113,12 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
   return {
     openapi: '3.1.0',
-    info: { title: TITLES[surface], version: INTERFACE_VERSION, description: METHODS[surface] },
+    info: {
+      title: TITLES[surface],
+      version: INTERFACE_VERSION,
+      'x-laurel-version': version(),
+      description: landingText(surface),
+    },
     servers: [{ url: '/' }],
     security: [{ ApiKeyAuth: [] }],
     paths,

@@ -65,6 +65,8 @@ export interface Call<Params, Query, Body> {
   lastEventId?: string | null;
   /** For operations that open a stream: counts the opening towards the rate limit of the key that requested it. Throws 429. */
   countOpening?: (grant: LiveGrant) => void;
+  /** The headers of `Operation.headers` that were sent. */
+  headers?: Readonly<Record<string, string>>;
   /** The request's span, if it is sampled. */
   span?: Span;
   /** The caller for the audit log; empty unless the operation is `audited`. */
@@ -114,6 +116,8 @@ export interface Operation {
   audited: boolean;
   /** Whether a live stream answers it, which consumes a ticket; HEAD does not. */
   opensStream: boolean;
+  /** Further request headers that the handler reads, in lower case. */
+  headers: readonly string[];
   /** Whether the body contains a secret for signing in. A wrong one (401) counts as a wrong key, and is limited like one. */
   signsIn: boolean;
   /** Whether the current state may make the request impossible: 409. */
@@ -168,6 +172,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   audited?: boolean;
   signsIn?: boolean;
   opensStream?: boolean;
+  headers?: readonly string[];
   mayConflict?: boolean;
   onlyWith?: Operation['onlyWith'];
   idempotent?: boolean;
@@ -199,6 +204,7 @@ export function operation<
     audited: definition.surface === 'admin',
     signsIn: false,
     opensStream: false,
+    headers: [],
     mayConflict: false,
     onlyWith: null,
     idempotent: false,

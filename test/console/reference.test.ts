@@ -1,8 +1,13 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { version } from '../../src/version.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, watchedPage, WIDTHS } from './browser.ts';
+
+const run = promisify(execFile);
 
 describe.skipIf(!hasBrowser)('the reference page', () => {
   let laurel: TestLaurel;
@@ -48,6 +53,41 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     await page.getByRole('button', { name: 'EXAMPLE', exact: true }).last().click();
     await page.getByText('examined').first().waitFor();
     await keep(page, 'reference-example');
+    await context.close();
+  });
+
+  test('shows snippets that work, the version of Laurel, and keeps the key until the tab is closed', async () => {
+    const { page, context, errors } = await watchedPage(browser, laurel.appUrl);
+    await page.goto(`${laurel.appUrl}/reference`);
+    await page.getByText(`Laurel ${version()} · interface 1.19.0`).waitFor();
+    for (const heading of ['Authentication', 'Idempotency', 'Errors', 'Rate limits'])
+      await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+    await keep(page, 'reference-landing');
+    await page.locator('[id="link-auth"]').click();
+    await page.getByPlaceholder('api-token').fill(laurel.adminKey);
+    await page.getByRole('button', { name: 'SET', exact: true }).click();
+    await page.getByText('1 API key applied').waitFor();
+    await page.goto(`${laurel.appUrl}/reference#get-/v1/leaderboards`);
+    await page.reload();
+    // The key is applied again: the answer comes from Laurel, which refuses requests without one.
+    await page.getByRole('button', { name: 'TRY' }).click();
+    await page.getByText('OK:200').waitFor();
+    expect(await page.evaluate('Object.keys(localStorage)')).toEqual([]);
+    for (const language of ['curl', 'TypeScript', 'Python'])
+      await page.getByRole('button', { name: language, exact: true }).click();
+    const source = await page.locator('.tab-content.m-markdown code').allTextContents();
+    await keep(page, 'reference-snippets');
+    const { stdout } = await run('bash', ['-euc', source[0]!], {
+      env: { ...process.env, API_KEY: laurel.adminKey },
+    });
+    expect(JSON.parse(stdout)).toEqual([]);
+    expect(source[1]).toContain(`fetch('${laurel.appUrl}/v1/leaderboards'`);
+    expect(source[2]).toContain(`"${laurel.appUrl}/v1/leaderboards"`);
+    const other = await context.newPage();
+    await other.goto(`${laurel.appUrl}/reference#auth`);
+    await other.getByText('No API key applied').waitFor();
+    expect(await other.evaluate('Object.keys(sessionStorage)')).toEqual([]);
+    expect(errors).toEqual([]);
     await context.close();
   });
 });

@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CHECKPOINTS } from '../../src/local/postgres-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { version } from '../../src/version.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
 
@@ -79,8 +82,46 @@ test('the image runs as a user of its own and says whether it is ready', () => {
   const dockerfile = read('Dockerfile');
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
   expect(new Set(bases)).toEqual(new Set(['${NODE_IMAGE}']));
-  expect(dockerfile).toMatch(/^USER node$/m);
+  expect(dockerfile).toMatch(/^USER 1000:1000$/m);
   expect(dockerfile).toMatch(/^HEALTHCHECK [^]*\/readyz/m);
+});
+
+/** Copies what the last stage of the Dockerfile copies, from where the stages before it would have it. */
+async function imageFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'laurel-image-'));
+  const stage = read('Dockerfile')
+    .split(/^FROM .*$/m)
+    .at(-1)!;
+  for (const [, source, target] of stage.matchAll(/^COPY (?:--from=\w+ )?(\S+) (\S+)$/gm)) {
+    const from = join(PACKAGE_ROOT, source!.replace('/laurel/', ''));
+    const to = join(folder, target === './' ? source! : target!);
+    await mkdir(dirname(to), { recursive: true });
+    // Hundreds of megabytes, of which the image has those of production.
+    if (target === 'node_modules') await symlink(from, to);
+    else await cp(from, to, { recursive: true });
+  }
+  const [, script] = /^RUN printf '(.*)' > \/usr\/local\/bin\/laurel /m.exec(stage)!;
+  await writeFile(join(folder, 'laurel'), script!.replaceAll('\\n', '\n').replaceAll('/laurel/', `${folder}/`), {
+    mode: 0o755,
+  });
+  return folder;
+}
+
+test('what the image contains suffices for the command line and for a start', async () => {
+  const folder = await imageFolder();
+  const env = { PATH: process.env['PATH'], NODE_ENV: 'production' };
+  const output = (file: string, ...args: string[]) =>
+    execFileSync(file, args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  expect(output(join(folder, 'laurel'), '--version')).toBe(`${version()}\n`);
+  expect(output(join(folder, 'laurel'), 'config', 'pull', '--help')).toContain('laurel config pull');
+  // All modules load; then it says what it needs.
+  expect(() => output(process.execPath, 'dist/src/main.js', 'http')).toThrow(/REDIS_URL/);
+  await rm(folder, { recursive: true });
+});
+
+test('every package in the image is of the lock file', () => {
+  const installs = read('Dockerfile').match(/npm \w+/g);
+  expect(installs).toEqual(['npm ci', 'npm run', 'npm ci']);
 });
 
 interface Component {

@@ -11,7 +11,7 @@ Every answer with a status of 400 or above has a JSON body:
 
 \`\`\`json
 {
-  "error": "Unknown metric: there is none with the key 'flip'.",
+  "error": "Unknown metric: there is none with the key 'flip'. An unknown metric is 422 for a single event and 404 in a batch.",
   "code": "unprocessable",
   "hint": "Did you mean 'flips'?"
 }

@@ -9,6 +9,7 @@ import { DEMO } from '../../src/catalog/demo.ts';
 import { freePort } from '../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { hasProgram } from '../stack/has-program.ts';
 
 // The tutorial's snippets run as a reader would run them: the shell's in one shell, in their order, each program as a process.
 const run = promisify(execFile);
@@ -20,7 +21,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ configuration: DEMO, workers: true, webhookAllowPrivate: true });
   folder = await mkdtemp(join(tmpdir(), 'laurel-tutorial-'));
   page = await readFile(join(PACKAGE_ROOT, 'docs/tutorial.md'), 'utf8');
-  environment = { ...process.env, ADMIN_KEY: laurel.adminKey, LAUREL_URL: `${laurel.appUrl}/v1` };
+  environment = { ...process.env, ADMIN_KEY: laurel.adminKey, API_URL: `${laurel.appUrl}/v1` };
 });
 afterAll(async () => {
   await laurel.close();
@@ -30,11 +31,6 @@ afterAll(async () => {
 const EMPTY = { attributes: [], metrics: [], achievements: [], pointsSystems: [], leaderboards: [] };
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map(([, block]) => block!);
-const hasProgram = (name: string): Promise<boolean> =>
-  run('sh', ['-c', `command -v ${name}`]).then(
-    () => true,
-    () => false,
-  );
 
 test('the shell: event, achievement, leaderboard, webhook', async () => {
   const port = String(await freePort());

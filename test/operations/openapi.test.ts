@@ -6,6 +6,7 @@ import { adminOperations, applicationOperations } from '../../src/operations/ind
 import { openapiDocument } from '../../src/operations/openapi.ts';
 import { operation, type Operation } from '../../src/operations/operation.ts';
 import type { Schema } from '../../src/operations/descriptions/examples.ts';
+import { version } from '../../src/version.ts';
 import { startServer } from '../http/server-fixture.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a document is looked into
@@ -140,6 +141,47 @@ test.each([
     expect(wrong).toEqual([]);
   },
 );
+
+test.each([
+  // A parameter is about what its path names before it.
+  ['/v1/users/{id}/points/{key}', 'id', 'ID of the user.'],
+  ['/v1/users/{id}/points/{key}', 'key', 'Key of the points system.'],
+  ['/v1/webhooks/{id}/deliveries', 'id', 'ID of the webhook.'],
+  ['/v1/webhooks/{id}/deliveries', 'limit', 'Maximum number of messages in the answer.'],
+  ['/v1/audit-log', 'userId', 'Only entries about this user.'],
+  ['/v1/leaderboards/{key}', 'userId', 'The page shows the places around this user; `offset` then counts from there.'],
+])('the parameter of %s: %s', (path, name, text) => {
+  const { paths } = documentOf('admin', [...applicationOperations, ...adminOperations]);
+  const { parameters } = paths[path].get;
+  expect(parameters.find((one: { name: string }) => one.name === name).description).toBe(text);
+});
+
+test('a field is about the innermost thing around it, and the same name means something else elsewhere', () => {
+  const { paths } = documentOf('admin', [...applicationOperations, ...adminOperations]);
+  const answerOf = (path: string, method: string, status: number): Schema =>
+    paths[path][method].responses[status].content['application/json'].schema;
+  const event = fieldsIn(answerOf('/v1/metrics/{key}/event', 'post', 201), 'event');
+  const textOf = (fields: [string, Schema][], path: string) => fields.find(([one]) => one === path)?.[1].description;
+  expect(textOf(event, 'event.achievements')).toBe('The achievements that the event completed.');
+  expect(textOf(event, 'event.achievements.key')).toBe('Key of the achievement.');
+  expect(textOf(event, 'event.points.level.key')).toBe('Key of the level.');
+  expect(textOf(event, 'event.points.level.points')).toBe('Points from which on a user has the level.');
+  expect(textOf(event, 'event.points.awards.date')).toBe('When the points were awarded.');
+  const created = fieldsIn(answerOf('/v1/metrics', 'post', 201), 'answer');
+  expect(textOf(created, 'answer.created')).toBe('The metrics that were created.');
+  const guards = fieldsIn(answerOf('/v1/users/{id}/guards', 'get', 200), 'answer');
+  expect(textOf(guards, 'answer.refused')).toBe('How many events the guard refused.');
+  // What stands for the thing is never shown.
+  expect(JSON.stringify(paths)).not.toContain('{noun');
+});
+
+test.each(['application', 'admin'] as const)('the %s document begins with what a newcomer needs', (surface) => {
+  const { info } = documentOf(surface, []);
+  expect(info).toMatchObject({ version: '1.19.0', 'x-laurel-version': version() });
+  expect(info.description).toContain(`Laurel ${version()}, which implements version 1.19.0`);
+  const headings = [...info.description.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
+  expect(headings).toEqual(['Authentication', 'Idempotency', 'Errors', 'Rate limits']);
+});
 
 test.each([
   ['application', applicationOperations],

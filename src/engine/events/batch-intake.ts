@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
-import type { BatchEventResult, BatchMetricEvent } from '../../domain/event.ts';
+import { UNKNOWN_METRIC, type BatchEventResult, type BatchMetricEvent } from '../../domain/event.ts';
 import type { GuardedEvent } from '../../domain/administration/guards.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { uuidText } from '../../domain/schemas.ts';
@@ -166,7 +166,8 @@ function faultOf(
 ): AppError | null {
   if (!compiled.metrics.has(key)) {
     const hint = didYouMean(key, compiled.metrics.keys());
-    return new AppError('not_found', `[${index}].key: there is no metric with the key '${key}'.`, { hint });
+    const text = `[${index}].key: there is no metric with the key '${key}'. ${UNKNOWN_METRIC}`;
+    return new AppError('not_found', text, { hint });
   }
   try {
     rejectUnknownAttributes({ user, attributes }, compiled);

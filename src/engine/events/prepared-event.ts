@@ -3,7 +3,7 @@ import { MOST_EVENT_WORK, workText } from '../../catalog/event-work.ts';
 import type { Counter } from '../../catalog/plan.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { EventSettings } from '../../domain/settings.ts';
-import type { MetricEvent } from '../../domain/event.ts';
+import { UNKNOWN_METRIC, type MetricEvent } from '../../domain/event.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
@@ -40,9 +40,13 @@ export function prepareEvent(
 ): ReadyEvent {
   const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
   if (plan === null)
-    throw new AppError('unprocessable', `Unknown metric: there is none with the key '${metricKey}'.`, {
-      hint: didYouMean(metricKey, compiled.metrics.keys()),
-    });
+    throw new AppError(
+      'unprocessable',
+      `Unknown metric: there is none with the key '${metricKey}'. ${UNKNOWN_METRIC}`,
+      {
+        hint: didYouMean(metricKey, compiled.metrics.keys()),
+      },
+    );
   if (plan.work > MOST_EVENT_WORK)
     throw new AppError('too_much_work', `An event of metric '${metricKey}' ${workText(plan.work)}.`);
   const { user, attributes } = event;

@@ -11,7 +11,9 @@ export const metricsEvent = operation({
   path: '/v1/metrics/{key}/event',
   aliases: ['/api/metrics/{key}/event'],
   summary: 'Record an event of a user against a metric',
-  description: `An unknown metric in the path is 422; in a batch (\`POST /v1/metrics/events\` of the Admin API) it is 404. ${RANGE_OF_SUMS}`,
+  description: `Adds \`value\` to the user's total of the metric, and answers what that changed. A user who is not known is created.
+
+An unknown metric in the path is 422; in a batch (\`POST /v1/metrics/events\` of the Admin API) it is 404. ${RANGE_OF_SUMS}`,
   idempotent: true,
   params: Type.Object({ key: Type.String() }),
   body: MetricEvent,

@@ -7,13 +7,17 @@ import { GUARD_TEXTS } from './guard-texts.ts';
 import { IMPORT_TEXTS } from './import-texts.ts';
 import { JOB_TEXTS } from './job-texts.ts';
 import { LIVE_TEXTS } from './live-texts.ts';
+import { withNoun } from './nouns.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
 import { RECOMPUTATION_TEXTS } from './recomputation-texts.ts';
 import { TIMELINE_TEXTS } from './timeline-texts.ts';
 import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
-/** A field means the same wherever it occurs, with few exceptions: so its meaning is written once, by its name. */
+/**
+ * What fields mean, by their name and as many names around it as decide: `awards.date`, `date`. An operation in front
+ * (`users_points.date`) restricts a text to it. `created[]` is for lists only.
+ */
 const TEXTS: Readonly<Record<string, string>> = {
   ...RECOMPUTATION_TEXTS,
   ...CORRECTION_TEXTS,
@@ -29,18 +33,27 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...PAYLOAD_TEXTS,
 };
 
+/** Where a field or parameter stands. */
+export interface Place {
+  /** ID of the operation. */
+  operation: string;
+  /** The operation's path. */
+  path: string;
+  /** Names of the fields around it, outermost first, after `body` for a request, `answer` for an answer and `payload` for a webhook. */
+  names: readonly string[];
+}
+
 /**
  * A schema whose fields all say what they mean and, unless they are objects, have an example that fits. What the schema says of
  * itself stays.
- * @param around the operation, then the name of the field that the schema is of (`body` for a request's)
  */
-export function describedSchema(schema: Schema, around: { operation: string; field: string }): Schema {
-  const inside = (one: Schema): Schema => describedSchema(one, around);
+export function describedSchema(schema: Schema, place: Place): Schema {
+  const inside = (one: Schema): Schema => describedSchema(one, place);
   return {
     ...schema,
     ...(schema.properties && {
       properties: Object.fromEntries(
-        Object.entries(schema.properties).map(([name, field]) => [name, describedField(field, { ...around, name })]),
+        Object.entries(schema.properties).map(([name, field]) => [name, describedField(field, name, place)]),
       ),
     }),
     ...(schema.items && { items: inside(schema.items) }),
@@ -51,29 +64,40 @@ export function describedSchema(schema: Schema, around: { operation: string; fie
   };
 }
 
-function describedField(
-  field: Schema,
-  { operation, field: parent, name }: { operation: string; field: string; name: string },
-): Schema {
-  const text = TEXTS[`${operation}.${name}`] ?? TEXTS[`${parent}.${name}`] ?? TEXTS[name];
-  return withTexts(describedSchema(field, { operation, field: name }), name, text);
+function describedField(field: Schema, name: string, place: Place): Schema {
+  const names = [...place.names, name];
+  const { description = fieldText(place, names, field.type === 'array'), ...schema } = describedSchema(field, {
+    ...place,
+    names,
+  });
+  const example = exampleOf(schema, name);
+  return {
+    ...schema,
+    ...(description !== undefined && { description }),
+    ...(schema.examples === undefined && example !== undefined && { examples: [example] }),
+  };
+}
+
+const wordsOf = (path: string): string[] => path.split(/[/{}]+/);
+
+/** The text with the most names around the field; of those with as many the operation's own. */
+function fieldText({ operation, path, names: around }: Place, names: string[], isList: boolean): string | undefined {
+  for (let from = 0; from < names.length; from += 1) {
+    const name = names.slice(from).join('.');
+    const text = TEXTS[`${operation}.${name}`] ?? (isList ? TEXTS[`${name}[]`] : undefined) ?? TEXTS[name];
+    if (text !== undefined) return withNoun(text, [...wordsOf(path), ...around]);
+  }
+  return undefined;
 }
 
 /** A parameter's schema, with what it means and an example. */
 export function describedParameter(
   schema: Schema,
-  { operation, name }: { operation: string; name: string },
+  { operation, path, name }: Pick<Place, 'operation' | 'path'> & { name: string },
 ): { schema: Schema; description?: string; example?: unknown } {
-  const description = PARAMETER_TEXTS[`${operation}:${name}`] ?? PARAMETER_TEXTS[name];
+  const text = PARAMETER_TEXTS[`${operation}:${name}`] ?? PARAMETER_TEXTS[name];
+  const inPath = path.indexOf(`{${name}}`);
+  const description = text && withNoun(text, wordsOf(inPath < 0 ? path : path.slice(0, inPath)));
   const example = exampleOf(schema, name);
   return { schema, ...(description !== undefined && { description }), ...(example !== undefined && { example }) };
-}
-
-function withTexts(schema: Schema, name: string, text: string | undefined): Schema {
-  const example = exampleOf(schema, name);
-  return {
-    ...schema,
-    ...(schema.description === undefined && text !== undefined && { description: text }),
-    ...(schema.examples === undefined && example !== undefined && { examples: [example] }),
-  };
 }

@@ -16,8 +16,8 @@ const FIELDS: Readonly<Record<string, string>> = {
 
 /** What the fields of jobs mean, by operation and name. */
 export const JOB_TEXTS: Readonly<Record<string, string>> = {
-  'subject.id': 'Its ID.',
-  'subject.name': 'Its name now; null: it has none.',
+  'subject.id': 'ID of what the job is about.',
+  'subject.name': 'Name of what the job is about now; null: it has none.',
   'progress.done': 'Users, messages or events that are processed.',
   'progress.total': 'How many there are; null: not counted yet.',
   ...Object.fromEntries(
@@ -25,4 +25,5 @@ export const JOB_TEXTS: Readonly<Record<string, string>> = {
       Object.entries(FIELDS).map(([name, text]) => [`admin_jobs_${verb}.${name}`, text]),
     ),
   ),
+  'subject.kind': 'Kind of what the job is about.',
 };

@@ -11,7 +11,6 @@ export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
     'True: the plan is shown, and applied only when that is asked for. False: it is applied as soon as it is made.',
   'request.dryRun': 'Whether it waits, when it is planned, to be applied.',
   request: 'What was asked for.',
-  error: 'Why it failed; null: it did not.',
   progress: 'How far it is with what it does at the moment, or did last.',
   'progress.users': 'Users looked at.',
   'progress.of': 'Users to look at; null: not counted yet.',
@@ -57,5 +56,16 @@ export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
   recomputationId: 'ID of the recomputation.',
   'entries.gained': 'Achievements that the user got by it, or got back.',
   'entries.lost': 'Achievements that the user lost by it.',
-  reason: 'Why something of the plan was not done; null: there is none.',
+  'gaining.status': 'What became of the plan for this user.',
+  'losing.status': 'What became of the plan for this user.',
+  'left.status': 'What became of the plan for this user.',
+  'gaining.reason': 'Why something of the plan was not done; null: all of it was.',
+  'losing.reason': 'Why something of the plan was not done; null: all of it was.',
+  'left.reason': 'Why something of the plan was not done; null: all of it was.',
+  ...Object.fromEntries(
+    ['list', 'create', 'get', 'apply', 'revert', 'cancel'].flatMap((verb) => [
+      [`admin_recomputations_${verb}.error`, 'Why the recomputation failed; null: it did not.'],
+      [`admin_recomputations_${verb}.answer.status`, 'How far the recomputation is.'],
+    ]),
+  ),
 };

@@ -21,6 +21,7 @@ export const AUDIT_ACTIONS = [
   'apply',
   'cancel',
   'retry',
+  'call',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

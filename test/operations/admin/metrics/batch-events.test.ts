@@ -55,7 +55,12 @@ const stored = async (user: string) =>
 
 describe('refusals', () => {
   test.each([
-    ['unknown metric', event('nobody', 1, { key: 'nope' }), 404, "[2].key: there is no metric with the key 'nope'."],
+    [
+      'unknown metric',
+      event('nobody', 1, { key: 'nope' }),
+      404,
+      "[2].key: there is no metric with the key 'nope'. An unknown metric is 422 for a single event and 404 in a batch.",
+    ],
     ['unknown event attribute', event('nobody', 1, { attributes: { nope: 'x' } }), 422, '[2]: Invalid attribute keys'],
     ['unknown user attribute', { key: 'flips', user: { id: 'a', attributes: { deck: 'x' } }, value: 1 }, 422, '[2]: '],
     [

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import type { Resources } from '../../catalog/resources.ts';
+import type { Operation } from '../../operations/operation.ts';
+import type { Services } from '../../operations/services.ts';
+import type { Named } from './direct-call.ts';
+import type { Tool } from './tools.ts';
+
+/** Resources whose edits change a draft and store nothing. */
+export function previewing(services: Services): Services {
+  const { resources } = services;
+  const edit: Resources['edit'] = (tenantNo, _by, work) =>
+    resources.preview(tenantNo, (draft) => work(draft, null as never));
+  return {
+    ...services,
+    resources: new Proxy(resources, { get: (own, name) => (name === 'edit' ? edit : bound(own, name)) }),
+  };
+}
+
+function bound(own: Resources, name: string | symbol): unknown {
+  const value = own[name as keyof Resources] as unknown;
+  return typeof value === 'function' ? (value.bind(own) as unknown) : value;
+}
+
+/** An operation on resources of the catalog: their edits can be tried on a draft. */
+const CATALOG_EDIT =
+  /^admin_(attributes|metrics|achievements|points_systems|points_levels|points_boosts|points_triggers|leaderboards|webhooks)_(create|update|delete)$/;
+
+/** How it is found out what a call would change. */
+export type DryRun =
+  /** The operation itself, on a draft. */
+  | { with: 'draft' }
+  /** The same or another operation, which changes nothing with these arguments. */
+  | { with: 'operation'; id: string; named: Named }
+  /** There is none: the request is shown, with what it is about. */
+  | { with: 'none' };
+
+const hasField = (schema: Operation['body'] | Operation['query'], name: string): boolean =>
+  Object.hasOwn((schema as { properties?: object } | null)?.properties ?? {}, name);
+
+export function dryRunOf({ id, body }: Operation, named: Named): DryRun {
+  if (CATALOG_EDIT.test(id)) return { with: 'draft' };
+  if (id === 'admin_configuration_put') return { with: 'operation', id: 'admin_configuration_diff', named };
+  // The dry run of a recomputation is a plan, which is stored: that is the change.
+  if (id !== 'admin_recomputations_create' && hasField(body, 'dryRun'))
+    return { with: 'operation', id, named: { ...named, body: { ...(named.body as object), dryRun: true } } };
+  return { with: 'none' };
+}
+
+/** A code that confirms a call with exactly these arguments. */
+export function confirmation(tool: Tool, args: Readonly<Record<string, unknown>>): string {
+  const { confirm: _, ...others } = args;
+  const text = JSON.stringify([tool.name, others], (_name, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
+}
+
+/** A call that takes back another. */
+export interface Undo {
+  tool: string;
+  arguments: Record<string, unknown>;
+}
+
+interface Item {
+  id: string;
+}
+
+/** The operation that reads what an update is about, to have its previous values; null: none is needed. */
+export const readBefore = (operation: Operation): string | null => {
+  if (operation.id === 'admin_configuration_put') return 'admin_configuration_get';
+  const [, kind, verb] = CATALOG_EDIT.exec(operation.id) ?? [];
+  return verb === 'update' ? `admin_${kind}_get` : null;
+};
+
+/**
+ * What takes back a change that was made; null if nothing does, such as after a deletion.
+ * @param before what `readBefore` answered: the document, or a list of the resources
+ */
+export function undoOf(
+  operation: Operation,
+  named: Named,
+  { answer, before }: { answer: unknown; before: unknown },
+): Undo | null {
+  const [, kind, verb] = CATALOG_EDIT.exec(operation.id) ?? [];
+  const parts = named.params;
+  if (verb === 'create') {
+    const { created } = answer as { created: Item[] };
+    if (created.length === 0) return null;
+    return { tool: `admin_${kind}_delete`, arguments: { ...parts, ids: created.map(({ id }) => id) } };
+  }
+  if (verb === 'update') {
+    const were = new Map((before as (Item & Record<string, unknown>)[]).map((one) => [one.id, one]));
+    const body = (named.body as (Item & Record<string, unknown>)[]).flatMap((sent) => {
+      const was = were.get(sent.id);
+      return was === undefined ? [] : [Object.fromEntries(Object.keys(sent).map((name) => [name, was[name] ?? null]))];
+    });
+    return body.length === 0 ? null : { tool: operation.id, arguments: { ...parts, body } };
+  }
+  switch (operation.id) {
+    case 'admin_configuration_put':
+      return { tool: operation.id, arguments: { body: before } };
+    case 'admin_events_reverse_one': {
+      const { reversalId } = answer as { reversalId: string | null };
+      return reversalId === null ? null : { tool: operation.id, arguments: { id: reversalId } };
+    }
+    case 'admin_recomputations_apply':
+      return { tool: 'admin_recomputations_revert', arguments: { id: named.params['id'] } };
+    case 'metrics_event': {
+      const { eventId } = answer as { eventId: string };
+      return { tool: 'admin_events_reverse_one', arguments: { id: eventId } };
+    }
+    default:
+      return null;
+  }
+}

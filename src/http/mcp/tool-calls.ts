@@ -1,0 +1,183 @@
+import type { AuditEntry } from '../../postgres/access/audit.ts';
+import { AppError } from '../../errors.ts';
+import type { Operation } from '../../operations/operation.ts';
+import type { ExchangeContext } from '../exchange-context.ts';
+import { failureResponse } from '../respond.ts';
+import { confirmation, dryRunOf, previewing, readBefore, undoOf } from './changes.ts';
+import type { CalledBy, DirectCalls, Named } from './direct-call.ts';
+import { toolsOf, type Tool } from './tools.ts';
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** The result of a tool, as JSON text. */
+export interface ToolResult {
+  text: string;
+  isError: boolean;
+}
+
+const NEXT =
+  'Nothing has been changed. Show the user what would change. If the user agrees, call the tool again with the same arguments and this code as `confirm`.';
+
+/**
+ * What an assistant may do, and what happens when it does. A change takes two calls: the first answers what would change and a code, the second
+ * has the code. Every call is in the audit log, also one that only reads and one that was refused.
+ */
+export class Tools {
+  private readonly context: ExchangeContext;
+  private readonly calls: DirectCalls;
+  private readonly byName: ReadonlyMap<string, Tool>;
+
+  constructor(
+    context: ExchangeContext,
+    { operations, calls }: { operations: readonly Operation[]; calls: DirectCalls },
+  ) {
+    this.context = context;
+    this.calls = calls;
+    this.byName = new Map(toolsOf(operations).map((tool) => [tool.name, tool]));
+  }
+
+  /** The tools that a key may use: a read-only key reads, a tenant's key has no tools of the organisation. */
+  of({ caller }: CalledBy): Tool[] {
+    return [...this.byName.values()].filter(
+      ({ changes, operation }) =>
+        (!changes || caller.scope === 'all') && (operation.scope !== 'organisation' || caller.tenantNo === null),
+    );
+  }
+
+  /** Uses a tool. Never rejects: what goes wrong is the result. Null: the key has no such tool. */
+  async use(name: string, args: Arguments, calledBy: CalledBy): Promise<ToolResult | null> {
+    const tool = this.of(calledBy).find((one) => one.name === name);
+    if (tool === undefined) return null;
+    let result: ToolResult;
+    let outcome: string;
+    try {
+      const isConfirmed = tool.changes && args['confirm'] !== undefined;
+      outcome = tool.changes ? (isConfirmed ? 'changed' : 'previewed') : 'read';
+      result = { text: await this.answer(tool, args, calledBy), isError: false };
+    } catch (error) {
+      const { requestId = '' } = calledBy.by;
+      outcome = 'refused';
+      const { json } = failureResponse(error, this.context, { operation: name, requestId: requestId ?? '' });
+      result = { text: json!, isError: true };
+    }
+    await this.record({ tool, args, outcome }, calledBy);
+    return result;
+  }
+
+  private answer(tool: Tool, args: Arguments, calledBy: CalledBy): Promise<string> {
+    const known = tool.inputSchema.properties;
+    const unknown = Object.keys(args).find((name) => !Object.hasOwn(known, name));
+    if (unknown !== undefined) throw new AppError('invalid', `${unknown} is not an argument of this tool`);
+    const named = namedBy(tool, args);
+    if (!tool.changes) return this.read(tool.operation, named, calledBy);
+    const code = confirmation(tool, args);
+    if (args['confirm'] === undefined) return this.preview(tool, { named, code }, calledBy);
+    if (args['confirm'] !== code)
+      throw new AppError('conflict', 'confirm is not the code for these arguments: call without it first');
+    return this.change(tool.operation, named, calledBy);
+  }
+
+  private async read(operation: Operation, named: Named, calledBy: CalledBy): Promise<string> {
+    return (await this.calls.call(operation, named, { calledBy })).text;
+  }
+
+  /** What a call would change: by a dry run, or the request and what it is about. */
+  private async preview(
+    tool: Tool,
+    { named, code }: { named: Named; code: string },
+    calledBy: CalledBy,
+  ): Promise<string> {
+    const { operation } = tool;
+    const dryRun = dryRunOf(operation, named);
+    if (dryRun.with === 'none') {
+      await this.calls.checked(operation, named, calledBy);
+      const { method, path } = operation;
+      const request = { method: method.toUpperCase(), path, ...named };
+      return JSON.stringify({
+        wouldDo: tool.title,
+        request,
+        now: await this.now(operation, named, calledBy),
+        confirm: code,
+        next: NEXT,
+      });
+    }
+    const { text } =
+      dryRun.with === 'draft'
+        ? await this.calls.call(operation, named, { calledBy, services: previewing(this.context.services) })
+        : await this.calls.call(this.byName.get(dryRun.id)!.operation, dryRun.named, { calledBy });
+    return JSON.stringify({ wouldAnswer: JSON.parse(text) as unknown, confirm: code, next: NEXT });
+  }
+
+  /** What a GET of the same path answers now; undefined if there is none, or nothing there. */
+  private async now({ path, surface }: Operation, named: Named, calledBy: CalledBy): Promise<unknown> {
+    const reading = [...this.byName.values()].find(
+      ({ operation }) => operation.path === path && operation.surface === surface && operation.method === 'get',
+    );
+    if (reading === undefined || reading.path.length === 0) return undefined;
+    return this.readIfThere(reading.operation, { params: named.params, query: {} }, calledBy);
+  }
+
+  private async readIfThere(operation: Operation, named: Named, calledBy: CalledBy): Promise<unknown> {
+    try {
+      return JSON.parse(await this.read(operation, named, calledBy)) as unknown;
+    } catch (error) {
+      if (error instanceof AppError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  private async change(operation: Operation, named: Named, calledBy: CalledBy): Promise<string> {
+    const before = await this.before(operation, named, calledBy);
+    const { status, text } = await this.calls.call(operation, named, { calledBy });
+    const answer = JSON.parse(text) as unknown;
+    const undo = undoOf(operation, named, { answer, before });
+    return JSON.stringify({ status, answer, ...(undo && { undo }) });
+  }
+
+  /** The values that an update is going to replace. */
+  private async before(operation: Operation, named: Named, calledBy: CalledBy): Promise<unknown> {
+    const id = readBefore(operation);
+    if (id === null) return undefined;
+    const reading = this.byName.get(id)!.operation;
+    if (!Array.isArray(named.body)) return this.readIfThere(reading, { params: named.params, query: {} }, calledBy);
+    const found: unknown[] = [];
+    for (const item of named.body as { id?: unknown }[]) {
+      if (typeof item?.id !== 'string') continue;
+      const one = await this.readIfThere(reading, { params: { ...named.params, id: item.id }, query: {} }, calledBy);
+      if (one !== undefined) found.push(one);
+    }
+    return found;
+  }
+
+  /** Names of arguments only: their values may be personal. */
+  private async record(
+    { tool, args, outcome }: { tool: Tool; args: Arguments; outcome: string },
+    calledBy: CalledBy,
+  ): Promise<void> {
+    const { path } = tool.operation;
+    const userId = path.startsWith('/v1/users/{id}') && typeof args['id'] === 'string' ? args['id'] : undefined;
+    const entry: AuditEntry = {
+      action: 'call',
+      kind: 'tool',
+      name: tool.name,
+      after: { outcome, arguments: Object.keys(args) },
+      ...(userId !== undefined && { userId }),
+    };
+    const tenantNo = await this.calls.tenantNoOf(tool.operation, calledBy);
+    await this.context.services.recordAudit({ tenantNo, by: calledBy.by, entries: [entry] });
+  }
+}
+
+function namedBy(tool: Tool, args: Arguments): Named {
+  const pick = (names: readonly string[]): Record<string, unknown> =>
+    Object.fromEntries(names.flatMap((name) => (args[name] === undefined ? [] : [[name, args[name]]])));
+  const { idempotencyKey } = args;
+  if (idempotencyKey !== undefined && typeof idempotencyKey !== 'string')
+    throw new AppError('invalid', 'idempotencyKey must be a string');
+  return {
+    params: pick(tool.path),
+    query: pick(tool.query),
+    ...(tool.hasBody && args['body'] !== undefined && { body: args['body'] }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
+}

@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { transformWithOxc } from 'vite';
+import { describe, expect, test } from 'vitest';
+import { snippetsOf } from '../../console/reference/snippets.js';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { openapiDocument } from '../../src/operations/openapi.ts';
+import { hasProgram } from '../stack/has-program.ts';
+
+const run = promisify(execFile);
+const ORIGIN = 'http://laurel.test:8080';
+const KEY = 'a key';
+
+/** A request as a snippet makes it. */
+interface Sent {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: unknown;
+}
+
+interface Documented {
+  operationId: string;
+  security?: unknown[];
+  parameters?: { $ref?: string }[];
+  requestBody?: { content: { 'application/json': { examples?: { Example: { value: unknown } } } } };
+}
+
+const all = ([adminOperations, applicationOperations] as const).flatMap((operations) => {
+  const { paths, components } = JSON.parse(JSON.stringify(openapiDocument(operations[0]!.surface, operations))) as {
+    paths: Record<string, Record<string, Documented>>;
+    components: object;
+  };
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method,
+      path,
+      operation,
+      snippets: snippetsOf({ method, path, operation, components, origin: ORIGIN }),
+    })),
+  );
+});
+const called = all.filter(({ snippets }) => snippets.length > 0);
+const sources = (label: string): string[] =>
+  called.map(({ snippets }) => snippets.find((one) => one.label === label)!.source);
+
+/** Headers by their names in lower case: the libraries write them differently. */
+const request = ({ headers, ...rest }: Sent): Sent => ({
+  ...rest,
+  headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+});
+
+/** What an operation's snippets have to send, from its document. */
+function wanted({ method, operation: { security, parameters, requestBody } }: (typeof called)[number]) {
+  const isIdempotent = parameters?.some(({ $ref }) => $ref === '#/components/parameters/IdempotencyKey') ?? false;
+  return {
+    method: method.toUpperCase(),
+    url: expect.stringMatching(/^http:\/\/laurel\.test:8080\/v1\/[^{}]*$/),
+    headers: {
+      ...(security?.length !== 0 && { 'x-api-key': KEY }),
+      ...(isIdempotent && { 'idempotency-key': 'event-4711' }),
+      ...(requestBody && { 'content-type': 'application/json' }),
+    },
+    body: requestBody && (requestBody.content['application/json'].examples?.Example.value ?? {}),
+  };
+}
+
+test('every operation has snippets, except live streams, which never end', () => {
+  const without = all.filter(({ snippets }) => snippets.length === 0).map(({ operation }) => operation.operationId);
+  expect(without).toEqual(['admin_live_get', 'admin_live_ws', 'live_get', 'live_ws']);
+  expect(called.length).toBeGreaterThan(100);
+});
+
+/** The requests of the TypeScript snippets, each run with a `fetch` that only notes what it is asked for. */
+async function sentByTypeScript(): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  const noting = async (
+    url: string,
+    init: { method?: string; headers?: Record<string, string>; body?: string } = {},
+  ) => {
+    const { method = 'GET', headers = {}, body } = init;
+    sent.push({ method, url, headers, body: body === undefined ? undefined : JSON.parse(body) });
+    return Response.json({});
+  };
+  const AsyncFunction = (async () => {}).constructor as new (...of: string[]) => (...of: unknown[]) => Promise<void>;
+  for (const source of sources('TypeScript')) {
+    const { code } = await transformWithOxc(source, 'snippet.ts');
+    const quiet = { log: () => undefined };
+    await new AsyncFunction('fetch', 'process', 'console', code)(noting, { env: { API_KEY: KEY } }, quiet);
+  }
+  return sent;
+}
+
+/** The requests of the curl snippets, run by a shell in which `curl` only prints its arguments. */
+async function sentByCurl(): Promise<Sent[]> {
+  const script = ['curl() { printf "%s\\0" "$@"; printf "\\1\\0"; }', ...sources('curl')].join('\n');
+  const { stdout } = await run('bash', ['-euc', script], { env: { ...process.env, API_KEY: KEY } });
+  const calls = stdout.split('\0\u0001\0'.slice(1)).filter(Boolean);
+  return calls.map((call) => {
+    const [silent, ...rest] = call.split('\0').filter((one) => one !== '');
+    const sent: Sent = { method: '', url: '', headers: {}, body: undefined };
+    while (rest.length > 0) {
+      const one = rest.shift()!;
+      if (one === '-X') sent.method = rest.shift()!;
+      else if (one === '-d') sent.body = JSON.parse(rest.shift()!);
+      else if (one === '-H') {
+        const [name, value] = rest.shift()!.split(/: (.*)/s) as [string, string];
+        sent.headers[name] = value;
+      } else sent.url = one;
+    }
+    expect(silent).toBe('-sS');
+    // As curl decides.
+    return { ...sent, method: sent.method || (sent.body === undefined ? 'GET' : 'POST') };
+  });
+}
+
+const PYTHON = `
+import json, sys, io, urllib.request
+sent = []
+def noting(request):
+    body = None if request.data is None else json.loads(request.data)
+    sent.append({"method": request.get_method(), "url": request.full_url, "headers": dict(request.header_items()), "body": body, "hasBody": request.data is not None})
+    answer = io.StringIO("{}")
+    answer.status = 200
+    return answer
+urllib.request.urlopen = noting
+out, sys.stdout = sys.stdout, io.StringIO()
+for source in json.load(sys.stdin):
+    exec(source, {})
+json.dump(sent, out)
+`;
+
+async function sentByPython(): Promise<Sent[]> {
+  const child = run('python3', ['-c', PYTHON], { env: { ...process.env, API_KEY: KEY }, maxBuffer: 1e8 });
+  child.child.stdin!.end(JSON.stringify(sources('Python')));
+  const sent = JSON.parse((await child).stdout) as (Sent & { hasBody: boolean })[];
+  return sent.map(({ hasBody, body, ...rest }) => ({ ...rest, body: hasBody ? body : undefined }));
+}
+
+describe('the snippets of each operation send what its example has', () => {
+  const expected = called.map(wanted);
+  const urls = (requests: Sent[]): string[] => requests.map(({ url }) => url);
+
+  test('curl', async () => {
+    expect((await sentByCurl()).map(request)).toEqual(expected);
+  });
+
+  test('TypeScript', async () => {
+    const sent = await sentByTypeScript();
+    expect(sent.map(request)).toEqual(expected);
+    expect(urls(sent)).toEqual(urls(await sentByCurl()));
+  });
+
+  test('Python', async (context) => {
+    context.skip(!(await hasProgram('python3')), 'there is no python3');
+    const sent = await sentByPython();
+    expect(sent.map(request)).toEqual(expected);
+    expect(urls(sent)).toEqual(urls(await sentByCurl()));
+  });
+});

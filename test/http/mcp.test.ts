@@ -1,0 +1,322 @@
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
+
+let laurel: TestLaurel;
+let readKey: string;
+const clients: Client[] = [];
+beforeAll(async () => {
+  laurel = await startLaurel({ workers: true });
+  const made = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'reader', access: 'read' }]);
+  readKey = made.body.created[0].key;
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await laurel.close();
+});
+
+interface Result {
+  isError?: boolean;
+  content: { type: string; text: string }[];
+}
+
+/** A client of the SDK, with what its tools answer as parsed JSON. */
+async function connect(key = laurel.adminKey, { of = laurel, tenant }: { of?: TestLaurel; tenant?: string } = {}) {
+  const client = new Client({ name: 'test', version: '1' });
+  const transport = new StreamableHTTPClientTransport(new URL(`${of.adminUrl}/mcp`), {
+    requestInit: { headers: { 'X-API-KEY': key, ...(tenant !== undefined && { 'Tenant-ID': tenant }) } },
+  });
+  // The SDK's own types disagree under exactOptionalPropertyTypes.
+  await client.connect(transport as Parameters<Client['connect']>[0]);
+  clients.push(client);
+  return { client, ...using(client) };
+}
+
+function using(client: Client) {
+  const use = async (name: string, args: object = {}) => {
+    const { isError = false, content } = (await client.callTool({ name, arguments: { ...args } })) as Result;
+    // oxlint-disable-next-line typescript/no-explicit-any -- answers of any operation
+    return { isError, answer: JSON.parse(content[0]!.text) as any };
+  };
+  /** Sees what a change would do, and does it. */
+  const change = async (name: string, args: object) => {
+    const preview = await use(name, args);
+    if (preview.isError) return { preview, done: preview };
+    return { preview, done: await use(name, { ...args, confirm: preview.answer.confirm }) };
+  };
+  return { use, change };
+}
+
+const calls = async () => {
+  const { body } = await laurel.admin.get('/v1/audit-log?kind=tool&limit=100');
+  return body.map(({ name, action, userId, after }: Record<string, unknown>) => ({ name, action, userId, after }));
+};
+
+describe('a conversation', () => {
+  test('why did ada not get the achievement?', async () => {
+    const { use } = await connect();
+    const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'laps', name: 'Laps' }])).body.created;
+    const ten = {
+      key: 'ten',
+      name: 'Ten laps',
+      trigger: 'metric',
+      metricId: metric.id,
+      metricValue: 10,
+      status: 'active',
+    };
+    await laurel.admin.post('/v1/achievements', [ten]);
+    await laurel.app.post('/v1/metrics/laps/event', { user: { id: 'ada' }, value: 4 });
+
+    const { answer: hers } = await use('users_achievements', { id: 'ada', includeIncomplete: 'true' });
+    expect(hers).toMatchObject([{ key: 'ten', achievedAt: null, metricValue: 10 }]);
+    const { answer: total } = await use('users_single_metric', { id: 'ada', key: 'laps' });
+    expect(total.current).toBe(4);
+    const { answer: timeline } = await use('admin_users_timeline', { id: 'ada', kind: 'event' });
+    expect(timeline.entries).toMatchObject([{ kind: 'event', value: 4, total: 4 }]);
+
+    // Each question is in the audit log, with whom it is about.
+    const about = (await calls()).filter(({ userId }: { userId: string | null }) => userId === 'ada');
+    expect(about.map(({ name }: { name: string }) => name)).toEqual([
+      'admin_users_timeline',
+      'users_single_metric',
+      'users_achievements',
+    ]);
+    expect(about[0]).toMatchObject({ action: 'call', after: { outcome: 'read', arguments: ['id', 'kind'] } });
+  });
+
+  test('draft a points system, make it, and undo it', async () => {
+    const { use, change } = await connect();
+    const args = { body: [{ key: 'xp', name: 'XP', levels: [{ key: 'pro', name: 'Pro', points: 100 }] }] };
+    const systems = async (): Promise<unknown[]> => (await laurel.admin.get('/v1/points')).body;
+
+    const draft = await use('admin_points_systems_create', args);
+    expect(draft.answer.wouldAnswer).toMatchObject({ created: [{ key: 'xp', levels: [{ key: 'pro' }] }], issues: [] });
+    expect(draft.answer.next).toContain('Nothing has been changed');
+    expect(await systems()).toEqual([]);
+
+    // The code is for these arguments only.
+    const { confirm } = draft.answer;
+    const other = await use('admin_points_systems_create', { body: [{ key: 'gold', name: 'Gold' }], confirm });
+    expect(other).toMatchObject({ isError: true, answer: { code: 'conflict' } });
+    expect(await systems()).toEqual([]);
+
+    const made = await use('admin_points_systems_create', { ...args, confirm });
+    expect(made).toMatchObject({ isError: false, answer: { status: 201, answer: { created: [{ key: 'xp' }] } } });
+    expect(await systems()).toMatchObject([{ key: 'xp' }]);
+
+    const { undo } = made.answer;
+    const undone = await change(undo.tool, undo.arguments);
+    expect(undone.preview.answer.wouldAnswer.deleted).toHaveLength(1);
+    expect(undone.done.answer.answer.deleted).toHaveLength(1);
+    expect(await systems()).toEqual([]);
+
+    const outcomes = (await calls()).filter(({ name }: { name: string }) => name.startsWith('admin_points'));
+    expect(outcomes.map(({ after }: { after: { outcome: string } }) => after.outcome)).toEqual([
+      'changed',
+      'previewed',
+      'changed',
+      'refused',
+      'previewed',
+    ]);
+    // The change itself is recorded as one by the Admin API.
+    const changes = (await laurel.admin.get('/v1/audit-log?kind=points_system')).body;
+    expect(changes.map(({ action }: { action: string }) => action)).toEqual(['delete', 'create']);
+  });
+
+  test('an update is undone with the values before, an event by its reversal, a document by the previous one', async () => {
+    const { use, change } = await connect();
+    const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'steps', name: 'Steps' }])).body.created;
+    const renamed = await change('admin_metrics_update', { body: [{ id: metric.id, name: 'Paces' }] });
+    expect(renamed.done.answer.answer.updated).toMatchObject([{ name: 'Paces' }]);
+    await change(renamed.done.answer.undo.tool, renamed.done.answer.undo.arguments);
+    expect((await use('admin_metrics_get', { id: metric.id })).answer.name).toBe('Steps');
+
+    const sent = await change('metrics_event', {
+      key: 'steps',
+      body: { user: { id: 'bob' }, value: 7 },
+      idempotencyKey: 'bob-1',
+    });
+    expect(sent.preview.answer).toMatchObject({
+      wouldDo: expect.any(String),
+      request: { path: '/v1/metrics/{key}/event' },
+    });
+    expect(sent.done.answer.answer.total).toBe(7);
+    const { undo } = sent.done.answer;
+    const reversal = await change(undo.tool, undo.arguments);
+    expect(reversal.preview.answer.wouldAnswer).toMatchObject({ status: 'reversed', dryRun: true, total: 0 });
+    expect(reversal.done.answer.answer).toMatchObject({ status: 'reversed', dryRun: false, total: 0 });
+    expect((await use('users_single_metric', { id: 'bob', key: 'steps' })).answer.current).toBe(0);
+
+    const { answer: document } = await use('admin_configuration_get');
+    const more = { ...document, attributes: [{ key: 'plan', name: 'Plan', type: 'user' }] };
+    const applied = await change('admin_configuration_put', { body: more });
+    expect(applied.preview.answer.wouldAnswer.changes).toMatchObject([{ action: 'create', kind: 'attribute' }]);
+    await change('admin_configuration_put', applied.done.answer.undo.arguments);
+    expect((await use('admin_configuration_get')).answer).toEqual(document);
+  });
+});
+
+describe('the tools', () => {
+  test('are the operations of both documents, but none that answers a secret or opens a stream', async () => {
+    const { client } = await connect();
+    const { tools } = await client.listTools();
+    const without = [...adminOperations, ...applicationOperations]
+      .map(({ id }) => id)
+      .filter((id) => !tools.some(({ name }) => name === id));
+    expect(without.toSorted()).toEqual([
+      'admin_admin_api_keys_create',
+      'admin_admin_api_keys_rotate',
+      'admin_application_api_keys_create',
+      'admin_clock_delete',
+      'admin_clock_get',
+      'admin_clock_put',
+      'admin_imports_create',
+      'admin_live_get',
+      'admin_live_tickets_create',
+      'admin_live_ws',
+      'admin_metrics_batch_events',
+      'admin_openapi_get',
+      'admin_session_create',
+      'admin_session_delete',
+      'admin_session_get',
+      'admin_webhooks_create',
+      'admin_webhooks_rotate_secret',
+      'live_get',
+      'live_tickets_create',
+      'live_ws',
+      'openapi_get',
+    ]);
+    const event = tools.find(({ name }) => name === 'metrics_event')!;
+    expect(event.inputSchema.required).toEqual(['key', 'body']);
+    expect(event.annotations).toMatchObject({ readOnlyHint: false });
+    expect(event.description).toContain('the first call only answers what it would change');
+    expect(Buffer.byteLength(JSON.stringify(tools))).toBeLessThan(250_000);
+  });
+
+  test('of a read-only key only read, and it cannot use another', async () => {
+    const { client, use } = await connect(readKey);
+    const { tools } = await client.listTools();
+    expect(tools.length).toBeGreaterThan(50);
+    expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)).toEqual([]);
+    expect(tools.map(({ name }) => name)).toContain('admin_configuration_diff');
+    await expect(use('admin_metrics_create', { body: [] })).rejects.toThrow('There is no tool');
+    expect((await use('admin_metrics_list')).isError).toBe(false);
+  });
+
+  test('of a key of one tenant are of that tenant, and none of the organisation', async () => {
+    const many = await startLaurel();
+    try {
+      await many.admin.patch('/v1/organisation', { multiTenancy: true });
+      await many.admin.post('/v1/tenants', [
+        { name: 'A', customerId: 'a' },
+        { name: 'B', customerId: 'b' },
+      ]);
+      const made = await many.admin.post('/v1/admin-api-keys', [{ name: 'of a', tenantId: 'a' }]);
+      const key = made.body.created[0].key as string;
+      const ofA = await connect(key, { of: many, tenant: 'a' });
+      const names = (await ofA.client.listTools()).tools.map(({ name }) => name);
+      expect(names).toContain('admin_metrics_create');
+      expect(names).not.toContain('admin_organisation_get');
+      await ofA.change('admin_metrics_create', { body: [{ key: 'laps', name: 'Laps' }] });
+      expect((await ofA.use('admin_metrics_list')).answer).toMatchObject([{ key: 'laps' }]);
+      const ofB = await connect(key, { of: many, tenant: 'b' });
+      expect((await ofB.use('admin_metrics_list')).answer).toMatchObject({ code: 'forbidden' });
+      const unnamed = await connect(many.adminKey, { of: many });
+      expect((await unnamed.use('admin_metrics_list')).answer).toMatchObject({ code: 'tenant_required' });
+    } finally {
+      await Promise.all(clients.splice(0).map((client) => client.close()));
+      await many.close();
+    }
+  });
+
+  test('say what is wrong with arguments', async () => {
+    const { use } = await connect();
+    const wrong = [
+      await use('users_get', {}),
+      await use('users_get', { id: 'ada', color: 'red' }),
+      await use('users_get', { id: 'nobody' }),
+      await use('admin_metrics_list', { limit: 'many' }),
+      await use('metrics_event', { key: 'laps', body: { value: 1 } }),
+    ];
+    expect(wrong.map(({ isError }) => isError)).toEqual([true, true, true, true, true]);
+    expect(wrong.map(({ answer }) => answer.code)).toEqual([
+      'invalid',
+      'invalid',
+      'not_found',
+      'unprocessable',
+      'invalid',
+    ]);
+    expect(wrong[4]!.answer.error).toContain('user');
+  });
+});
+
+describe('the address', () => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+  };
+  const post = (body: unknown, headers: Record<string, string> = {}) =>
+    fetch(`${laurel.adminUrl}/mcp`, {
+      method: 'POST',
+      headers: { 'X-API-KEY': laurel.adminKey, 'Content-Type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+
+  test('needs an admin key, its own origin, and a version that it speaks', async () => {
+    const refused = await Promise.all([
+      post(initialize, { 'X-API-KEY': 'adm_x.wrong' }),
+      post(initialize, { Origin: 'https://elsewhere.example' }),
+      post(initialize, { Origin: 'null' }),
+      post(initialize, { 'MCP-Protocol-Version': '1999-01-01' }),
+      post([initialize]),
+      post({ hello: 1 }),
+      post(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"${'x'.repeat(1_100_000)}"}}`),
+      fetch(`${laurel.adminUrl}/mcp`, { headers: { 'X-API-KEY': laurel.adminKey, Accept: 'text/event-stream' } }),
+    ]);
+    expect(refused.map(({ status }) => status)).toEqual([401, 403, 403, 400, 400, 400, 413, 405]);
+    const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
+    expect((await post(initialize, { 'X-API-KEY': made.body.created[0].key })).status).toBe(403);
+    expect((await fetch(`${laurel.appUrl}/mcp`, { method: 'POST' })).status).toBe(404);
+    for (const response of refused) await response.arrayBuffer();
+  });
+
+  test('keeps no session: a notification is taken and forgotten, and any process answers the next message', async () => {
+    const started = await post(initialize, { Origin: laurel.adminUrl });
+    expect([started.status, started.headers.get('mcp-session-id')]).toEqual([200, null]);
+    expect(await started.json()).toMatchObject({ id: 1, result: { serverInfo: { name: 'laurel' } } });
+    const notified = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect([notified.status, notified.headers.get('content-length'), await notified.text()]).toEqual([202, '0', '']);
+    const listed = await post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
+    const { result } = (await listed.json()) as { result: { tools: unknown[] } };
+    expect(result.tools.length).toBeGreaterThan(100);
+  });
+});
+
+test('laurel mcp passes messages on, and says why it cannot', async () => {
+  const main = join(await inFewFiles(), 'src/cli/main.js');
+  const start = async (key: string) => {
+    const client = new Client({ name: 'test', version: '1' });
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [main, 'mcp', '--url', laurel.adminUrl],
+      env: { PATH: process.env['PATH'] ?? '', ADMIN_API_KEY: key },
+      stderr: 'ignore',
+    });
+    clients.push(client);
+    await client.connect(transport);
+    return client;
+  };
+  const client = await start(readKey);
+  expect(client.getServerVersion()).toMatchObject({ name: 'laurel' });
+  const { use } = using(client);
+  expect((await use('admin_organisation_get')).answer).toMatchObject({ name: expect.any(String) });
+  await client.close();
+  await expect(start('adm_x.wrong')).rejects.toThrow(/Invalid or inactive|invalid_key|401/);
+});
