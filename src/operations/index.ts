@@ -1,7 +1,7 @@
-import { adminMetricsBatchEvents, attributes, metrics } from './admin/metrics.ts';
+import { adminAttributesValues, adminMetricsBatchEvents, attributes, metrics } from './admin/metrics.ts';
 import { achievements, adminAchievementsPreview, adminBackdatingsList } from './admin/achievements.ts';
 import { boosts, levels, systems, triggers } from './admin/points.ts';
-import { adminLeaderboardFillingsList, leaderboards } from './admin/leaderboards.ts';
+import { adminLeaderboardFillingsList, adminLeaderboardsGroups, leaderboards } from './admin/leaderboards.ts';
 import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
@@ -55,6 +55,7 @@ import {
   adminEventsSettingsGet,
   adminEventsSettingsUpdate,
 } from './admin/events.ts';
+import { adminRequestsList } from './admin/requests.ts';
 import {
   adminEnvironmentsList,
   adminOrganisationGet,
@@ -67,6 +68,7 @@ import {
   adminUsersDelete,
   adminUsersDeleteOne,
   adminUsersExport,
+  adminUsersFiltered,
   adminUsersGet,
   adminUsersGuards,
   adminUsersList,
@@ -199,6 +201,8 @@ export const adminOperations: readonly Operation[] = [
   adminAdminApiKeysUpdate,
   adminAdminApiKeysRotate,
   adminAdminApiKeysDelete,
+  adminAttributesValues,
+  adminLeaderboardsGroups,
   adminActivityGet,
   adminActivityCompletions,
   adminAuditLogList,
@@ -217,6 +221,7 @@ export const adminOperations: readonly Operation[] = [
   adminApplicationApiKeysDelete,
   adminMetricsBatchEvents,
   adminUsersList,
+  adminUsersFiltered,
   adminUsersTimeline,
   adminUsersGet,
   adminUsersUpdate,
@@ -258,6 +263,7 @@ export const adminOperations: readonly Operation[] = [
   adminOrganisationGet,
   adminOrganisationUpdate,
   adminLiveTicketsCreate,
+  adminRequestsList,
   adminLiveGet,
   adminLiveWs,
   adminClockGet,

@@ -49,5 +49,11 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   wait: '`true`: answer when the events are applied, with their outcomes.',
   search: 'Only users whose ID, name or e-mail address begins with this.',
   after: 'ID of the last user of the page before: the page begins behind it, in the same order and search.',
+  'admin_users_filtered:after': '`next` of the call before.',
+  level: 'Only users with this level: the key of a points system, a colon and the key of a level.',
+  minStreak: 'Only users whose present streak is at least this long.',
+  seenFrom: 'Only users who, or whose profile, last changed then or later.',
+  seenBefore: 'Only users who, or whose profile, last changed before then.',
+  'admin_leaderboards_groups:run': 'First day of the run; the present run by default.',
   order: '`asc` (default) or `desc`: by the bytes of the ID; not with `search`.',
 };
