@@ -202,12 +202,12 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await page.goto(`${laurel.adminUrl}/console/webhooks`);
     await page.getByText('disabled by Laurel').waitFor();
     await page.getByRole('link', { name: 'Gone' }).click();
-    await page.getByText(/Laurel disabled it .*: .*410/).waitFor();
+    await page.getByText(/Laurel disabled this webhook on .*: .*410/).waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-webhook-disabled');
     // What waits is sent at once, and would have it disabled once more.
     status = 200;
-    await page.getByRole('button', { name: 'Enable it' }).click();
+    await page.getByRole('button', { name: 'Enable', exact: true }).click();
     await expect.poll(async () => (await laurel.admin.get(`/v1/webhooks/${id}`)).body.enabled).toBe(true);
     await laurel.admin.delete(`/v1/webhooks?ids=${id}`);
     await context.close();

@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     await dialog.getByRole('button', { name: 'Create the preview' }).click();
     await dialog.getByRole('alert').waitFor();
     await dialog.getByLabel('Only users with these attributes').fill('');
-    await dialog.getByLabel('achievements').uncheck();
+    await dialog.getByLabel('achievements', { exact: true }).uncheck();
     await seen('new');
     await dialog.getByRole('button', { name: 'Create the preview' }).click();
 
