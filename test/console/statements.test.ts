@@ -102,7 +102,7 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     expect(await page.getByLabel('Last day').inputValue()).toBe('2031-05-17');
     await page.keyboard.press('Escape');
     await keep(page, `${name}-rules-points`);
-    const rule = page.getByRole('cell', { name: /every 5 Flashcards flipped if the event’s Deck/ });
+    const rule = page.getByRole('cell', { name: /^(?:Awarded for )?every 5 Flashcards flipped if the event’s Deck/ });
     expect(await rule.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 'cut off').toBe(0);
     await at('/leaderboards');
     await page.getByText('active').first().waitFor();
