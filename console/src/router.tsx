@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import type { UsersSearch } from './screens/users.tsx';
+import { usersSearch } from './screens/users-search.ts';
 import { Frame } from './shell/frame.tsx';
 import { NotFound } from './shell/not-found.tsx';
 
@@ -21,10 +21,7 @@ const tree = root.addChildren([
     getParentRoute: () => root,
     path: '/users',
     component: lazyRouteComponent(() => import('./screens/users.tsx'), 'Users'),
-    validateSearch: ({ search, order }: Record<string, unknown>): UsersSearch => ({
-      ...((typeof search === 'string' || typeof search === 'number') && { search: String(search) }),
-      ...(order === 'desc' && { order }),
-    }),
+    validateSearch: usersSearch,
   }),
   at(
     '/users/$id',
@@ -101,6 +98,18 @@ const tree = root.addChildren([
   at(
     '/tenants',
     lazyRouteComponent(() => import('./screens/tenants.tsx'), 'Tenants'),
+  ),
+  at(
+    '/organisation',
+    lazyRouteComponent(() => import('./screens/organisation.tsx'), 'Organisation'),
+  ),
+  at(
+    '/requests',
+    lazyRouteComponent(() => import('./screens/requests.tsx'), 'Requests'),
+  ),
+  at(
+    '/import',
+    lazyRouteComponent(() => import('./screens/import.tsx'), 'Import'),
   ),
   at(
     '/system',

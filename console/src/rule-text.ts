@@ -1,4 +1,4 @@
-import { number } from './ui/format.ts';
+import { counted, number } from './ui/format.ts';
 
 /**
  * Rules as sentences. Every screen that shows what completes an achievement, awards points, boosts them or ranks users takes its
@@ -55,8 +55,6 @@ interface StoredRule extends Limited {
 }
 
 const LIST = new Intl.ListFormat('en', { type: 'conjunction' });
-
-const counted = (count: number, one: string): string => `${number(count)} ${one}${Math.abs(count) === 1 ? '' : 's'}`;
 
 /** `every day`, `every 7 days`; `unit`: in the singular or the plural. */
 export function every(count: number, unit: string): string {

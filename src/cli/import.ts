@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander';
 import { basename } from 'node:path';
-import type { ImportedOutcome } from '../domain/imported-user.ts';
+import { MOST_BYTES, MOST_USERS, outcomesOf, type ImportAnswer, type Reported } from '../domain/import-outcomes.ts';
 import type { Configuration } from '../domain/configuration.ts';
 import { AdminRefusal, askAdmin, askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { CommandError, examples, EXIT, print, wholeNumber } from './command.ts';
 import { BoardGroups, readSource } from './source/users.ts';
-import { Report, type Reported } from './source/import-report.ts';
+import { Report } from './source/import-report.ts';
 import { sourceOf } from './source/server.ts';
 import { jsonLines } from './source/json-lines.ts';
 
@@ -92,8 +92,6 @@ function progress(): (text: string) => void {
   return process.stderr.isTTY ? (text) => void process.stderr.write(`\r${text.padEnd(60)}`) : () => undefined;
 }
 
-const MOST_USERS = 50;
-const MOST_BYTES = 1_000_000;
 /** The status of a request with too large a body. */
 const TOO_LARGE = 413;
 interface Sending {
@@ -108,11 +106,6 @@ interface Sending {
   onProgress: (text: string) => void;
 }
 
-interface Answer {
-  users: ImportedOutcome[];
-  issues: { id?: string; index?: number; severity: 'error' | 'warning'; message: string }[];
-}
-
 /**
  * Imports users, several in a call, and reports the result for each. Skips users whom an earlier run imported. Repeats
  * calls that are not answered, which is idempotent. Ends the command if Laurel stays unreachable.
@@ -123,7 +116,7 @@ async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress
   const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {
     try {
       const path = `/v1/imports?import=${encodeURIComponent(name)}&dryRun=${dryRun}`;
-      return outcomesOf(users, (await askPatiently(admin, { method: 'POST', path, body: users })) as Answer);
+      return outcomesOf(users, (await askPatiently(admin, { method: 'POST', path, body: users })) as ImportAnswer);
     } catch (error) {
       if (!(error instanceof AdminRefusal) || error.status !== TOO_LARGE) throw error;
       if (users.length === 1) return [{ id: users[0]!.id, status: 'refused', why: error.message }];
@@ -154,26 +147,4 @@ async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress
     bytes += size;
   }
   await flush();
-}
-
-function outcomesOf(sent: readonly { id: string }[], { users, issues }: Answer): Reported[] {
-  const warnings = new Map<string, string[]>();
-  for (const { id = '', severity, message } of issues)
-    if (severity === 'warning') warnings.set(id, [...(warnings.get(id) ?? []), message]);
-  return [
-    ...users.map(({ id, status, skipped }) => ({
-      id,
-      status,
-      ...(status === 'skipped' && { why: `${skipped[0]!.field}: ${skipped[0]!.reason}` }),
-      ...(status !== 'skipped' && skipped.length > 0 && { skipped }),
-      ...(warnings.has(id) && { missing: warnings.get(id)! }),
-    })),
-    ...issues
-      .filter(({ severity }) => severity === 'error')
-      .map(({ id, index = 0, message }) => ({
-        id: id ?? sent[index]!.id,
-        status: 'refused' as const,
-        why: message,
-      })),
-  ];
 }

@@ -8,7 +8,8 @@ const Text = Type.String({ maxLength: 255 });
 /** Pages link to these URLs and load them, so schemes such as `javascript:` and `data:` are refused. */
 export const HTTP_URL_PATTERN = '^https?://';
 const Url = Type.String({ format: 'uri', maxLength: 2_048, pattern: HTTP_URL_PATTERN });
-const Image = Nullable(Type.Object({ url: Url }));
+/** A picture by its address. */
+export const Picture = Type.Object({ url: Url });
 
 const FontFamily = Type.Enum([
   'MODERN_SANS',
@@ -29,8 +30,8 @@ export const Branding = Type.Object({
   appUrl: Type.String({ maxLength: 2_048 }),
   brandColor: Text,
   font: FontFamily,
-  logo: Image,
-  appIcon: Image,
+  logo: Nullable(Picture),
+  appIcon: Nullable(Picture),
 });
 export type Branding = Static<typeof Branding>;
 
@@ -43,7 +44,7 @@ export const DEFAULT_BRANDING: Omit<Branding, 'appName'> = {
   appIcon: null,
 };
 
-const Experimentation = Type.Object({
+export const Experimentation = Type.Object({
   /** Percentage of users in the control group: the organisation's `controlShare`, rounded to a whole percent. */
   controlRatio: Type.Integer({ minimum: 0, maximum: 100 }),
   /** In days. */
@@ -60,15 +61,16 @@ export const Settings = Type.Object({
 });
 export type Settings = Static<typeof Settings>;
 
+/** Fields of the branding in requests. Unlike an answer, a request cannot clear the name or the address. */
+export const ChangedBranding = Type.Object({
+  ...Branding.properties,
+  appName: Type.String({ minLength: 1, maxLength: 255 }),
+  appUrl: Url,
+});
+
 export const SettingsChanges = Type.Partial(
   Type.Object({
-    branding: Type.Partial(
-      Type.Object({
-        ...Branding.properties,
-        appName: Type.String({ minLength: 1, maxLength: 255 }),
-        appUrl: Url,
-      }),
-    ),
+    branding: Type.Partial(ChangedBranding),
     experimentation: Type.Partial(Experimentation),
     aggregationPeriod: Settings.properties.aggregationPeriod,
   }),

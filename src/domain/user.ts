@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { AttributeValue, INSTEAD_OF_NULL, LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
 /** A map of strings. Unlike a record with a key pattern, it accepts keys with line breaks. */
-const StringMap = Type.Unsafe<Record<string, string>>({
+export const StringMap = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
 });

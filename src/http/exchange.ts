@@ -27,6 +27,8 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 /** A client that sends too large a body gets its answer after a pause of this length, or after the second time limit in any case. */
 const LINGER_QUIET_MS = 500;
 const LINGER_MS = 30_000;
+/** Characters of a path that the list of latest requests keeps. */
+const LONGEST_PATH = 300;
 
 /**
  * One request and its response. Checks run in this order: framing, key, rate limit, tenant, path (including its user), query, media type, body
@@ -43,6 +45,8 @@ export class Exchange {
   private rawQuery = '';
   private readonly rawParams: string[] = [];
   private body: BodyReader | null = null;
+  /** Set once the key and the tenant are accepted. */
+  private admitted: { tenantNo: number; caller: Caller } | null = null;
   /** Set once the caller is admitted. */
   private call: Call<unknown, unknown, unknown> | null = null;
   /** Rate limit headers of the answer. */
@@ -133,6 +137,7 @@ export class Exchange {
 
   private admitTo(tenant: Tenant, caller: Caller): void {
     if (this.aborted) return;
+    this.admitted = { tenantNo: tenant.no, caller };
     const { head, body } = this;
     const { operation, checkBody, readQuery, userInPath } = this.route;
     try {
@@ -346,6 +351,29 @@ export class Exchange {
   private observe(status: number): void {
     this.route.times.answered(status, performance.now() - this.begunMs);
     if (this.span !== null) this.context.traces!.answered(this.span, { status, requestId: this.id() });
+    this.noteRecent(status);
+  }
+
+  /** Lists the request among the latest, unless a console only reads. */
+  private noteRecent(status: number): void {
+    const { recentRequests } = this.context.services;
+    if (this.admitted === null || !recentRequests.hasRoom) return;
+    const { tenantNo, caller } = this.admitted;
+    const { operation, paramNames } = this.route;
+    // Whoever reads the list again and again would otherwise fill it.
+    if (operation.id === 'admin_requests_list') return;
+    if (caller === NOBODY || (caller.session !== undefined && operation.keyScopes.includes('read'))) return;
+    recentRequests.note(tenantNo, {
+      atMs: Date.now(),
+      surface: operation.surface,
+      method: operation.method.toUpperCase(),
+      path: paramNames
+        .reduce((path, name, at) => path.replace(`{${name}}`, () => this.rawParams[at]!), operation.path)
+        .slice(0, LONGEST_PATH),
+      status,
+      durationMs: Math.round((performance.now() - this.begunMs) * 10) / 10,
+      prefix: caller.prefix,
+    });
   }
 
   /**

@@ -1,7 +1,7 @@
-import { adminMetricsBatchEvents, attributes, metrics } from './admin/metrics.ts';
+import { adminAttributesValues, adminMetricsBatchEvents, attributes, metrics } from './admin/metrics.ts';
 import { achievements, adminAchievementsPreview, adminBackdatingsList } from './admin/achievements.ts';
 import { boosts, levels, systems, triggers } from './admin/points.ts';
-import { adminLeaderboardFillingsList, leaderboards } from './admin/leaderboards.ts';
+import { adminLeaderboardFillingsList, adminLeaderboardsGroups, leaderboards } from './admin/leaderboards.ts';
 import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
@@ -69,6 +69,7 @@ import {
   adminEventsSettingsGet,
   adminEventsSettingsUpdate,
 } from './admin/events.ts';
+import { adminRequestsList } from './admin/requests.ts';
 import {
   adminEnvironmentsList,
   adminOrganisationGet,
@@ -81,6 +82,7 @@ import {
   adminUsersDelete,
   adminUsersDeleteOne,
   adminUsersExport,
+  adminUsersFiltered,
   adminUsersGet,
   adminUsersGuards,
   adminUsersList,
@@ -213,6 +215,8 @@ export const adminOperations: readonly Operation[] = [
   adminAdminApiKeysUpdate,
   adminAdminApiKeysRotate,
   adminAdminApiKeysDelete,
+  adminAttributesValues,
+  adminLeaderboardsGroups,
   adminActivityGet,
   adminActivityCompletions,
   adminAnalyticsSegments,
@@ -243,6 +247,7 @@ export const adminOperations: readonly Operation[] = [
   adminApplicationApiKeysDelete,
   adminMetricsBatchEvents,
   adminUsersList,
+  adminUsersFiltered,
   adminUsersTimeline,
   adminUsersGet,
   adminUsersUpdate,
@@ -284,6 +289,7 @@ export const adminOperations: readonly Operation[] = [
   adminOrganisationGet,
   adminOrganisationUpdate,
   adminLiveTicketsCreate,
+  adminRequestsList,
   adminLiveGet,
   adminLiveWs,
   adminClockGet,

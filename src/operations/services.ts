@@ -46,6 +46,8 @@ import type { BoardFill } from '../postgres/boards/fills.ts';
 import type { ApplicationKeys } from '../postgres/access/application-keys.ts';
 import type { Sessions } from '../postgres/access/sessions.ts';
 import type { Tenants } from '../postgres/tenants.ts';
+import type { AttributeValueCount } from '../postgres/users/attribute-values.ts';
+import type { RecentRequests } from '../redis/recent-requests.ts';
 import type { WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
 import type { ShownSecret } from '../postgres/webhooks/secrets.ts';
 
@@ -59,6 +61,12 @@ export interface Services {
   clock: Clock;
   /** `null` without a test clock. */
   testClock: ClockControl | null;
+  /** See `attributeValues` of `src/postgres`. */
+  attributeValues: (
+    tenantNo: number,
+    attribute: { no: number; key: string; type: 'user' | 'event' },
+    limit: number,
+  ) => Promise<AttributeValueCount[]>;
   catalogs: Catalogs;
   configuration: ConfigurationStore;
   resources: Resources;
@@ -102,6 +110,7 @@ export interface Services {
   testWebhook: (own: OwnWebhook, asked: { type: NotificationType; by: Author }) => Promise<WholeDeliveryRow>;
   adminKeys: AdminKeys;
   sessions: Sessions;
+  recentRequests: RecentRequests;
   /** Adds entries to the audit log for actions outside of a Postgres transaction. */
   recordAudit: RecordAudit;
   deadLetters: DeadLetters;

@@ -50,6 +50,8 @@ import { latestJobs } from '../postgres/jobs.ts';
 import { findSessionEnds, Sessions } from '../postgres/access/sessions.ts';
 import { isStreakCallStored } from '../postgres/history/streaks.ts';
 import { webhookSecrets } from '../postgres/webhooks/secrets.ts';
+import { attributeValues } from '../postgres/users/attribute-values.ts';
+import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
 
@@ -139,7 +141,7 @@ function createUsers(
     users,
     hiding,
     profiles: new UserProfiles({ reads: users, scripts, hiding, clock, controlShare }),
-    directory: new UserDirectory({ redis, pool, caughtUp, controlShare }),
+    directory: new UserDirectory({ redis, pool, caughtUp, controlShare, clock }),
     userExport: new UserExport({ redis, pool, users, clock, controlShare, recordAudit }),
     timeline: new Timeline({ pool, users: core.usersWithHistory }),
     activity: new ActivityReads({ redis, pool, clock, caughtUp }),
@@ -262,10 +264,13 @@ function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhook
   };
 }
 
-function createConfiguration(core: FrontendCore): Feature<'catalogs' | 'configuration' | 'resources'> {
+function createConfiguration(
+  core: FrontendCore,
+): Feature<'attributeValues' | 'catalogs' | 'configuration' | 'resources'> {
   const { pool, announce, clock, catalogs } = core;
   const { webhookAllowPrivate } = core.settings;
   return {
+    attributeValues: (tenantNo, attribute, limit) => attributeValues(pool, { tenantNo, attribute, limit }),
     catalogs,
     configuration: new ConfigurationStore({ pool, announce, clock, catalogs }),
     resources: new Resources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
@@ -280,6 +285,7 @@ function createAdministration(
   | 'applicationKeys'
   | 'adminKeys'
   | 'sessions'
+  | 'recentRequests'
   | 'clock'
   | 'testClock'
   | 'environment'
@@ -289,11 +295,14 @@ function createAdministration(
   | 'recordAudit'
 > {
   const { redis, pool, announce, clock, testClock, guard, wakeJobs } = core;
+  const recentRequests = new RecentRequests({ redis, hasTenants: () => core.tenants.organisation().multiTenancy });
+  core.onClose(() => recentRequests.close());
   return {
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
     adminKeys: new AdminKeys({ pool, announce, clock }),
     sessions: new Sessions({ pool, announce, clock }),
+    recentRequests,
     clock,
     testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
     environment: { ...core.settings.environment, priority: 1 },

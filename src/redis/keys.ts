@@ -46,6 +46,9 @@ export const liveGrantKey = (kind: 'ticket' | 'session', digest: string): string
 export const liveGrantsKey = (kind: 'ticket' | 'session', prefix: string): string =>
   `${INSTALLATION}:live:${kind}s:${prefix}`;
 
+/** stream: a tenant's latest requests, as JSON; expires. See `recent-requests.ts`. */
+export const recentRequestsKey = (tenantNo: number): string => `${INSTALLATION}:requests:${tenantNo}`;
+
 /** hash: set-aside outbox entries that Postgres refuses even as bytes, position → packed fields. */
 export const keptEntriesKey = (shard: number): string => `${tag(shard)}:kept-entries`;
 

@@ -36,7 +36,13 @@ const writable = (path: string): string[] =>
     .filter((name) => name !== 'id' && !PARTS.includes(name))
     .sort();
 
-const PATHS: Record<FormKind, string> = {
+/** Forms of settings, of which there is one, with the part of the request that they set. */
+const SETTINGS = {
+  organisation: (): Schema => schemaOf('/v1/organisation', 'patch'),
+  branding: (): Schema => schemaOf('/v1/settings', 'patch').properties!['branding']!,
+} as const;
+
+const PATHS: Record<Exclude<FormKind, keyof typeof SETTINGS | 'settings'>, string> = {
   attribute: '/v1/attributes',
   metric: '/v1/metrics',
   achievement: '/v1/achievements',
@@ -50,7 +56,25 @@ const PATHS: Record<FormKind, string> = {
   application_key: '/v1/application-api-keys',
   tenant: '/v1/tenants',
 };
-const kinds = Object.keys(PATHS) as FormKind[];
+const kinds = Object.keys(PATHS) as (keyof typeof PATHS)[];
+
+test.each(Object.entries(SETTINGS))(
+  'the form of the settings %s has each property that requests can set',
+  (kind, schema) => {
+    const elsewhere = kind === 'organisation' ? ['multiTenancy'] : [];
+    expect([...FORMS[kind as keyof typeof SETTINGS].map(({ name }) => name), ...elsewhere].sort()).toEqual(
+      namesIn(schema()).sort(),
+    );
+  },
+);
+
+test('the form of the other settings has the rest of them', () => {
+  const { branding, experimentation, ...others } = schemaOf('/v1/settings', 'patch').properties!;
+  // The share of the control group is in the organisation\'s form.
+  const names = [...Object.keys(others), ...namesIn(experimentation)].filter((name) => name !== 'controlRatio');
+  expect(branding).toBeDefined();
+  expect(FORMS.settings.map(({ name }) => name).sort()).toEqual(names.sort());
+});
 
 test.each(kinds)('the form of every %s has each property that requests can set', (kind) => {
   const names = writable(PATHS[kind]);

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import type { TestLaurel } from '../laurel.ts';
 
 /** Where screenshots are kept, for people to look at. */
 const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
@@ -24,7 +25,10 @@ export interface Watched {
   elsewhere: string[];
   /** Uncaught errors, and what the browser refused by the content security policy. */
   errors: string[];
-  /** Resolves when nothing has been asked for a moment; streams, which stay open, do not count. */
+  /**
+   * Resolves when the page has asked for nothing for a moment. Streams, which stay open, do not count, nor does a request that the
+   * page has already had answered: it polls, and on a busy machine a poll may always be in flight.
+   */
   quiet: () => Promise<void>;
 }
 
@@ -44,13 +48,20 @@ export async function watchedPage(
     if (!url.startsWith(`${origin}/`) && !/^(?:data|blob):/.test(url)) elsewhere.push(url);
   });
   const pending = new Set<Request>();
+  const answered = new Set<string>();
   let lastMs = performance.now();
+  const nameOf = (request: Request): string => `${request.method()} ${request.url()} ${request.postData() ?? ''}`;
+  page.on('framenavigated', (frame) => {
+    if (frame === page.mainFrame()) answered.clear();
+  });
   page.on('request', (request) => {
-    if (request.resourceType() !== 'eventsource') pending.add(request);
+    if (request.resourceType() === 'eventsource' || answered.has(nameOf(request))) return;
+    pending.add(request);
     lastMs = performance.now();
   });
   const ended = (request: Request): void => {
-    pending.delete(request);
+    if (!pending.delete(request)) return;
+    answered.add(nameOf(request));
     lastMs = performance.now();
   };
   page.on('requestfinished', ended);
@@ -64,6 +75,26 @@ export async function watchedPage(
       errors.push(message.text());
   });
   return { context, page, elsewhere, errors, quiet };
+}
+
+/** A watched page of the console with a session of a key, by default the first admin key. */
+export async function signedInPage(
+  browser: Browser,
+  laurel: TestLaurel,
+  { key = laurel.adminKey, ...how }: NonNullable<Parameters<typeof watchedPage>[2]> & { key?: string } = {},
+): Promise<Watched & { at: (path: string) => Promise<void>; isWithin: () => Promise<boolean> }> {
+  const { headers } = await laurel.admin.post('/v1/session', { key }, { key: null });
+  const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+  const watched = await watchedPage(browser, laurel.adminUrl, how);
+  await watched.context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
+  const { page } = watched;
+  return {
+    ...watched,
+    /** Opens a screen. */
+    at: async (path) => void (await page.goto(`${laurel.adminUrl}/console${path}`)),
+    /** Whether nothing is wider than the window. */
+    isWithin: async () => (await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')) === 0,
+  };
 }
 
 /** What axe finds wrong with the page as it is now, in a line each. */

@@ -4,20 +4,17 @@ import { OwnCluster } from '../stack/own-cluster.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
   let cluster: OwnCluster;
   let laurel: TestLaurel;
   let browser: Browser;
-  let cookie: string;
 
   beforeAll(async () => {
     cluster = await OwnCluster.start();
     laurel = await startLaurel({ redisUrl: cluster.url, configuration: STUDY_APP, workers: true });
     browser = await startBrowser();
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });
   afterAll(async () => {
     await browser?.close();
@@ -27,9 +24,8 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
 
   const system = async () => (await laurel.admin.get('/v1/system')).body;
 
-  const open = async (how: Parameters<typeof watchedPage>[2]) => {
-    const watched = await watchedPage(browser, laurel.adminUrl, how);
-    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+  const open = async (how: Parameters<typeof signedInPage>[2]) => {
+    const watched = await signedInPage(browser, laurel, how);
     await watched.page.goto(`${laurel.adminUrl}/console/system`);
     return {
       ...watched,
@@ -56,8 +52,8 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
       ['phone', false],
     ] as const) {
       const { page, context, panel, errors } = await open({ size: WIDTHS[size], dark });
-      await panel.getByText('no answer').waitFor();
-      await panel.getByText(`${gone.shards} shut`).waitFor();
+      await panel.getByText('no response').waitFor();
+      await panel.getByText(`${gone.shards} closed`).waitFor();
       await panel.scrollIntoViewIfNeeded();
       await keep(page, `${size}${dark ? '-dark' : ''}-system-shards`);
       expect(await violations(page)).toEqual([]);

@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await dialog.getByRole('button', { name: 'Send', exact: true }).click();
     await dialog.getByText('"total": 13').waitFor();
     expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(13);
-    await dialog.getByRole('button', { name: 'Close' }).last().click();
+    await dialog.getByRole('button', { name: 'Close' }).click();
   });
 
   test('who would hold an achievement is seen before it is switched on, and what is wrong at its field', async () => {
@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await page.getByRole('button', { name: 'New achievement' }).click();
     const editor = page.getByRole('dialog');
     // What is not chosen yet is no mistake.
-    await editor.getByText('Fill in the rule to see how many').waitFor();
+    await editor.getByText('Complete the rule to see how many').waitFor();
     expect(await editor.locator('[aria-invalid=true]').count()).toBe(0);
     await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Cards flipped' });
     await editor.getByLabel('Total that completes it').fill('13');
@@ -87,6 +87,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await editor.getByLabel('Key').fill('shared');
     await editor.getByText(/Your own calls complete this achievement/).waitFor();
     await editor.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Discard' }).click();
     expect((await laurel.admin.get('/v1/audit-log?kind=achievement')).body).toHaveLength(1);
     await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('link', { name: 'ada', exact: true }).click();

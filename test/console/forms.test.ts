@@ -1,31 +1,29 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FORMS } from '../../src/domain/fields/form.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('the forms of the console', () => {
   let laurel: TestLaurel;
   let browser: Browser;
-  let cookie: string;
   let points: string;
   beforeAll(async () => {
     laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
     browser = await startBrowser();
     points = (await laurel.admin.get('/v1/points')).body.find(({ key }: { key: string }) => key === 'xp').id;
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });
   afterAll(async () => {
     await browser?.close();
     await laurel?.close();
   });
 
-  const signedIn = async (how: Parameters<typeof watchedPage>[2] = {}) => {
-    const watched = await watchedPage(browser, laurel.adminUrl, how);
-    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+  const signedIn = async (how: Parameters<typeof signedInPage>[2] = {}) => {
+    const watched = await signedInPage(browser, laurel, how);
     const { page } = watched;
     /** Opens the form of a new resource. */
     const form = async (path: string, noun: string): Promise<Locator> => {
@@ -53,7 +51,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
       .getByRole('button', { name: 'Add a condition' })
       .click();
     await trigger.getByLabel('Value').fill('languages');
-    await trigger.getByLabel('Refuse events that the user cannot pay').check();
+    await trigger.getByLabel('Refuse events that would take the points below zero').check();
     await save(trigger);
     expect(await newest(`/v1/points/${points}/triggers`)).toMatchObject({
       points: -3,
@@ -72,7 +70,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const level = await form(`/points/${points}`, 'level');
     await level.getByLabel('Name', { exact: true }).fill('Sage');
     await level.getByLabel('Key', { exact: true }).fill('sage');
-    await level.getByLabel('From so many points').fill('123456');
+    await level.getByLabel('Points needed').fill('123456');
     await level.getByLabel('Description').fill('Knows much.');
     await save(level);
     expect(await newest(`/v1/points/${points}/levels`)).toMatchObject({ key: 'sage', description: 'Knows much.' });
@@ -90,9 +88,9 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await board.getByLabel('Key', { exact: true }).fill('by-day');
     await board.getByLabel('Description').fill('From morning to evening.');
     await board.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
-    await board.getByLabel('Places').fill('');
-    await board.getByLabel('From', { exact: true }).fill('08:00');
-    await board.getByLabel('Until', { exact: true }).fill('20:30');
+    await board.getByLabel('Maximum number of places').fill('');
+    await board.getByLabel('Count events from').fill('08:00');
+    await board.getByLabel('Count events until').fill('20:30');
     await save(board);
     expect(await newest('/v1/leaderboards')).toMatchObject({
       description: 'From morning to evening.',
@@ -105,18 +103,21 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await webhook.getByLabel('Name', { exact: true }).fill('Only flips');
     await webhook.getByLabel('URL').fill('https://example.org/hooks');
     await webhook.getByLabel('achievement.completed').check();
-    await webhook.getByRole('group', { name: 'Achievements of the metrics' }).getByLabel('Flashcards flipped').check();
+    await webhook
+      .getByRole('group', { name: 'Achievements of these metrics' })
+      .getByLabel('Flashcards flipped')
+      .check();
     await webhook.getByRole('button', { name: 'Create' }).click();
     await page.getByText('The webhook’s secret').waitFor();
     const metric = (await laurel.admin.get('/v1/metrics')).body.find(({ key }: { key: string }) => key === 'flips').id;
     expect(await newest('/v1/webhooks')).toMatchObject({ filter: { metricIds: [metric] } });
 
     const key = await form('/keys', 'application key');
-    await key.getByLabel('ID of the user').fill('ada');
+    await key.getByLabel('User ID').fill('ada');
     await key.getByLabel('Expires').fill('2999-01-31T12:00');
-    await key.getByLabel('Requests a second').fill('7');
+    await key.getByLabel('Requests per second').fill('7');
     await key.getByRole('button', { name: 'Create' }).click();
-    await page.getByText('Only its hash is stored.').waitFor();
+    await page.getByText('Laurel stores only its hash.').waitFor();
     const made = await newest('/v1/application-api-keys');
     expect([new Date(made.expiresAt).getFullYear(), made.rateLimit, made.scope]).toEqual([2999, 7, 'all']);
 
@@ -152,6 +153,93 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
     expect(await violations(page)).toEqual([]);
     await keep(page, `${width}${dark ? '-dark' : ''}-form-${kind}`);
+    await context.close();
+  });
+
+  test('a key follows the name until it is written, and input is not lost without a question', async () => {
+    const { page, context, errors, form } = await signedIn();
+    const editor = await form('/metrics', 'metric');
+    const [name, key] = [editor.getByLabel('Name', { exact: true }), editor.getByLabel('Key', { exact: true })];
+    await name.fill('Übungen, gelöst!');
+    expect(await key.inputValue()).toBe('ubungen-gelost');
+    await key.fill('solved');
+    await name.fill('Exercises');
+    expect(await key.inputValue()).toBe('solved');
+
+    const question = page.getByRole('alertdialog', { name: 'Discard your changes?' });
+    await page.keyboard.press('Escape');
+    await question.waitFor();
+    expect(await violations(page)).toEqual([]);
+    await question.getByRole('button', { name: 'Keep editing' }).click();
+    await question.waitFor({ state: 'hidden' });
+    expect(await name.inputValue()).toBe('Exercises');
+    await editor.getByRole('button', { name: 'Cancel' }).click();
+    await question.getByRole('button', { name: 'Discard' }).click();
+    await editor.waitFor({ state: 'hidden' });
+
+    await page.goto(`${laurel.adminUrl}/console/streaks`);
+    await page.getByLabel('Minutes studied').fill('7');
+    await page.getByRole('link', { name: 'Metrics', exact: true }).click();
+    await question.getByRole('button', { name: 'Keep editing' }).click();
+    await question.waitFor({ state: 'hidden' });
+    expect(await page.getByLabel('Minutes studied').inputValue()).toBe('7');
+    await page.getByRole('link', { name: 'Metrics', exact: true }).click();
+    await question.getByRole('button', { name: 'Discard' }).click();
+    await page.getByRole('heading', { name: 'Metrics', level: 1 }).waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('a form is copied as a curl command, which does what the form would do', async () => {
+    const { page, context, form } = await signedIn();
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const editor = await form('/metrics', 'metric');
+    await editor.getByLabel('Name', { exact: true }).fill("Ada's pages");
+    await editor.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('The curl command is copied.').waitFor();
+    const command = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(command).toContain(`curl -X POST '${laurel.adminUrl}/v1/metrics'`);
+    expect((await laurel.admin.get('/v1/metrics?limit=100')).body.map(({ key }: { key: string }) => key)).not.toContain(
+      'ada-s-pages',
+    );
+    const { stdout } = await promisify(execFile)('bash', ['-c', command], {
+      env: { ...process.env, ADMIN_KEY: laurel.adminKey },
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ created: [{ key: 'ada-s-pages', name: "Ada's pages" }], issues: [] });
+    await context.close();
+  });
+
+  test('the settings of the organisation are changed, in both of its forms', async () => {
+    const { page, context, errors } = await signedIn();
+    await page.goto(`${laurel.adminUrl}/console/organisation`);
+    const general = page.locator('section').filter({ has: page.getByRole('heading', { name: 'General' }) });
+    const branding = page
+      .locator('section')
+      .filter({ has: page.getByRole('heading', { name: 'Branding and recaps' }) });
+    await general.getByLabel('Share of users in the control group').fill('1.5');
+    await general.getByRole('button', { name: 'Save' }).click();
+    await general.getByRole('alert').getByText('controlShare').waitFor();
+    await general.getByLabel('Share of users in the control group').fill('0.25');
+    await general.getByLabel('Leaderboard values').selectOption('exact');
+    await general.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').first().waitFor();
+    await branding.getByLabel('Address of the app').fill('https://study.example.org/');
+    await branding.getByLabel('Logo').fill('https://study.example.org/logo.png');
+    await branding.getByLabel('Recap e-mails are due').selectOption('monthly');
+    await branding.getByLabel('Activation window in days').fill('14');
+    await branding.getByRole('button', { name: 'Save' }).click();
+    await expect
+      .poll(async () => (await laurel.admin.get('/v1/settings')).body)
+      .toMatchObject({
+        branding: { appUrl: 'https://study.example.org/', logo: { url: 'https://study.example.org/logo.png' } },
+        experimentation: { controlRatio: 25, userActivationWindow: 14 },
+        aggregationPeriod: 'monthly',
+      });
+    expect((await laurel.admin.get('/v1/organisation')).body).toMatchObject({
+      controlShare: 0.25,
+      boardValues: 'exact',
+    });
+    expect(errors).toEqual([]);
     await context.close();
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
 // Without workers: a job stays where it is put.
 describe.skipIf(!hasBrowser)('jobs in the console', () => {
@@ -29,11 +29,8 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
   ] as const)(
     'progress and the last error are shown; only who may change something has buttons: %s',
     async (width, access) => {
-      const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width] });
       const { key } = (await laurel.admin.post('/v1/admin-api-keys', [{ name: access, access }])).body.created[0];
-      const { headers } = await laurel.admin.post('/v1/session', { key }, { key: null });
-      const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
-      await context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
+      const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], key });
       await page.goto(`${laurel.adminUrl}/console/jobs`);
       const main = page.getByRole('region', { name: 'Jobs' });
       if (access === 'read') {
@@ -47,7 +44,7 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
         await main.getByRole('button', { name: /^Retry:/ }).click();
         await main.getByText('running').waitFor();
         await main.getByRole('button', { name: /^Cancel:/ }).click();
-        await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel it', exact: true }).click();
+        await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel the job', exact: true }).click();
         await main.getByText('cancelled').first().waitFor();
       }
       await keep(page, `${width}-jobs-${access}`);

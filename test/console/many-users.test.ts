@@ -4,7 +4,7 @@ import { COUNTER } from '../../src/packed/call-fields.ts';
 import { countersKey, userKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, type Watched } from './browser.ts';
+import { keep, signedInPage, violations, type Watched } from './browser.ts';
 
 /** `npm run test:long` lists a million. */
 const USERS = Number(process.env['USERS'] ?? 200_000);
@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     laurel = await startLaurel({ workers: true });
     await makeUsers(laurel);
     browser = await startBrowser();
-    watched = await watchedPage(browser, laurel.adminUrl);
+    watched = await signedInPage(browser, laurel);
     ({ page } = watched);
     await page.addInitScript(() => {
       const seen = { tasks: [] as number[] };
@@ -60,9 +60,6 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
       if (url.pathname !== '/v1/users' || url.searchParams.get('limit') !== '100') return;
       asked.push(url.searchParams.has('skip') ? 'skip' : url.searchParams.get('after'));
     });
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    const cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
-    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
     await page.goto(`${laurel.adminUrl}/console/users`);
   });
   afterAll(async () => {

@@ -7,7 +7,7 @@ import { outboxKey, shardOf } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
 const BADGES = 'https://badges.example.org';
 const PICTURE =
@@ -19,7 +19,6 @@ const widthOf = (image: unknown): number => (image as { naturalWidth: number }).
 describe.skipIf(!hasBrowser)('what an operator looks at', () => {
   let laurel: TestLaurel;
   let browser: Browser;
-  let cookie: string;
   /** Answers every message with 410: whoever sends it is to stop. */
   let gone: Server;
   let status = 410;
@@ -40,8 +39,6 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
       },
     });
     browser = await startBrowser();
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
     gone = createServer((_, response) => response.writeHead(status).end());
     gone.listen(0, '127.0.0.1');
     await once(gone, 'listening');
@@ -53,11 +50,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await laurel?.close();
   });
 
-  const signedIn = async (how: Parameters<typeof watchedPage>[2] = {}) => {
-    const watched = await watchedPage(browser, laurel.adminUrl, how);
-    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
-    return watched;
-  };
+  const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
 
   const figure = (page: Page, name: string) => page.getByRole('link', { name: new RegExp(`^${name}`) });
   const flip = (id: string, value = 1) =>
@@ -66,12 +59,12 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
   test('the overview says the next step as long as nobody sent an event, and shows one that is sent meanwhile', async () => {
     const { page, context, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console`);
-    await page.getByText('No user has sent an event yet').waitFor();
+    await page.getByText('No events yet').waitFor();
     const line = (await page.locator('pre').first().textContent())!;
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-overview-empty');
     // What is sent before the stream stands would be missed.
-    await page.getByText('What is sent while you look').waitFor();
+    await page.getByText('Events appear here within a second').waitFor();
     await expect
       .poll(async () => {
         await flip('ada', 10);
@@ -84,9 +77,9 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     const headers = { 'X-API-KEY': laurel.adminKey, 'Content-Type': 'application/json' };
     expect((await fetch(url!, { method: 'POST', headers, body: body! })).status).toBe(201);
     await expect.poll(() => figure(page, 'Active users today').textContent()).toContain('1');
-    await page.getByText('Newest completions').waitFor();
+    await page.getByText('Latest completions').waitFor();
     await page.getByText('Ten flips').first().waitFor();
-    await expect.poll(() => page.getByText('No user has sent an event yet').count()).toBe(0);
+    await expect.poll(() => page.getByText('No events yet').count()).toBe(0);
     expect(errors).toEqual([]);
     await context.close();
   });
@@ -103,7 +96,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
       .toBeGreaterThan(0);
     await flip('seen', 1);
     await page.locator('#main').getByRole('link', { name: 'seen', exact: true }).first().waitFor();
-    expect(await figure(page, 'Events a second').textContent()).not.toMatch(/second0$/);
+    expect(await figure(page, 'Events per second').textContent()).not.toMatch(/second0$/);
     await context.close();
   });
 
@@ -168,10 +161,10 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await keep(page, 'desk-dead-letter');
     expect(await violations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Store again' }).click();
-    await page.getByText('It could not be stored').first().waitFor();
+    await page.getByText('The entry could not be stored').first().waitFor();
     await page.getByRole('button', { name: 'Drop', exact: true }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Drop' }).click();
-    await page.getByText('None: everything that was taken could be stored').waitFor();
+    await page.getByText('No dead letters').waitFor();
     expect((await laurel.admin.get('/v1/dead-letters')).body).toEqual([]);
     expect(errors).toEqual([]);
     await context.close();
@@ -209,12 +202,12 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await page.goto(`${laurel.adminUrl}/console/webhooks`);
     await page.getByText('disabled by Laurel').waitFor();
     await page.getByRole('link', { name: 'Gone' }).click();
-    await page.getByText(/Laurel disabled it .*: .*410/).waitFor();
+    await page.getByText(/Laurel disabled this webhook on .*: .*410/).waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-webhook-disabled');
     // What waits is sent at once, and would have it disabled once more.
     status = 200;
-    await page.getByRole('button', { name: 'Enable it' }).click();
+    await page.getByRole('button', { name: 'Enable', exact: true }).click();
     await expect.poll(async () => (await laurel.admin.get(`/v1/webhooks/${id}`)).body.enabled).toBe(true);
     await laurel.admin.delete(`/v1/webhooks?ids=${id}`);
     await context.close();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('recomputations in the console', () => {
   let laurel: TestLaurel;
@@ -35,10 +35,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     ['phone', true],
   ] as const)('a plan is made, looked at, applied and taken back: %s', async (width, dark) => {
     const before = await points('user-30');
-    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
-    await context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
+    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/recomputations`);
     const seen = async (name: string) => {
       await keep(page, `${width}-recomputations-${name}`);
@@ -50,23 +47,23 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     const confirm = (action: string) =>
       page.getByRole('alertdialog').getByRole('button', { name: action, exact: true }).click();
 
-    if (width === 'desk') await main.getByText('Nothing was computed again yet').waitFor();
+    if (width === 'desk') await main.getByText('No recomputations yet').waitFor();
     await seen('list');
     await main.getByRole('button', { name: 'New recomputation' }).click();
     const dialog = page.getByRole('dialog', { name: 'New recomputation' });
-    await dialog.getByLabel('Users with the attributes').fill('colour:red');
-    await dialog.getByRole('button', { name: 'Make a plan' }).click();
+    await dialog.getByLabel('Only users with these attributes').fill('colour:red');
+    await dialog.getByRole('button', { name: 'Create the preview' }).click();
     await dialog.getByRole('alert').waitFor();
-    await dialog.getByLabel('Users with the attributes').fill('');
-    await dialog.getByLabel('achievements').uncheck();
+    await dialog.getByLabel('Only users with these attributes').fill('');
+    await dialog.getByLabel('achievements', { exact: true }).uncheck();
     await seen('new');
-    await dialog.getByRole('button', { name: 'Make a plan' }).click();
+    await dialog.getByRole('button', { name: 'Create the preview' }).click();
 
     await status('planned');
-    await main.getByText('Some who gain').waitFor();
+    await main.getByText('Examples of users who gain').waitFor();
     await seen('planned');
     expect(await points('user-30')).toBe(before);
-    await main.getByRole('button', { name: 'Apply the plan' }).click();
+    await main.getByRole('button', { name: 'Apply the preview' }).click();
     await confirm('Apply');
     await status('applied');
     await expect.poll(() => points('user-30')).toBeGreaterThan(before);
@@ -75,7 +72,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     await confirm('Revert');
     await status('reverted');
     expect(await points('user-30')).toBe(before);
-    await main.getByRole('link', { name: 'All recomputations' }).click();
+    await main.getByRole('link', { name: 'Recomputations' }).click();
     await main.getByRole('cell', { name: 'reverted' }).first().waitFor();
     await seen('all');
     expect(errors).toEqual([]);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, watchedPage, WIDTHS } from './browser.ts';
 
 /** Every screen, by its address below `/console` (`{points}`: ID of a points system), with something that is on it when it is loaded. */
 const SCREENS: Record<string, [path: string, text: string]> = {
@@ -19,19 +19,30 @@ const SCREENS: Record<string, [path: string, text: string]> = {
   leaderboards: ['/leaderboards', 'Ranked by'],
   leaderboard: ['/leaderboards/flips', 'Ada'],
   streaks: ['/streaks', 'Metrics that count'],
-  webhooks: ['/webhooks', 'No webhook yet'],
+  webhooks: ['/webhooks', 'No webhooks yet'],
   keys: ['/keys', 'First key'],
   quarantine: ['/quarantine', 'user-7'],
+  requests: ['/requests', 'POST /v1/'],
   'audit-log': ['/audit-log', 'create metric'],
-  configuration: ['/configuration', 'What it would change'],
-  tenants: ['/tenants', 'There is one tenant'],
+  configuration: ['/configuration', 'Compare'],
+  organisation: ['/organisation', 'Branding and recaps'],
+  import: ['/import', 'What a file looks like'],
+  tenants: ['/tenants', 'Multi-tenancy is off'],
   system: ['/system', 'ready'],
 };
+
+/** What can be pressed and is less than 44 px high, or wide if it is a button. Links within a sentence are exempt. */
+const SMALL_TARGETS = `[...document.querySelectorAll(
+  'button, select, textarea, summary, input:not([type=checkbox]), label:has(> input[type=checkbox]), nav a, td a'
+)].flatMap((element) => {
+  const { width, height } = element.getBoundingClientRect();
+  const isSmall = height < 44 || (element.tagName === 'BUTTON' && width < 44);
+  return width === 0 || !isSmall ? [] : [element.outerHTML.slice(0, 120) + ': ' + width + ' × ' + height];
+})`;
 
 describe.skipIf(!hasBrowser)('the console', () => {
   let laurel: TestLaurel;
   let browser: Browser;
-  let cookie: string;
   let points: string;
   beforeAll(async () => {
     laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
@@ -65,55 +76,84 @@ describe.skipIf(!hasBrowser)('the console', () => {
     ]);
     for (const value of [500, 700]) await laurel.app.post('/v1/metrics/steps/event', { user: { id: 'user-7' }, value });
     points = (await laurel.admin.get('/v1/points')).body[0].id;
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });
   afterAll(async () => {
     await browser?.close();
     await laurel?.close();
   });
 
-  const signedIn = async (how: Parameters<typeof watchedPage>[2] = {}) => {
-    const watched = await watchedPage(browser, laurel.adminUrl, how);
-    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
-    return watched;
-  };
+  const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
 
-  test.each([
+  // A test for each screen: what one test does must not grow with the number of screens, because its time is limited.
+  describe.each([
     ['at a desk', 'desk', false],
     ['at a desk in the dark', 'desk', true],
     ['on a phone', 'phone', false],
-  ] as const)('every screen %s: accessible, within its width, and asking nobody else', async (_, width, dark) => {
-    const { page, context, elsewhere, errors, quiet } = await signedIn({ size: WIDTHS[width], dark });
-    for (const [name, [path, text]] of Object.entries(SCREENS)) {
-      await page.goto(`${laurel.adminUrl}/console${path.replace('{points}', points)}`);
-      await page.locator('#main').getByText(text).first().waitFor();
-      // Charts and lists of a screen come after its first text.
-      await quiet();
-      await keep(page, `${width}${dark ? '-dark' : ''}-${name}`);
-      expect([name, await violations(page)]).toEqual([name, []]);
-      const beyond = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-      expect([name, beyond]).toEqual([name, 0]);
-    }
-    expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
+    ['on a phone in the dark', 'phone', true],
+  ] as const)('%s', (_, width, dark) => {
+    let watched: Awaited<ReturnType<typeof signedIn>>;
+    beforeAll(async () => {
+      watched = await signedIn({ size: WIDTHS[width], dark });
+    });
+    afterAll(async () => {
+      await watched?.context.close();
+    });
+
+    test.each(Object.entries(SCREENS))(
+      'the screen %s is accessible, within its width, and asks nobody else',
+      async (name, [path, text]) => {
+        const { page, elsewhere, errors, quiet, at, isWithin } = watched;
+        await at(path.replace('{points}', points));
+        await page.locator('#main').getByText(text).first().waitFor();
+        // Charts and lists of a screen come after its first text.
+        await quiet();
+        await keep(page, `${width}${dark ? '-dark' : ''}-${name}`);
+        expect(await violations(page)).toEqual([]);
+        expect(await isWithin()).toBe(true);
+        if (width === 'phone') expect(await page.evaluate<string[]>(SMALL_TARGETS)).toEqual([]);
+        expect(await page.title()).toMatch(/.+ · Laurel$/);
+        expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
+      },
+    );
+  });
+
+  test('the first load is at most 160 KB', async () => {
+    const { page, context, quiet, at } = await signedIn();
+    const sizes: Promise<number>[] = [];
+    page.on('requestfinished', (request) => {
+      if (/\/console(?:$|\/)/.test(new URL(request.url()).pathname))
+        sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+    });
+    await at('');
+    await page.locator('#main').getByText('Ada').first().waitFor();
+    await quiet();
+    const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(sizes.length).toBeGreaterThan(5);
+    expect(total).toBeGreaterThan(50_000);
+    expect(total).toBeLessThan(160 * 1_024);
     await context.close();
   });
 
   test('an event is released from quarantine, another is dropped; a user is hidden from leaderboards', async () => {
     const { page, context, errors } = await signedIn();
+    const confirm = (action: string) =>
+      page.getByRole('alertdialog').getByRole('button', { name: action, exact: true }).click();
     await page.goto(`${laurel.adminUrl}/console/quarantine`);
-    await page.getByText('700').waitFor();
+    const highest = page.getByRole('cell', { name: '700', exact: true });
+    await highest.waitFor();
     await page.getByRole('button', { name: 'Release the event of user-7' }).first().click();
+    await confirm('Release');
     await page.getByText('The event is applied.').waitFor();
-    await page.getByText('700').waitFor({ state: 'detached' });
+    await highest.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Drop the event of user-7' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Drop' }).click();
-    await page.getByText('No event is kept').waitFor();
+    await confirm('Drop');
+    await page.getByText('No events in quarantine').waitFor();
     expect((await laurel.app.get('/v1/users/user-7/metrics/steps')).body.current).toBe(700);
 
     await page.goto(`${laurel.adminUrl}/console/users/ada`);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByText('Hide from leaderboards').click();
+    await confirm('Hide');
     await page.getByText('The user is hidden from leaderboards.').waitFor();
     expect((await laurel.admin.get('/v1/users/ada')).body.hidden).toBe(true);
     await page.getByText('hidden from leaderboards', { exact: true }).waitFor();
@@ -121,11 +161,12 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await keep(page, 'desk-hidden-user');
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByText('Show on leaderboards').click();
+    await confirm('Show');
     await page.getByText('The user is on leaderboards again.').waitFor();
     await page.getByText('hidden from leaderboards', { exact: true }).waitFor({ state: 'detached' });
     await laurel.app.patch('/v1/users/ada/preferences', { leaderboards: { hidden: true } });
     await page.reload();
-    await page.getByText('hides from leaderboards').waitFor();
+    await page.getByText('hidden by own choice').waitFor();
     await laurel.app.patch('/v1/users/ada/preferences', { leaderboards: { hidden: false } });
     expect(errors).toEqual([]);
     await context.close();
@@ -142,7 +183,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     const open = () => page.getByRole('button', { name: `Edit Laps ${width}` }).click();
     await open();
     await dialog.getByLabel('Limit: smallest value').fill('5');
-    await dialog.getByLabel('Beyond it: smallest value').selectOption('refuse it');
+    await dialog.getByLabel('Beyond it: smallest value').selectOption('refuse the event');
     await dialog.getByLabel('Limit: largest value').fill('4');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.getByRole('alert').getByText('must not be above maxValue.limit').waitFor();
@@ -171,7 +212,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
   test('how late events may come is set with the metrics', async () => {
     const { page, context, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/metrics`);
-    await page.getByLabel('Days that an event may come late').fill('7');
+    await page.getByLabel('Accept late events for this many days').fill('7');
     await page.getByLabel('Application keys may send late events').check();
     await keep(page, 'desk-event-settings');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -182,7 +223,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
       signUpDateWritableBy: 'server',
     });
     await page.goto(`${laurel.adminUrl}/console/attributes`);
-    await page.getByLabel('Sign-up dates are writable by').selectOption({ label: 'Users too (application keys)' });
+    await page.getByLabel('Sign-up dates are writable by').selectOption({ label: 'users too (application keys)' });
     await page.getByText('Saved.').waitFor();
     expect((await laurel.admin.get('/v1/events/settings')).body.signUpDateWritableBy).toBe('user');
 
@@ -233,16 +274,33 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
-  test('a read-only session sees everything, and the API says why it may change nothing', async () => {
+  test('a read-only session sees everything, has no control that changes something, and says why', async () => {
     const made = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Looks', access: 'read' }]);
     const { page, context } = await watchedPage(browser, laurel.adminUrl);
     await page.goto(`${laurel.adminUrl}/console/users/ada`);
     await page.getByLabel('Admin key').fill(made.body.created[0].key);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('read-only').waitFor();
-    await page.getByRole('button', { name: 'Give a freeze' }).click();
-    await page.getByText('it may change nothing').first().waitFor();
-    expect((await laurel.admin.get('/v1/audit-log?kind=streak_freeze')).body).toEqual([]);
+    await page.getByText('because its key has read access').waitFor();
+    const main = page.locator('#main');
+    const shown: Record<string, string> = {
+      '/users/ada': 'Europe/London',
+      '/metrics': 'flips',
+      '/streaks': 'Metrics that count',
+      '/organisation': 'Branding and recaps',
+      '/keys': 'First key',
+      '/audit-log': 'create metric',
+    };
+    for (const [path, text] of Object.entries(shown)) {
+      await page.goto(`${laurel.adminUrl}/console${path}`);
+      await main.getByText(text).first().waitFor();
+      const writes = main.getByRole('button', {
+        name: /^(?:New|Edit|Delete|Save|Create|Give|Pause|Restore|Send|More|Rotate|Enable|Copy as curl)/,
+      });
+      expect([path, await writes.count()]).toEqual([path, 0]);
+      expect([path, await main.locator('form :is(input, select, textarea):enabled').count()]).toEqual([path, 0]);
+      expect(await violations(page)).toEqual([]);
+    }
+    await keep(page, 'desk-read-only');
     await context.close();
   });
 
@@ -272,6 +330,50 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await expect.poll(() => opener.evaluate((element) => element.matches(':focus'))).toBe(true);
+    await context.close();
+  });
+
+  test('the search finds screens, resources, users and actions, by keyboard alone', async () => {
+    const { page, context, errors, at } = await signedIn();
+    await at('/metrics');
+    await page.getByRole('cell', { name: 'flips', exact: true }).waitFor();
+    const search = page.getByRole('combobox', { name: /^Search/ });
+    const options = page.getByRole('option');
+    const find = async (text: string, option: RegExp): Promise<void> => {
+      await page.keyboard.press('Control+k');
+      await search.waitFor();
+      await page.keyboard.type(text);
+      await options.filter({ hasText: option }).first().waitFor();
+    };
+    await find('leader', /Leaderboards.*Screen/);
+    expect(await violations(page)).toEqual([]);
+    await keep(page, 'desk-search');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Leaderboards', level: 1 }).waitFor();
+    await find('flashcards', /Flashcards flipped.*Metric/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Edit the metric' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Edit the metric' }).waitFor({ state: 'hidden' });
+    await find('new ach', /New achievement.*Action/);
+    await page.keyboard.press('Enter');
+    const editor = page.getByRole('dialog', { name: 'New achievement' });
+    await editor.waitFor();
+    // The first field has the focus.
+    await expect
+      .poll(() => editor.getByLabel('Name', { exact: true }).evaluate((one) => one.matches(':focus')))
+      .toBe(true);
+    await page.keyboard.press('Escape');
+    await editor.waitFor({ state: 'hidden' });
+    await find('user-17', /Person 17.*User/);
+    await options
+      .filter({ hasText: /Person 17\D/ })
+      .first()
+      .click();
+    await page.getByRole('heading', { name: 'Person 17', level: 1 }).waitFor();
+    await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+    expect(errors).toEqual([]);
     await context.close();
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
 /** The server's day, far from that of the browser. */
 const DAY = '2031-05-10';
@@ -11,7 +11,6 @@ const DAY = '2031-05-10';
 describe.skipIf(!hasBrowser)('what the console states', () => {
   let laurel: TestLaurel;
   let browser: Browser;
-  let cookie: string;
   let points: string;
   beforeAll(async () => {
     laurel = await startLaurel({ configuration: STUDY_APP, workers: true, testClock: true });
@@ -44,20 +43,13 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     await laurel.admin.put('/v1/clock', { now: `${DAY}T12:00:00Z` });
     const event = { user: { id: 'ada', name: 'Ada' }, value: 60, attributes: { deck: 'languages' } };
     await laurel.app.post('/v1/metrics/flips/event', event);
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });
   afterAll(async () => {
     await browser?.close();
     await laurel?.close();
   });
 
-  const signedIn = async (how: Parameters<typeof watchedPage>[2] = {}) => {
-    const watched = await watchedPage(browser, laurel.adminUrl, how);
-    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
-    const at = (path: string) => watched.page.goto(`${laurel.adminUrl}/console${path}`);
-    return { ...watched, at };
-  };
+  const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
   const isWithin = async (page: Page): Promise<boolean> =>
     (await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')) === 0;
 
@@ -110,10 +102,10 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     expect(await page.getByLabel('Last day').inputValue()).toBe('2031-05-17');
     await page.keyboard.press('Escape');
     await keep(page, `${name}-rules-points`);
-    const rule = page.getByRole('cell', { name: /^every 5 Flashcards flipped if the event’s Deck/ });
+    const rule = page.getByRole('cell', { name: /^(?:Awarded for )?every 5 Flashcards flipped if the event’s Deck/ });
     expect(await rule.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 'cut off').toBe(0);
     await at('/leaderboards');
-    await page.getByText('Status').first().waitFor();
+    await page.getByText('active').first().waitFor();
     await keep(page, `${name}-rules-leaderboards`);
     await page.getByRole('button', { name: 'New leaderboard' }).click();
     expect(await page.getByLabel('First day').inputValue()).toBe(DAY);
@@ -147,7 +139,7 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     await header.fill('Authorization');
     await editor.getByText("The header 'Authorization' has another meaning").waitFor();
     await header.fill('X-Our-Signature');
-    await editor.getByText('How your server verifies a message').click();
+    await editor.getByText('How to verify a message').click();
     await editor.getByText("['x-our-signature', 'x-our-signature-previous']").waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, `${width}${dark ? '-dark' : ''}-webhook-snippet`);
@@ -185,12 +177,12 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     await at('/achievements');
     await page.getByRole('button', { name: 'New achievement' }).click();
     const editor = page.getByRole('dialog');
-    await editor.getByText('Fill in the rule to see how many users would hold it.').waitFor();
+    await editor.getByText('Complete the rule to see how many users would hold it.').waitFor();
     expect(await editor.getByText(/metricId/).count()).toBe(0);
     expect(await editor.getByRole('alert').count()).toBe(0);
+    // The first field has the focus, and is left here.
     await editor.getByLabel('Total that completes it').focus();
-    await editor.getByLabel('Name', { exact: true }).focus();
-    await editor.getByText('Fill in this field.').waitFor();
+    await editor.getByText('Enter a value.').waitFor();
     expect(await editor.getByRole('alert').count()).toBe(1);
     await editor.getByRole('button', { name: 'Create' }).click();
     await expect.poll(() => editor.getByRole('alert').count()).toBe(3);
@@ -219,10 +211,7 @@ describe.skipIf(!hasBrowser)('what a job still changes', () => {
     ['desk', false],
     ['phone', true],
   ] as const)('the job is shown instead of figures, until it is done: %s', async (width, dark) => {
-    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
-    await context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
+    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/achievements`);
     await page.getByRole('button', { name: 'New achievement' }).click();
     const editor = page.getByRole('dialog');

@@ -3,14 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
 const EVENTS = 70;
 
 describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
   let laurel: TestLaurel;
   let browser: Browser;
-  let cookie: string;
   beforeAll(async () => {
     laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
     browser = await startBrowser();
@@ -24,8 +23,6 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     const { eventId } = (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 40 })).body;
     await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
     await laurel.admin.post('/v1/streaks/reset', { users: [{ id: 'ada' }] });
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });
   afterAll(async () => {
     await browser?.close();
@@ -36,8 +33,7 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     ['at a desk', 'desk', false],
     ['on a phone', 'phone', true],
   ] as const)('%s: what happened and why, more as one scrolls, and of one kind', async (_, width, dark) => {
-    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
-    await context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/users/ada`);
     const timeline = page.getByRole('region', { name: 'Timeline' });
     await timeline.scrollIntoViewIfNeeded();
@@ -49,7 +45,7 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await expect
       .poll(async () => {
         await timeline.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-        return timeline.getByText('Seen for the first time').count();
+        return timeline.getByText('First seen').count();
       })
       .toBe(1);
     await keep(page, `${width}${dark ? '-dark' : ''}-timeline-end`);
@@ -57,15 +53,14 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     expect(await violations(page)).toEqual([]);
     expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
     await page.getByLabel('Kind').selectOption('streak');
-    await timeline.getByText('Seen for the first time').waitFor({ state: 'detached' });
+    await timeline.getByText('First seen').waitFor({ state: 'detached' });
     await timeline.getByText('The streak was reset').first().waitFor();
     expect(errors).toEqual([]);
     await context.close();
   });
 
   test('an event is reversed from there, after what would change is seen, and its reversal too', async () => {
-    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS.desk, dark: false });
-    await context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS.desk, dark: false });
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'bob' }, value: 12 });
     const total = async (): Promise<number> => (await laurel.app.get('/v1/users/bob/metrics/flips')).body.current;
     await page.goto(`${laurel.adminUrl}/console/users/bob`);
@@ -73,8 +68,8 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     const dialog = page.getByRole('alertdialog');
     await timeline.getByRole('button', { name: 'Reverse the event of Flashcards flipped' }).click();
     await dialog.getByText('The total becomes 0.').waitFor();
-    await dialog.getByLabel('Take the achievements that it completed').check();
-    await dialog.getByText('Achievements that go: ten').waitFor();
+    await dialog.getByLabel('Also revoke achievements that it completed').check();
+    await dialog.getByText('Revoked achievements: ten').waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-reverse');
     expect(await total()).toBe(12);
@@ -82,7 +77,7 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await expect.poll(total).toBe(0);
     await timeline.getByRole('button', { name: 'Reverse the reversal of Flashcards flipped' }).click();
     await dialog.getByText('The total becomes 12.').waitFor();
-    await dialog.getByText('Achievements that come back: ten').waitFor();
+    await dialog.getByText('Restored achievements: ten').waitFor();
     await dialog.getByRole('button', { name: 'Reverse', exact: true }).click();
     await expect.poll(total).toBe(12);
     expect(errors).toEqual([]);

@@ -66,6 +66,10 @@ const BEFORE: Record<string, () => Promise<void>> = {
   admin_recomputations_get: () => recomputed('planned'),
   admin_recomputations_revert: () => recomputed('applied'),
   admin_recomputations_cancel: () => recomputed('planned'),
+  // Processes write what they noted once a second.
+  admin_requests_list: async () => {
+    await expect.poll(async () => (await laurel.admin.get('/v1/requests')).body.length).toBeGreaterThan(0);
+  },
   // A job that is half done and that no worker takes up.
   admin_jobs_cancel: async () => {
     await laurel.pool.query(

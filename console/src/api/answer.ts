@@ -1,4 +1,4 @@
-/** What the API says is wrong, in its own words. */
+/** An error of the API, with its own message. */
 export class Problem extends Error {
   readonly status: number;
 
@@ -15,10 +15,10 @@ interface Answered<T> {
   response: Response;
 }
 
-/** The body of an answer. Throws a `Problem` with the API's own text and hint for any other, and for a server that does not answer. */
+/** The body of a successful answer. Throws a `Problem` with the API's message and hint otherwise, or if the server does not respond. */
 export async function answer<T>(request: Promise<Answered<T>>): Promise<T> {
   const { data, error, response } = await request.catch((): never => {
-    throw new Problem(0, 'The server does not answer.');
+    throw new Problem(0, 'The server does not respond.');
   });
   if (response.ok) return data as T;
   const { error: said, hint } = Object(error) as { error?: unknown; hint?: unknown };
@@ -26,13 +26,13 @@ export async function answer<T>(request: Promise<Answered<T>>): Promise<T> {
   throw new Problem(response.status, typeof hint === 'string' ? `${text} ${hint}` : text);
 }
 
-/** Something that a bulk call says of an item. */
+/** A message about one item of a bulk call. */
 export interface Issue {
   severity: 'error' | 'warning';
   message: string;
 }
 
-/** What a bulk call of one item did. Throws a `Problem` where the item was refused. */
+/** The answer of a bulk call with one item. Throws a `Problem` if the item was refused. */
 export async function one<T extends { issues: Issue[] }>(request: Promise<Answered<T>>): Promise<T> {
   const body = await answer(request);
   const refused = body.issues.find(({ severity }) => severity === 'error');

@@ -1,9 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useSay } from '../ui/toasts.tsx';
+import { curlOf } from './client.ts';
 
 /**
- * Something that changes what the API holds. When it is done everything that is shown is read again, and `done` is said; what
- * goes wrong is said as well, unless the caller shows it where it belongs.
+ * A change through the API. When it succeeds, all queries are read again and `done` is shown. An error is shown too, unless
+ * `quiet`: then the caller shows it beside its cause. `curl` makes the command that sends the same request.
  */
 export function useChange<Input = void, Output = unknown>({
   run,
@@ -16,7 +17,7 @@ export function useChange<Input = void, Output = unknown>({
 }) {
   const queries = useQueryClient();
   const say = useSay();
-  return useMutation({
+  const mutation = useMutation({
     mutationFn: run,
     onSuccess: async () => {
       if (done !== undefined) say(done);
@@ -26,4 +27,5 @@ export function useChange<Input = void, Output = unknown>({
       if (!quiet) say(error.message, 'problem');
     },
   });
+  return { ...mutation, curl: (input: Input) => curlOf(() => run(input)) };
 }

@@ -48,6 +48,10 @@ export const leaderboardsQuery = queryOptions({
   queryKey: ['leaderboards'],
   queryFn: () => all((query) => admin.GET('/v1/leaderboards', { params: { query } })),
 });
+export const webhooksQuery = queryOptions({
+  queryKey: ['webhooks'],
+  queryFn: () => all((query) => admin.GET('/v1/webhooks', { params: { query } })),
+});
 export const raritiesQuery = queryOptions({
   queryKey: ['rarities'],
   queryFn: () => answer(application.GET('/v1/achievements')),
@@ -55,6 +59,10 @@ export const raritiesQuery = queryOptions({
 export const organisationQuery = queryOptions({
   queryKey: ['organisation'],
   queryFn: () => answer(admin.GET('/v1/organisation')),
+});
+export const settingsQuery = queryOptions({
+  queryKey: ['settings'],
+  queryFn: () => answer(admin.GET('/v1/settings')),
 });
 const OPEN_JOBS_MS = 1_000;
 /** Jobs that wait or run: read again until there is none. A change of anything reads them, too. */

@@ -1,4 +1,4 @@
-import { queryOptions, type QueryClient } from '@tanstack/react-query';
+import { queryOptions, useQuery, type QueryClient } from '@tanstack/react-query';
 import type { paths } from '../../generated/admin.ts';
 import { setServerTime } from '../ui/server-time.ts';
 import { answer, Problem } from './answer.ts';
@@ -29,6 +29,9 @@ export const sessionQuery = queryOptions({
     }
   },
 });
+
+/** Whether the session may change anything: its key may be read-only. */
+export const useMayChange = (): boolean => useQuery(sessionQuery).data?.access === 'full';
 
 /** Signs in with a key, or with the token of a start's link. */
 export async function signIn(credential: { key: string } | { token: string }, queries: QueryClient): Promise<void> {

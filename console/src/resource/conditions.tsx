@@ -1,6 +1,7 @@
 import { Plus, X } from 'lucide-react';
 import { Button } from '../ui/button.tsx';
-import { SelectInput, TextInput } from '../ui/fields.tsx';
+import { SelectInput } from '../ui/fields.tsx';
+import { AttributeValueInput } from '../ui/suggestions.tsx';
 import type { Option } from './field.ts';
 
 export interface Condition {
@@ -40,7 +41,8 @@ export function Conditions({
             ))}
           </SelectInput>
           <span className="text-muted">is</span>
-          <TextInput
+          <AttributeValueInput
+            attributeId={condition.attributeId}
             aria-label="Value"
             value={condition.attributeValue}
             onChange={({ target }) => change(index, { attributeValue: target.value })}

@@ -1,31 +1,44 @@
 import { useState } from 'react';
 import { useChange } from '../api/change.ts';
-import { Button } from '../ui/button.tsx';
 import { Sheet } from '../ui/dialogs.tsx';
+import { Form } from '../ui/form.tsx';
 import { Failed } from '../ui/parts.tsx';
 import { FieldInput } from './field-input.tsx';
-import { fieldOf, isEmpty, isRequired, isShown, problemOf, sentOf, type Field, type Values } from './field.ts';
+import { fieldOf, isEmpty, isRequired, isShown, keyOf, problemOf, sentOf, type Field, type Values } from './field.ts';
 import { Previewed, usePreview, type Preview } from './preview.tsx';
 
-interface EditorProps {
-  /** What is edited, in one word. */
-  noun: string;
+interface FieldsFormProps {
   fields: readonly Field[];
-  /** The item that is changed; null: a new one is made. */
+  /** The resource to change; `null` for a new one. */
   item: (Values & { id?: string }) | null;
+  /** Creates the resource, or sets the fields that changed. */
+  save: (sent: Values) => Promise<unknown>;
+  /** What is shown after it is saved. */
+  done: string;
+  /** Describes what the values mean, before they are saved. */
+  preview?: Preview | undefined;
+  onSaved?: () => void;
+}
+
+interface EditorProps extends Omit<FieldsFormProps, 'save' | 'done' | 'onSaved'> {
+  /** What the resource is called, in the singular. */
+  noun: string;
   create: (item: Values) => Promise<unknown>;
   update?: ((item: Values) => Promise<unknown>) | undefined;
-  /** Says what would come of it, before it is saved. */
-  preview?: Preview | undefined;
   onClose: () => void;
 }
 
-/** Makes an item or changes one; what the API says of a field is said there. */
-export function Editor({ open, ...props }: EditorProps & { open: boolean }) {
-  const { noun, item, onClose } = props;
+/** Creates or changes a resource in a sheet. */
+export function Editor({ open, noun, create, update, onClose, ...form }: EditorProps & { open: boolean }) {
+  const { item } = form;
   return (
     <Sheet open={open} onClose={onClose} title={item === null ? `New ${noun}` : `Edit the ${noun}`}>
-      <Form {...props} />
+      <FieldsForm
+        {...form}
+        save={(sent) => (item === null ? create(sent) : update!({ id: item.id, ...sent }))}
+        done={item === null ? `The ${noun} is created.` : 'Saved.'}
+        onSaved={onClose}
+      />
     </Sheet>
   );
 }
@@ -33,24 +46,19 @@ export function Editor({ open, ...props }: EditorProps & { open: boolean }) {
 const initialOf = (fields: readonly Field[], item: Values | null): Values =>
   Object.fromEntries(fields.map(({ name, initial }) => [name, item === null ? initial : item[name]]));
 
-function Form({ noun, fields, item, create, update, preview, onClose }: EditorProps) {
+/** A form of declared fields. An error of the API that names a field is shown at this field. */
+export function FieldsForm({ fields, item, save: saveValues, done, preview, onSaved }: FieldsFormProps) {
   const [values, setValues] = useState(() => initialOf(fields, item));
+  const [before] = useState(() => JSON.stringify(values));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const touch = (names: readonly string[]): void => setTouched(new Set([...touched, ...names]));
-  const save = useChange({
-    run: () => {
-      const sent = sentOf(fields, values, item);
-      return item === null ? create(sent) : update!({ id: item.id, ...sent });
-    },
-    done: item === null ? `The ${noun} is created.` : 'Saved.',
-    quiet: true,
-  });
+  const save = useChange({ run: () => saveValues(sentOf(fields, values, item)), done, quiet: true });
   const previewed = usePreview(preview, { ...sentOf(fields, values, item), ...(item !== null && { id: item.id }) });
   const refusal = save.error?.message ?? '';
   const refusedAt = refusal === '' ? null : fieldOf(fields, refusal);
   const early = previewed.error?.message ?? '';
   const earlyAt = fieldOf(fields, early);
-  /** An empty field has no error before it was left, or somebody tried to save. */
+  /** An empty field has no error before the user left it or tried to save. */
   const problemAt = (field: Field): string | undefined => {
     if (refusedAt === field.name) return refusal;
     const value = values[field.name];
@@ -58,16 +66,29 @@ function Form({ noun, fields, item, create, update, preview, onClose }: EditorPr
     return problem ?? (earlyAt === field.name && !isEmpty(value) ? early : undefined);
   };
   const shown = fields.filter((field) => isShown(field, values, item === null));
+  const set = (name: string, value: unknown): void => {
+    const key = fields.find((field) => field.name === 'key');
+    // Until somebody writes a key, it follows the name.
+    const follows =
+      name === 'name' &&
+      item === null &&
+      key !== undefined &&
+      isRequired(key, values) &&
+      (values['key'] ?? '') === keyOf(values['name']);
+    setValues({ ...values, [name]: value, ...(follows && { key: keyOf(value) }) });
+  };
   return (
-    <form
-      className="flex flex-col gap-3"
+    <Form
       noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
+      change={save}
+      submit={item === null ? 'Create' : 'Save'}
+      isDirty={JSON.stringify(values) !== before}
+      showsError={refusedAt !== null}
+      onSubmit={(form) => {
         touch(shown.map(({ name }) => name));
         const wrong = shown.findIndex((field) => problemOf(field, values) !== null);
-        if (wrong === -1) return save.mutate(undefined, { onSuccess: onClose });
-        const input = event.currentTarget.querySelector(`[data-field="${shown[wrong]!.name}"]`);
+        if (wrong === -1) return save.mutate(undefined, { ...(onSaved && { onSuccess: onSaved }) });
+        const input = form.querySelector(`[data-field="${shown[wrong]!.name}"]`);
         input?.querySelector<HTMLElement>('input, select, textarea')?.focus();
       }}
     >
@@ -76,7 +97,7 @@ function Form({ noun, fields, item, create, update, preview, onClose }: EditorPr
           key={field.name}
           data-field={field.name}
           onBlur={({ relatedTarget }) => {
-            // A sentence that appears under the pointer would move the button that is being pressed.
+            // A message that appears under the pointer would move the button that is being pressed.
             if (!(relatedTarget instanceof HTMLButtonElement)) touch([field.name]);
           }}
         >
@@ -85,7 +106,7 @@ function Form({ noun, fields, item, create, update, preview, onClose }: EditorPr
             required={isRequired(field, values)}
             disabled={item !== null && field.fixed === true}
             value={values[field.name]}
-            onChange={(value) => setValues({ ...values, [field.name]: value })}
+            onChange={(value) => set(field.name, value)}
             problem={problemAt(field)}
           />
           {field.below?.(values[field.name])}
@@ -97,13 +118,9 @@ function Form({ noun, fields, item, create, update, preview, onClose }: EditorPr
           isOpen={earlyAt !== null && isEmpty(values[earlyAt])}
         />
       )}
-      {save.isError && refusedAt === null && <Failed error={save.error} />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" disabled={save.isPending}>
-          {item === null ? 'Create' : 'Save'}
-        </Button>
-      </div>
-    </form>
+      {save.isError && refusedAt !== null && !shown.some(({ name }) => name === refusedAt) && (
+        <Failed error={save.error} />
+      )}
+    </Form>
   );
 }

@@ -18,7 +18,8 @@ function localMoment(iso: string): string {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-const isoOf = (local: string): string => (local === '' ? '' : new Date(local).toISOString());
+/** The moment of a local time to the minute. */
+export const isoOf = (local: string): string => (local === '' ? '' : new Date(local).toISOString());
 
 /** The input of a field. */
 export function FieldInput({
@@ -136,7 +137,7 @@ function ChooseMany({
     <fieldset className="min-w-0">
       <legend className="mb-1 font-medium">{label}</legend>
       <div className="max-h-44 overflow-y-auto rounded-md border border-line-strong p-2">
-        {options.length === 0 && <span className="text-muted">There is none to choose from.</span>}
+        {options.length === 0 && <span className="text-muted">Nothing to choose from yet.</span>}
         {options.map(({ value, text }) => (
           <label key={value} className="flex items-center gap-2 py-0.5">
             <input

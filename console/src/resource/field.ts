@@ -23,6 +23,15 @@ export interface Field extends Omit<FormField, 'choices'> {
 export const byId = (items: readonly { id: string; name: string }[] | undefined): Option[] =>
   (items ?? []).map(({ id, name }) => ({ value: id, text: name }));
 
+/** A key made from a name: `Cards flipped` gives `cards-flipped`. */
+export const keyOf = (name: unknown): string =>
+  (typeof name === 'string' ? name : '')
+    .normalize('NFD')
+    .replaceAll(/\p{Mn}/gu, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z\d]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+
 /** Whether nothing is filled in. */
 export const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
 
@@ -68,7 +77,7 @@ export function sentOf(fields: readonly Field[], values: Values, before: Values 
 export function problemOf(field: Field, values: Values): string | null {
   const value = values[field.name];
   if (isEmpty(value) || (Array.isArray(value) && value.length === 0))
-    return isRequired(field, values) ? 'Fill in this field.' : null;
+    return isRequired(field, values) ? 'Enter a value.' : null;
   return field.check?.(value) ?? null;
 }
 

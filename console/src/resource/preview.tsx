@@ -2,13 +2,13 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Values } from './field.ts';
 
-/** What would come of an item, as a sentence. */
+/** The effect of a resource, as a sentence. */
 export type Preview = (sent: Values) => Promise<string>;
 
-/** Nobody means every letter of what is typed. */
+/** How long input must be unchanged before it is previewed. */
 const TYPING_MS = 400;
 
-/** Asks for the preview of what is filled in, once it has not changed for a moment. */
+/** Previews the values, once they have not changed for a moment. */
 export function usePreview(preview: Preview | undefined, sent: Values) {
   const asked = JSON.stringify(sent);
   const [settled, setSettled] = useState(asked);
@@ -29,6 +29,6 @@ export const Previewed = ({ text, isOpen }: { text: string | undefined; isOpen: 
   <output className="rounded-md border border-line bg-hover px-3 py-2">
     {text === undefined
       ? 'Counting …'
-      : text || `${isOpen ? 'Fill in the rule' : 'Correct the rule'} to see how many users would hold it.`}
+      : text || `${isOpen ? 'Complete the rule' : 'Correct the rule'} to see how many users would hold it.`}
   </output>
 );

@@ -1,8 +1,10 @@
 import { useQuery, type QueryKey } from '@tanstack/react-query';
+import { useNavigate, useRouterState } from '@tanstack/react-router';
 import { Pencil, Plus, Trash2 } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import { one, type Issue } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
+import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/dialogs.tsx';
 import { Failed, Waiting } from '../ui/parts.tsx';
@@ -45,7 +47,8 @@ export interface ResourceListProps<Item extends { id: string }> {
 /** A list of what is configured, with its editor. */
 export function ResourceList<Item extends { id: string }>(props: ResourceListProps<Item>) {
   const { title, noun, nameOf, columns, fields, create, update, remove, empty, removal, onCreated } = props;
-  const [edited, setEdited] = useState<Item | 'new' | null>(null);
+  const mayChange = useMayChange();
+  const { edited, setEdited } = useEdited<Item>(noun, props.query);
   const [doomed, setDoomed] = useState<Item | null>(null);
   const removing = useChange({ run: (id: string) => one(remove(id)), done: `The ${noun} is deleted.` });
   const actions: Column<Item> = {
@@ -80,11 +83,18 @@ export function ResourceList<Item extends { id: string }>(props: ResourceListPro
     <>
       <div className="flex items-center justify-between gap-3">
         {title !== undefined && <h2 className="text-base font-semibold">{title}</h2>}
-        <Button look={title === undefined ? 'primary' : 'plain'} onClick={() => setEdited('new')}>
-          <Plus size={15} aria-hidden /> New {noun}
-        </Button>
+        {mayChange && (
+          <Button look={title === undefined ? 'primary' : 'plain'} onClick={() => setEdited('new')}>
+            <Plus size={15} aria-hidden /> New {noun}
+          </Button>
+        )}
       </div>
-      <Items query={props.query} label={`All: ${noun}`} columns={[...columns, actions]} empty={empty} />
+      <Items
+        query={props.query}
+        label={`All: ${noun}`}
+        columns={mayChange ? [...columns, actions] : columns}
+        empty={empty}
+      />
       <Editor
         open={edited !== null}
         key={edited === null || edited === 'new' ? String(edited) : edited.id}
@@ -107,10 +117,30 @@ export function ResourceList<Item extends { id: string }>(props: ResourceListPro
         busy={removing.isPending}
         onConfirm={() => removing.mutate(doomed!.id, { onSettled: () => setDoomed(null) })}
       >
-        {removal ?? 'It takes effect at once, on every process.'}
+        {removal ?? 'This takes effect at once.'}
       </Confirm>
     </>
   );
+}
+
+/** What is edited. The address can open the editor: `#new-metric` for a new resource, `#edit-` and an ID for one that is listed. */
+function useEdited<Item extends { id: string }>(noun: string, query: ResourceListProps<Item>['query']) {
+  const mayChange = useMayChange();
+  const navigate = useNavigate();
+  const hash = useRouterState({ select: ({ location }) => location.hash });
+  const [chosen, setChosen] = useState<Item | 'new' | null>(null);
+  const listed = useQuery({
+    queryKey: query.queryKey,
+    enabled: false,
+    ...('page' in query ? {} : (query as { queryFn: () => Promise<Item[]> })),
+  }).data as Item[] | undefined;
+  const isNew = hash === `new-${noun.replaceAll(' ', '-')}`;
+  const linked = isNew ? 'new' : 'page' in query ? undefined : listed?.find(({ id }) => hash === `edit-${id}`);
+  const setEdited = (next: Item | 'new' | null): void => {
+    setChosen(next);
+    if (linked !== undefined) void navigate({ to: '.', hash: '', replace: true });
+  };
+  return { edited: chosen ?? (mayChange ? (linked ?? null) : null), setEdited };
 }
 
 interface ItemsProps<Item> {

@@ -29,9 +29,9 @@ export function useForm(kind: FormKind, more: Readonly<Record<string, Partial<Fi
     'event attribute': attributes?.filter(({ type }) => type === 'event'),
   };
   const lists = [
-    { name: 'metricIds', label: 'Achievements of the metrics', options: byId(metrics) },
-    { name: 'leaderboardIds', label: 'The leaderboards', options: byId(leaderboards) },
-    { name: 'pointsSystemIds', label: 'The points systems', options: byId(systems) },
+    { name: 'metricIds', label: 'Achievements of these metrics', options: byId(metrics) },
+    { name: 'leaderboardIds', label: 'Leaderboards', options: byId(leaderboards) },
+    { name: 'pointsSystemIds', label: 'Points systems', options: byId(systems) },
   ];
   return form.map(({ choices: of, ...field }) => ({
     ...field,

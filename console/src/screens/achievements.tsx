@@ -14,7 +14,7 @@ import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { OpenJob } from './open-job.tsx';
 
-/** How many users would hold it. */
+/** How many users would hold an achievement, as a sentence. */
 async function previewed(sent: Values): Promise<string> {
   const { users, of, figure, examined, sample, reason } = await answer(
     admin.POST('/v1/achievements/preview', { body: sent }),
@@ -23,7 +23,7 @@ async function previewed(sent: Values): Promise<string> {
   const some = sample.length === 0 ? '' : ` Among them: ${sample.slice(0, 3).join(', ')}.`;
   if (figure === 'exact') return `${number(users)} of ${number(of)} users would hold it now.${some}`;
   const about = figure === 'estimate' ? 'About' : 'At least';
-  return `${about} ${number(users)} of ${number(of)} users would hold it now; ${number(examined)} were looked at.${some}`;
+  return `${about} ${number(users)} of ${number(of)} users would hold it now; ${number(examined)} were examined.${some}`;
 }
 
 export function Achievements() {
@@ -45,12 +45,11 @@ export function Achievements() {
       ),
     },
     { id: 'condition', header: 'Completed by', cell: (item) => causeText(achievementRule(item, rules)), wraps: true },
-    { id: 'key', header: 'Key', cell: ({ key }) => (key === undefined ? '' : <Code>{key}</Code>), spare: true },
+    { id: 'key', header: 'Key', cell: ({ key }) => (key === undefined ? '' : <Code>{key}</Code>) },
     {
       id: 'completions',
       header: 'Completed',
       align: 'right',
-      spare: true,
       value: ({ id }) => held(id)?.completions ?? 0,
       cell: ({ id }) => {
         const rarity = held(id);
@@ -71,7 +70,7 @@ export function Achievements() {
     },
   ];
   return (
-    <Screen title="Achievements" about="What users can complete once.">
+    <Screen title="Achievements" about="Goals that a user completes once.">
       <ResourceList
         noun="achievement"
         nameOf={({ name }) => name}
@@ -84,12 +83,12 @@ export function Achievements() {
         preview={previewed}
         empty={
           <Empty
-            title="No achievement yet"
+            title="No achievements yet"
             curl={curl('POST', '/v1/achievements', [
               { name: 'First steps', trigger: 'api', key: 'first-steps', status: 'active' },
             ])}
           >
-            Create the first one here, or:
+            Create one here, or with:
           </Empty>
         }
       />

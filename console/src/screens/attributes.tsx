@@ -3,6 +3,7 @@ import { answer } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
+import { useMayChange } from '../api/session.ts';
 import { attributesQuery, eventSettingsQuery, type Attribute } from '../api/queries.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
@@ -13,7 +14,7 @@ import type { Column } from '../ui/table-frame.tsx';
 const COLUMNS: readonly Column<Attribute>[] = [
   { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
-  { id: 'type', header: 'Of', value: ({ type }) => type, cell: ({ type }) => type },
+  { id: 'type', header: 'Belongs to', value: ({ type }) => type, cell: ({ type }) => type },
   {
     id: 'writableBy',
     header: 'Writable by',
@@ -25,11 +26,12 @@ const COLUMNS: readonly Column<Attribute>[] = [
   },
 ];
 const WRITERS = [
-  { value: 'server', text: 'Servers only (admin keys)' },
-  { value: 'user', text: 'Users too (application keys)' },
+  { value: 'server', text: 'servers only (admin keys)' },
+  { value: 'user', text: 'users too (application keys)' },
 ];
-/** Who may write the sign-up date, which anniversaries go by. */
+/** Who may write the sign-up date, on which anniversaries depend. */
 function SignUpDates() {
+  const mayChange = useMayChange();
   const settings = useQuery(eventSettingsQuery);
   const save = useChange({
     run: (signUpDateWritableBy: 'server' | 'user') =>
@@ -40,11 +42,11 @@ function SignUpDates() {
   if (settings.isPending || settings.isError) return null;
   return (
     <Panel title="Sign-up dates" className="max-w-3xl">
-      <Labelled label="Sign-up dates are writable by" hint="Anniversaries complete by them.">
+      <Labelled label="Sign-up dates are writable by" hint="Achievements for anniversaries depend on these dates.">
         <SelectInput
           className="max-w-72"
           value={settings.data.signUpDateWritableBy}
-          disabled={save.isPending}
+          disabled={save.isPending || !mayChange}
           onChange={({ target }) => save.mutate(target.value as 'server' | 'user')}
         >
           {WRITERS.map(({ value, text }) => (
@@ -62,7 +64,7 @@ function SignUpDates() {
 export const Attributes = () => (
   <Screen
     title="Attributes"
-    about="What is known of users and events. Conditions, boosts and the groups of leaderboards go by them."
+    about="Properties of users and events, such as a plan or a country. Conditions, boosts and groups of leaderboards use them."
   >
     <ResourceList
       noun="attribute"
@@ -75,10 +77,10 @@ export const Attributes = () => (
       remove={(id) => admin.DELETE('/v1/attributes', { params: { query: { ids: [id] } } })}
       empty={
         <Empty
-          title="No attribute yet"
+          title="No attributes yet"
           curl={curl('POST', '/v1/attributes', [{ key: 'plan', name: 'Plan', type: 'user' }])}
         >
-          Create the first one here, or:
+          With attributes you can limit rules to some users or events. Create one here, or with:
         </Empty>
       }
     />

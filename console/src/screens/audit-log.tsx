@@ -12,7 +12,7 @@ import { DataTable } from '../ui/table.tsx';
 type Entry = AdminRead<'/v1/audit-log'>[number];
 
 const PAGE = 100;
-/** Fields that changed, and what they are now. */
+/** Fields that changed, and their new values. */
 const changes = ({ after, before }: Entry): string =>
   Object.entries(after ?? before ?? {})
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
@@ -20,16 +20,15 @@ const changes = ({ after, before }: Entry): string =>
 
 const COLUMNS: readonly Column<Entry>[] = [
   { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
-  { id: 'who', header: 'Who', cell: ({ who }) => <Code>{who}</Code>, spare: true },
-  { id: 'what', header: 'What', cell: ({ action, kind }) => `${action} ${kind.replaceAll('_', ' ')}` },
-  { id: 'name', header: 'Of', cell: ({ name, userId }) => name ?? userId ?? '' },
+  { id: 'who', header: 'Who', cell: ({ who }) => <Code>{who}</Code> },
+  { id: 'what', header: 'Action', cell: ({ action, kind }) => `${action} ${kind.replaceAll('_', ' ')}` },
+  { id: 'name', header: 'Subject', cell: ({ name, userId }) => name ?? userId ?? '' },
   {
     id: 'changes',
-    header: 'Changed',
+    header: 'New values',
     cell: (entry) => <span title={changes(entry)}>{changes(entry)}</span>,
-    spare: true,
   },
-  { id: 'address', header: 'From', cell: ({ address }) => <Code>{address ?? ''}</Code>, spare: true },
+  { id: 'address', header: 'From', cell: ({ address }) => <Code>{address ?? ''}</Code> },
 ];
 
 export function AuditLog() {
@@ -53,7 +52,7 @@ export function AuditLog() {
   }, [hasNextPage, isFetching, fetchNextPage]);
   const rows = entries.data?.pages.flat() ?? [];
   return (
-    <Screen title="Audit log" about="Who changed what, youngest first.">
+    <Screen title="Audit log" about="Every change by an administrator, newest first.">
       <div className="flex flex-wrap gap-3">
         <TextInput
           className="max-w-48"
@@ -65,7 +64,7 @@ export function AuditLog() {
         <TextInput
           className="max-w-48"
           aria-label="Who"
-          placeholder="Key, such as adm_…"
+          placeholder="Key prefix, adm_…"
           value={who}
           onChange={({ target }) => setWho(target.value.trim())}
         />
@@ -74,7 +73,11 @@ export function AuditLog() {
       {entries.isPending ? (
         !entries.isError && <Waiting />
       ) : rows.length === 0 ? (
-        <Empty title="No entry" />
+        <Empty title={kind === '' && who === '' ? 'No changes yet' : 'No entries match'}>
+          {kind === '' && who === ''
+            ? 'Changes to the configuration and to users appear here.'
+            : 'Clear the filters to see all entries.'}
+        </Empty>
       ) : (
         <DataTable
           tall

@@ -5,7 +5,9 @@ import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
 import type { paths } from '../../generated/admin.ts';
+import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
+import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { Empty, Failed, Panel, Screen, Tag, Waiting } from '../ui/parts.tsx';
 
 type Document = AdminRead<'/v1/configuration'>;
@@ -17,11 +19,11 @@ function parsed(text: string): Document {
   try {
     return JSON.parse(text) as Document;
   } catch (error) {
-    throw new Problem(0, `This is no JSON: ${(error as Error).message}`);
+    throw new Problem(0, `The document is not valid JSON: ${(error as Error).message}`);
   }
 }
 
-/** The configuration as one document: what it is, what another would change, and applying that. */
+/** The configuration as one document, with a preview of the changes of another one before it is applied. */
 export function Configuration() {
   const current = useQuery({
     queryKey: ['configuration'],
@@ -30,7 +32,7 @@ export function Configuration() {
   return (
     <Screen
       title="Configuration"
-      about="All that is configured, as one document that names things by key. Change it, see what that would do, apply it."
+      about="The whole configuration as one JSON document that names resources by key. Edit or paste one, compare it, then apply it."
     >
       {current.isPending && <Waiting />}
       {current.isError && <Failed error={current.error} />}
@@ -40,6 +42,7 @@ export function Configuration() {
 }
 
 function Edited({ document }: { document: string }) {
+  const mayChange = useMayChange();
   const [text, setText] = useState(document);
   const [difference, setDifference] = useState<Difference | null>(null);
   const compare = useChange({
@@ -60,7 +63,7 @@ function Edited({ document }: { document: string }) {
     <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
       <div className="flex min-w-0 flex-col gap-2">
         <textarea
-          aria-label="The document"
+          aria-label="Configuration document"
           spellCheck={false}
           value={text}
           onChange={({ target }) => edit(target.value)}
@@ -68,26 +71,36 @@ function Edited({ document }: { document: string }) {
         />
         <div className="flex flex-wrap gap-2">
           <Button disabled={compare.isPending} onClick={() => compare.mutate()}>
-            What would change?
+            Compare
           </Button>
-          <Button
-            look="primary"
-            disabled={difference === null || difference.changes.length === 0 || apply.isPending}
-            onClick={() => apply.mutate()}
-          >
-            Apply
-          </Button>
+          {difference !== null && difference.changes.length > 0 && (
+            <ConfirmedButton
+              look="primary"
+              change={apply}
+              title="Apply the document?"
+              action="Apply"
+              about={`Makes ${difference.changes.length} changes at once. What the document lacks is deleted.`}
+            >
+              Apply
+            </ConfirmedButton>
+          )}
           {text !== document && (
             <Button look="bare" onClick={() => edit(document)}>
-              Back to what is configured
+              Undo my edits
             </Button>
           )}
         </div>
         {error && <Failed error={error} />}
       </div>
-      <Panel title="What it would change">
-        {difference === null && <p className="text-muted">Edit or paste a document, then ask.</p>}
-        {difference?.changes.length === 0 && <Empty title="Nothing: it is what is configured" />}
+      <Panel title="Changes">
+        {difference === null && (
+          <p className="text-muted">
+            {mayChange
+              ? 'Edit or paste a document, then compare it with the configuration.'
+              : 'Paste a document, then compare it with the configuration.'}
+          </p>
+        )}
+        {difference?.changes.length === 0 && <Empty title="No changes: the document equals the configuration" />}
         <ul className="flex flex-col gap-2">
           {difference?.changes.map(({ action, kind, name, before, after, fields }, index) => (
             <li key={index}>

@@ -2,12 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { answer } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
+import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { Sheet } from '../ui/dialogs.tsx';
 import { moment } from '../ui/format.ts';
 import { Code, Facts, Failed, Shell, Tag } from '../ui/parts.tsx';
 
-/** One message: what it says, and every try to deliver it. */
+/** One message: its payload, and every attempt to deliver it. */
 export function Delivery({
   webhook,
   message,
@@ -25,6 +26,7 @@ export function Delivery({
 }
 
 function Shown({ webhook, message }: { webhook: string; message: string }) {
+  const mayChange = useMayChange();
   const path = { id: webhook, messageId: message };
   const delivery = useQuery({
     queryKey: ['webhooks', webhook, 'deliveries', 'one', message],
@@ -32,7 +34,7 @@ function Shown({ webhook, message }: { webhook: string; message: string }) {
   });
   const resend = useChange({
     run: () => answer(admin.POST('/v1/webhooks/{id}/deliveries/{messageId}/resend', { params: { path } })),
-    done: 'It will be sent again.',
+    done: 'The message is queued again.',
   });
   if (delivery.isError) return <Failed error={delivery.error} />;
   if (delivery.isPending) return null;
@@ -45,16 +47,16 @@ function Shown({ webhook, message }: { webhook: string; message: string }) {
           ['ID', <Code key="id">{message}</Code>],
           ['User', userId],
           ['Happened', moment(at)],
-          ['Status', nextTry === null ? status : `${status}, the next try ${moment(nextTry)}`],
+          ['Status', nextTry === null ? status : `${status}, next attempt ${moment(nextTry)}`],
         ]}
       />
       <Shell>{JSON.stringify(payload, null, 2)}</Shell>
-      <h3 className="font-semibold">Tries</h3>
-      {attempts.length === 0 && <p className="text-muted">None yet.</p>}
+      <h3 className="font-semibold">Attempts</h3>
+      {attempts.length === 0 && <p className="text-muted">No attempts yet.</p>}
       <ul className="flex flex-col gap-2">
         {attempts.map((attempt, index) => (
           <li key={index}>
-            <Tag tone={attempt.error === null ? 'good' : 'bad'}>{attempt.status ?? 'no answer'}</Tag>{' '}
+            <Tag tone={attempt.error === null ? 'good' : 'bad'}>{attempt.status ?? 'no response'}</Tag>{' '}
             {moment(attempt.at)}
             <span className="text-muted">, {attempt.durationMs} ms</span>
             {attempt.error !== null && <span className="block text-danger">{attempt.error}</span>}
@@ -62,9 +64,11 @@ function Shown({ webhook, message }: { webhook: string; message: string }) {
           </li>
         ))}
       </ul>
-      <Button className="self-end" disabled={resend.isPending} onClick={() => resend.mutate()}>
-        Send again
-      </Button>
+      {mayChange && (
+        <Button className="self-end" disabled={resend.isPending} onClick={() => resend.mutate()}>
+          Resend
+        </Button>
+      )}
     </div>
   );
 }

@@ -4,24 +4,24 @@ import { answer } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import { eventSettingsQuery, type AdminRead } from '../api/queries.ts';
-import { Button } from '../ui/button.tsx';
 import { Labelled, TextInput } from '../ui/fields.tsx';
-import { Failed, Panel } from '../ui/parts.tsx';
+import { Form } from '../ui/form.tsx';
+import { Panel } from '../ui/parts.tsx';
 
 type Settings = AdminRead<'/v1/events/settings'>;
 
-/** How late events may come. */
+/** How late events may arrive. */
 export function EventSettings() {
   const settings = useQuery(eventSettingsQuery);
   if (settings.isPending || settings.isError) return null;
   return (
     <Panel title="Late events" className="max-w-3xl">
-      <Form key={JSON.stringify(settings.data)} settings={settings.data} />
+      <LateEvents key={JSON.stringify(settings.data)} settings={settings.data} />
     </Panel>
   );
 }
 
-function Form({ settings }: { settings: Settings }) {
+function LateEvents({ settings }: { settings: Settings }) {
   const [days, setDays] = useState(String(settings.lateEventDays));
   const [clientsMaySendLate, setClients] = useState(settings.clientsMaySendLate);
   const save = useChange({
@@ -31,16 +31,15 @@ function Form({ settings }: { settings: Settings }) {
     quiet: true,
   });
   return (
-    <form
-      className="flex flex-col gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
-      }}
+    <Form
+      change={save}
+      submit="Save"
+      isDirty={days !== String(settings.lateEventDays) || clientsMaySendLate !== settings.clientsMaySendLate}
+      onSubmit={() => save.mutate()}
     >
       <Labelled
-        label="Days that an event may come late"
-        hint="With occurredAt an event says when it happened. It counts on that day: totals, streaks and open leaderboards become what they would be. The last 24 hours may always be sent."
+        label="Accept late events for this many days"
+        hint="A late event has occurredAt. It counts on that day: totals, streaks and open leaderboards change as if it had arrived then. 0: only the last 24 hours, which are always accepted."
       >
         <TextInput
           className="max-w-32"
@@ -56,10 +55,6 @@ function Form({ settings }: { settings: Settings }) {
         <input type="checkbox" checked={clientsMaySendLate} onChange={({ target }) => setClients(target.checked)} />
         <span className="font-medium">Application keys may send late events, up to 48 hours back</span>
       </label>
-      {save.isError && <Failed error={save.error} />}
-      <Button type="submit" className="self-start" disabled={save.isPending}>
-        Save
-      </Button>
-    </form>
+    </Form>
   );
 }

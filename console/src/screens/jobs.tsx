@@ -1,13 +1,13 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useCallback, useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
-import { sessionQuery } from '../api/session.ts';
+import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/dialogs.tsx';
+import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput } from '../ui/fields.tsx';
 import { ago, moment, number } from '../ui/format.ts';
 import { Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<Job['kind'], string>> = {
   recomputation_applying: 'Apply a recomputation',
   recomputation_reverting: 'Revert a recomputation',
   webhook_resend: 'Resend messages',
-  event_retention: 'Drop old events',
+  event_retention: 'Delete old events',
 };
 const TONES = { waiting: 'warn', running: 'warn', done: 'good', failed: 'bad', cancelled: 'plain' } as const;
 const STATUSES = Object.keys(TONES) as Job['status'][];
@@ -35,7 +35,7 @@ const isOpen = ({ status }: Job): boolean => status === 'waiting' || status === 
 
 const COLUMNS: readonly Column<Job>[] = [
   { id: 'kind', header: 'Job', cell: ({ kind }) => KINDS[kind] },
-  { id: 'about', header: 'About', cell: (job) => <About job={job} /> },
+  { id: 'about', header: 'Subject', cell: (job) => <About job={job} /> },
   {
     id: 'status',
     header: 'Status',
@@ -52,13 +52,12 @@ const COLUMNS: readonly Column<Job>[] = [
     id: 'started',
     header: 'Started',
     cell: ({ started }) => started !== null && <span title={moment(started)}>{ago(started, Date.now())}</span>,
-    spare: true,
   },
-  { id: 'error', header: 'Error', cell: ({ error }) => <span title={error ?? ''}>{error}</span>, spare: true },
+  { id: 'error', header: 'Error', cell: ({ error }) => <span title={error ?? ''}>{error}</span> },
 ];
 
 function About({ job: { subject } }: { job: Job }) {
-  if (subject === null) return 'the whole installation';
+  if (subject === null) return 'Whole installation';
   if (subject.kind !== 'recomputation') return subject.name ?? subject.id;
   return (
     <Link to="/recomputations/$id" params={{ id: subject.id }} className="text-accent hover:underline">
@@ -89,7 +88,6 @@ function Progress({ job }: { job: Job }) {
 
 /** What can be done about a job. */
 function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
-  const [asked, setAsked] = useState(false);
   const path = { params: { path: { id } } };
   const cancel = useChange({
     run: () => answer(admin.POST('/v1/jobs/{id}/cancel', path)),
@@ -104,30 +102,27 @@ function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
         </Button>
       )}
       {mayCancel && (
-        <Button look="danger" aria-label={`Cancel: ${KINDS[kind]}`} onClick={() => setAsked(true)}>
+        <ConfirmedButton
+          look="danger"
+          aria-label={`Cancel: ${KINDS[kind]}`}
+          change={cancel}
+          title="Cancel the job?"
+          action="Cancel the job"
+          about="The job stops. What it has done so far stays."
+        >
           Cancel
-        </Button>
+        </ConfirmedButton>
       )}
-      <Confirm
-        open={asked}
-        onClose={() => setAsked(false)}
-        title="Cancel the job?"
-        action="Cancel it"
-        busy={cancel.isPending}
-        onConfirm={() => cancel.mutate(undefined, { onSettled: () => setAsked(false) })}
-      >
-        It ends here. What it has done so far stays.
-      </Confirm>
     </span>
   );
 }
 
-const ACTIONS: Column<Job> = { id: 'actions', header: 'Decide', cell: (job) => <Actions job={job} /> };
+const ACTIONS: Column<Job> = { id: 'actions', header: 'Actions', cell: (job) => <Actions job={job} /> };
 
-/** Long work in the background, and how far it is. */
+/** Background work and its progress. */
 export function Jobs() {
   const [status, setStatus] = useState('');
-  const { data: session } = useQuery(sessionQuery);
+  const mayChange = useMayChange();
   const jobs = useInfiniteQuery({
     queryKey: ['jobs', status],
     initialPageParam: 0,
@@ -151,7 +146,7 @@ export function Jobs() {
   return (
     <Screen
       title="Jobs"
-      about="Long work in the background, newest first. A job that fails is tried again until it succeeds or is cancelled."
+      about="Long background work, newest first. A failed job is retried until it succeeds or is cancelled."
     >
       <SelectInput
         className="max-w-48"
@@ -159,7 +154,7 @@ export function Jobs() {
         value={status}
         onChange={({ target }) => setStatus(target.value)}
       >
-        <option value="">Any status</option>
+        <option value="">All statuses</option>
         {STATUSES.map((one) => (
           <option key={one} value={one}>
             {one}
@@ -170,14 +165,18 @@ export function Jobs() {
       {jobs.isPending ? (
         !jobs.isError && <Waiting />
       ) : rows.length === 0 ? (
-        <Empty title="No job" curl={`curl ${location.origin}/v1/jobs -H "X-API-KEY: $ADMIN_KEY"`}>
-          Activating an achievement or a leaderboard, recomputing, resending and dropping old events make jobs. By HTTP:
+        <Empty
+          title={status === '' ? 'No jobs' : `No ${status} jobs`}
+          curl={`curl ${location.origin}/v1/jobs -H "X-API-KEY: $ADMIN_KEY"`}
+        >
+          Jobs start when you activate an achievement or a leaderboard, recompute, or resend messages. This command
+          lists them:
         </Empty>
       ) : (
         <DataTable
           tall
           label="Jobs"
-          columns={session?.access === 'read' ? COLUMNS : [...COLUMNS, ACTIONS]}
+          columns={mayChange ? [...COLUMNS, ACTIONS] : COLUMNS}
           rows={rows}
           rowId={({ id }) => id}
           onEnd={onEnd}

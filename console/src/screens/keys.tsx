@@ -7,8 +7,7 @@ import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
-import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/dialogs.tsx';
+import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { ago, moment } from '../ui/format.ts';
 import { Code, Empty, Screen, Status, Tag } from '../ui/parts.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
@@ -19,13 +18,12 @@ type ApplicationKey = AdminRead<'/v1/application-api-keys'>[number];
 
 const APPLICATION_COLUMNS: readonly Column<ApplicationKey>[] = [
   { id: 'user', header: 'User', cell: ({ userId }) => userId },
-  { id: 'prefix', header: 'Begins with', cell: ({ prefix }) => <Code>{prefix}</Code> },
-  { id: 'scope', header: 'Scope', cell: ({ scope }) => <Tag>{scope}</Tag>, spare: true },
+  { id: 'prefix', header: 'Prefix', cell: ({ prefix }) => <Code>{prefix}</Code> },
+  { id: 'scope', header: 'Scope', cell: ({ scope }) => <Tag>{scope}</Tag> },
   {
     id: 'expires',
     header: 'Expires',
     cell: ({ expiresAt }) => (expiresAt === null ? 'never' : moment(expiresAt)),
-    spare: true,
   },
   { id: 'used', header: 'Last used', cell: ({ lastUsed }) => ago(lastUsed) },
 ];
@@ -36,7 +34,7 @@ export function Keys() {
   return (
     <Screen
       title="Keys"
-      about="Admin keys may do everything, for your servers and for you; application keys are for one user each."
+      about="Admin keys are for your servers and administrators. An application key is for the app or browser of one user."
     >
       <AdminKeys onShown={setSecret} onCreated={shown} />
       <ResourceList
@@ -53,77 +51,76 @@ export function Keys() {
         remove={(id) => admin.DELETE('/v1/application-api-keys', { params: { query: { ids: [id] } } })}
         onCreated={shown}
         empty={
-          <Empty title="No application key yet" curl={curl('POST', '/v1/application-api-keys', [{ userId: 'ada' }])}>
-            A browser or an app of one user needs one. Create it here, or:
+          <Empty title="No application keys yet" curl={curl('POST', '/v1/application-api-keys', [{ userId: 'ada' }])}>
+            Create one if an app or a browser calls the API itself. Your servers use an admin key. Here, or with:
           </Empty>
         }
       />
       <ShownOnce title="The key" secret={secret} onClose={() => setSecret(null)}>
-        Only its hash is stored.
+        Laurel stores only its hash.
       </ShownOnce>
     </Screen>
   );
 }
 
 function AdminKeys({ onShown, onCreated }: { onShown: (key: string) => void; onCreated: (body: unknown) => void }) {
-  const [rotated, setRotated] = useState<AdminKey | null>(null);
-  const rotate = useChange({
-    run: async (id: string) =>
-      onShown((await answer(admin.POST('/v1/admin-api-keys/{id}/rotate', { params: { path: { id } } }))).key),
-  });
   const columns: Column<AdminKey>[] = [
     { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
-    { id: 'prefix', header: 'Begins with', cell: ({ prefix }) => <Code>{prefix}</Code>, spare: true },
+    { id: 'prefix', header: 'Prefix', cell: ({ prefix }) => <Code>{prefix}</Code> },
     {
       id: 'access',
       header: 'Access',
       cell: ({ access }) => <Tag tone={access === 'full' ? 'good' : 'plain'}>{access}</Tag>,
     },
-    { id: 'tenant', header: 'Tenant', cell: ({ tenantId }) => tenantId ?? 'all', spare: true },
-    { id: 'used', header: 'Last used', cell: ({ lastUsed }) => ago(lastUsed), spare: true },
+    { id: 'tenant', header: 'Tenant', cell: ({ tenantId }) => tenantId ?? 'all' },
+    { id: 'used', header: 'Last used', cell: ({ lastUsed }) => ago(lastUsed) },
     { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
     {
       id: 'rotate',
       header: 'Secret',
       unseen: true,
       align: 'right',
-      spare: true,
-      cell: (key) => (
-        <Button look="bare" className="size-8 px-0" aria-label={`Rotate ${key.name}`} onClick={() => setRotated(key)}>
-          <RefreshCw size={14} />
-        </Button>
-      ),
+      cell: (key) => <Rotate adminKey={key} onShown={onShown} />,
     },
   ];
   return (
-    <>
-      <ResourceList
-        title="Admin keys"
-        noun="admin key"
-        nameOf={({ name }) => name}
-        query={{
-          queryKey: ['admin-keys'],
-          queryFn: () => all((query) => admin.GET('/v1/admin-api-keys', { params: { query } })),
-        }}
-        columns={columns}
-        fields={useForm('admin_key')}
-        create={(item) => admin.POST('/v1/admin-api-keys', { body: [item] })}
-        update={(item) => admin.PATCH('/v1/admin-api-keys', { body: [item] })}
-        remove={(id) => admin.DELETE('/v1/admin-api-keys', { params: { query: { ids: [id] } } })}
-        removal="It is refused at once, and whoever signed in with it is signed out."
-        onCreated={onCreated}
-        empty={null}
-      />
-      <Confirm
-        open={rotated !== null}
-        onClose={() => setRotated(null)}
-        title={rotated === null ? '' : `Rotate ${rotated.name}?`}
-        action="Rotate"
-        busy={rotate.isPending}
-        onConfirm={() => rotate.mutate(rotated!.id, { onSettled: () => setRotated(null) })}
-      >
-        The old secret is refused at once, and whoever signed in with it is signed out.
-      </Confirm>
-    </>
+    <ResourceList
+      title="Admin keys"
+      noun="admin key"
+      nameOf={({ name }) => name}
+      query={{
+        queryKey: ['admin-keys'],
+        queryFn: () => all((query) => admin.GET('/v1/admin-api-keys', { params: { query } })),
+      }}
+      columns={columns}
+      fields={useForm('admin_key')}
+      create={(item) => admin.POST('/v1/admin-api-keys', { body: [item] })}
+      update={(item) => admin.PATCH('/v1/admin-api-keys', { body: [item] })}
+      remove={(id) => admin.DELETE('/v1/admin-api-keys', { params: { query: { ids: [id] } } })}
+      removal="The key stops working at once, and its sessions end."
+      onCreated={onCreated}
+      empty={null}
+    />
+  );
+}
+
+/** Gives an admin key a new secret. */
+function Rotate({ adminKey: { id, name }, onShown }: { adminKey: AdminKey; onShown: (key: string) => void }) {
+  const rotate = useChange({
+    run: async () =>
+      onShown((await answer(admin.POST('/v1/admin-api-keys/{id}/rotate', { params: { path: { id } } }))).key),
+  });
+  return (
+    <ConfirmedButton
+      look="bare"
+      className="size-8 px-0"
+      aria-label={`Rotate ${name}`}
+      change={rotate}
+      title={`Rotate ${name}?`}
+      action="Rotate"
+      about="Creates a new secret. The old one stops working at once, and its sessions end."
+    >
+      <RefreshCw size={14} />
+    </ConfirmedButton>
   );
 }

@@ -3,21 +3,23 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { eventCurl } from '../api/bodies.ts';
-import { application } from '../api/client.ts';
-import { attributesQuery, leaderboardsQuery } from '../api/queries.ts';
+import { admin, application } from '../api/client.ts';
+import { attributesQuery, leaderboardsQuery, type Attribute } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
 import { boardText } from '../rule-text.ts';
 import { Button } from '../ui/button.tsx';
-import { Labelled, TextInput } from '../ui/fields.tsx';
+import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
 import { number } from '../ui/format.ts';
 import { Empty, Failed, Screen, Status, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
+import { AttributeValueInput } from '../ui/suggestions.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { OpenJob } from './open-job.tsx';
 
 const route = getRouteApi('/leaderboards/$key');
+const PARENT = { to: '/leaderboards', text: 'Leaderboards' } as const;
 const PAGE = 50;
-/** The board is read again this often while it is looked at. */
+/** How often an open leaderboard is read again. */
 const LIVE_MS = 2_000;
 
 interface Place {
@@ -38,24 +40,28 @@ const COLUMNS: readonly Column<Place>[] = [
       </Link>
     ),
   },
-  { id: 'id', header: 'ID', cell: ({ userId }) => <span className="text-muted">{userId}</span>, spare: true },
+  { id: 'id', header: 'ID', cell: ({ userId }) => <span className="text-muted">{userId}</span> },
   { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
 ];
 
-/** One leaderboard, live: a page of its places, of now or of another run, and of one group where it has some. */
+/** One leaderboard: a page of its places, in the present or an earlier run, of one group if it has groups. */
 export function LeaderboardScreen() {
   const { key } = route.useParams();
   const boards = useQuery(leaderboardsQuery);
   const attributes = useQuery(attributesQuery).data;
   const rules = useNamed();
   const [run, setRun] = useState('');
-  const [group, setGroup] = useState<Readonly<Record<string, string>>>({});
+  const [group, setGroup] = useState<Group>({});
   const board = boards.data?.find((one) => one.key === key);
   if (boards.isPending) return <Waiting />;
   if (board === undefined)
     return (
-      <Screen title={key}>
-        {boards.isError ? <Failed error={boards.error} /> : <Empty title="There is no such leaderboard" />}
+      <Screen title={key} parent={PARENT}>
+        {boards.isError ? (
+          <Failed error={boards.error} />
+        ) : (
+          <Empty title="This leaderboard does not exist">It may have been deleted, or belong to another tenant.</Empty>
+        )}
       </Screen>
     );
   const groupedBy = board.breakdownAttributes.map((id) => attributes?.find((attribute) => attribute.id === id));
@@ -68,23 +74,16 @@ export function LeaderboardScreen() {
           {board.name} <Status of={board.status} /> <OpenJob of={board.id} />
         </>
       }
+      name={board.name}
+      parent={PARENT}
       about={`${board.description ?? ''} ${boardText(board, rules)}.`}
     >
       <div className="flex flex-wrap gap-3">
-        {groupedBy.map(
-          (attribute) =>
-            attribute && (
-              <Labelled key={attribute.key} label={attribute.name}>
-                <TextInput
-                  placeholder="A value"
-                  value={group[attribute.key] ?? ''}
-                  onChange={({ target }) => setGroup({ ...group, [attribute.key]: target.value })}
-                />
-              </Labelled>
-            ),
+        {groupedBy.length > 0 && (
+          <GroupPicker board={board.id} run={run} group={group} onChange={setGroup} attributes={groupedBy} />
         )}
         {board.runUnit !== undefined && (
-          <Labelled label="The run of">
+          <Labelled label="Run on">
             <TextInput type="date" value={run} onChange={({ target }) => setRun(target.value)} />
           </Labelled>
         )}
@@ -92,9 +91,71 @@ export function LeaderboardScreen() {
       {isChosen ? (
         <Places key={`${run} ${pairs.join()}`} board={key} run={run} userAttributes={pairs.join(',')} />
       ) : (
-        <Empty title="Each group has a board of its own">Say which one to look at.</Empty>
+        <Empty title="Each group has its own ranking">Choose a group to see its places.</Empty>
       )}
     </Screen>
+  );
+}
+
+/** Values of the attributes that divide a board, by key. */
+type Group = Readonly<Record<string, string>>;
+
+/** Chooses a group of a board with a breakdown: from those that have users, with their numbers, or by its values. */
+function GroupPicker({
+  board,
+  run,
+  group,
+  attributes,
+  onChange,
+}: {
+  board: string;
+  run: string;
+  group: Group;
+  attributes: readonly (Attribute | undefined)[];
+  onChange: (group: Group) => void;
+}) {
+  const groups = useQuery({
+    queryKey: ['leaderboard', board, 'groups', run],
+    queryFn: () =>
+      answer(
+        admin.GET('/v1/leaderboards/{id}/groups', {
+          params: { path: { id: board }, query: { ...(run !== '' && { run }) } },
+        }),
+      ),
+  });
+  const textOf = (values: Group): string => attributes.map((attribute) => values[attribute?.key ?? '']).join(' · ');
+  const chosen = groups.data?.findIndex(({ userAttributes }) => textOf(userAttributes) === textOf(group)) ?? -1;
+  return (
+    <>
+      {groups.data !== undefined && groups.data.length > 0 && (
+        <Labelled label="Group">
+          <SelectInput
+            value={chosen}
+            onChange={({ target }) => onChange(groups.data[Number(target.value)]?.userAttributes ?? {})}
+          >
+            <option value={-1}>Choose a group …</option>
+            {groups.data.map(({ userAttributes, users }, index) => (
+              <option key={textOf(userAttributes)} value={index}>
+                {`${textOf(userAttributes)} (${number(users)} ${users === 1 ? 'user' : 'users'})`}
+              </option>
+            ))}
+          </SelectInput>
+        </Labelled>
+      )}
+      {attributes.map(
+        (attribute) =>
+          attribute && (
+            <Labelled key={attribute.key} label={attribute.name}>
+              <AttributeValueInput
+                attributeId={attribute.id}
+                placeholder="Value"
+                value={group[attribute.key] ?? ''}
+                onChange={({ target }) => onChange({ ...group, [attribute.key]: target.value })}
+              />
+            </Labelled>
+          ),
+      )}
+    </>
   );
 }
 
@@ -126,10 +187,10 @@ function Places({ board, run, userAttributes }: { board: string; run: string; us
     <>
       {rankings.length === 0 ? (
         <Empty
-          title={offset === 0 ? 'Nobody is on it yet' : 'There are no further places'}
+          title={offset === 0 ? 'No participants yet' : 'No more places'}
           {...(offset === 0 && { curl: eventCurl() })}
         >
-          {offset === 0 && 'Users are on it from the first event on that gives them a score:'}
+          {offset === 0 && 'A user appears with the first event that gives a score:'}
         </Empty>
       ) : (
         <DataTable tall label="Places" columns={COLUMNS} rows={rankings} rowId={({ userId }) => userId} />
@@ -143,7 +204,7 @@ function Places({ board, run, userAttributes }: { board: string; run: string; us
         </Button>
         <span className="text-muted">
           Places {offset + 1} to {offset + rankings.length}
-          {run === '' && ', read again every two seconds'}
+          {run === '' && ', updated every two seconds'}
         </span>
       </div>
     </>

@@ -24,7 +24,7 @@ export function Leaderboards() {
         </Link>
       ),
     },
-    { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code>, spare: true },
+    { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
     { id: 'rule', header: 'Rule', cell: (board) => boardText(board, rules), wraps: true },
     {
       id: 'status',
@@ -37,7 +37,10 @@ export function Leaderboards() {
     },
   ];
   return (
-    <Screen title="Leaderboards" about="Who has most, in runs of days, months or years, or once.">
+    <Screen
+      title="Leaderboards"
+      about="Rankings of users by a metric, points or streaks. A leaderboard can start again every few days, months or years."
+    >
       <ResourceList
         noun="leaderboard"
         nameOf={({ name }) => name}
@@ -49,12 +52,12 @@ export function Leaderboards() {
         remove={(id) => admin.DELETE('/v1/leaderboards', { params: { query: { ids: [id] } } })}
         empty={
           <Empty
-            title="No leaderboard yet"
+            title="No leaderboards yet"
             curl={curl('POST', '/v1/leaderboards', [
               { key: 'week', name: 'This week', rankBy: 'streak', status: 'active' },
             ])}
           >
-            Create the first one here, or:
+            Create one here, or with:
           </Empty>
         }
       />

@@ -22,18 +22,17 @@ const COLUMNS: readonly Column<Metric>[] = [
     wraps: true,
   },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
-  { id: 'unitType', header: 'Unit', cell: ({ unitType, units }) => `${unitType} ${units}`, spare: true },
+  { id: 'unitType', header: 'Unit', cell: ({ unitType, units }) => `${unitType} ${units}` },
   {
     id: 'guards',
     header: 'Guards',
-    spare: true,
     cell: ({ guards = {} }) => GUARD_NAMES.flatMap((name) => (guards[name] ? [GUARDS[name]] : [])).join(', '),
   },
 ];
 export const Metrics = () => (
   <Screen
     title="Metrics"
-    about="What users do. An event names one metric and a value, which is added to the user’s total."
+    about="What you count. Each event names a metric and a value, which Laurel adds to the user’s total."
   >
     <ResourceList
       noun="metric"
@@ -44,10 +43,10 @@ export const Metrics = () => (
       create={(item) => admin.POST('/v1/metrics', { body: [item] })}
       update={(item) => admin.PATCH('/v1/metrics', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/metrics', { params: { query: { ids: [id] } } })}
-      removal="Events of it are refused from then on. Totals and history stay."
+      removal="Its events are refused from now on. Totals and history stay."
       empty={
-        <Empty title="No metric yet" curl={curl('POST', '/v1/metrics', [{ key: 'flips', name: 'Cards flipped' }])}>
-          Create the first one here, or:
+        <Empty title="No metrics yet" curl={curl('POST', '/v1/metrics', [{ key: 'flips', name: 'Cards flipped' }])}>
+          A metric is something that your users do, such as cards flipped or minutes read. Create one here, or with:
         </Empty>
       }
     />

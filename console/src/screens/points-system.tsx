@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { all } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
@@ -19,21 +19,15 @@ type Level = AdminRead<'/v1/points/{systemId}/levels'>[number];
 type Trigger = AdminRead<'/v1/points/{systemId}/triggers'>[number];
 type Boost = AdminRead<'/v1/points/{systemId}/boosts'>[number];
 
-/** One points system: what gives points, what they reach, what multiplies them. */
+/** One points system: its triggers, levels and boosts. */
 export function PointsSystemScreen() {
   const { id } = route.useParams();
   const system = useQuery(pointsQuery).data?.find((one) => one.id === id);
   return (
     <Screen
       title={system?.name ?? 'Points system'}
-      about={
-        <>
-          <Link to="/points" className="text-accent underline">
-            All points systems
-          </Link>{' '}
-          {system && <Code>{system.key}</Code>}
-        </>
-      }
+      parent={{ to: '/points', text: 'Points' }}
+      about={system && <Code>{system.key}</Code>}
     >
       <Triggers systemId={id} />
       <Levels systemId={id} />
@@ -42,10 +36,16 @@ export function PointsSystemScreen() {
   );
 }
 
-/** What to do where there is none of a kind yet. */
-const none = (noun: string, systemId: string, example: object) => (
-  <Empty title={`No ${noun} yet`} curl={curl('POST', `/v1/points/${systemId}/${noun}s`, [example])}>
-    Create the first one here, or:
+const NONE = {
+  trigger: 'A trigger says what awards points.',
+  level: 'A level is reached with a number of points.',
+  boost: 'A boost multiplies awards for some time.',
+};
+
+/** What to do if there is none of a kind yet. */
+const none = (noun: keyof typeof NONE, systemId: string, example: object) => (
+  <Empty title={`No ${noun}s yet`} curl={curl('POST', `/v1/points/${systemId}/${noun}s`, [example])}>
+    {NONE[noun]} Create one here, or with:
   </Empty>
 );
 
@@ -54,8 +54,8 @@ function Triggers({ systemId }: { systemId: string }) {
   const rules = useNamed();
   const ruleIn = (trigger: Trigger) => triggerRule(trigger, rules);
   const columns: Column<Trigger>[] = [
-    { id: 'type', header: 'Type', value: ({ type }) => type, cell: ({ type }) => type.replace('_', ' '), spare: true },
-    { id: 'cause', header: 'For', cell: (trigger) => causeText(ruleIn(trigger)), wraps: true },
+    { id: 'type', header: 'Type', value: ({ type }) => type, cell: ({ type }) => type.replace('_', ' ') },
+    { id: 'cause', header: 'Awarded for', cell: (trigger) => causeText(ruleIn(trigger)), wraps: true },
     {
       id: 'points',
       header: 'Points',
@@ -63,7 +63,7 @@ function Triggers({ systemId }: { systemId: string }) {
       value: ({ points }) => points,
       cell: ({ points }) => number(points),
     },
-    { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
+    { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
   ];
   const fields = useForm('points_trigger');
   return (
@@ -93,7 +93,13 @@ function Triggers({ systemId }: { systemId: string }) {
 const LEVEL_COLUMNS: readonly Column<Level>[] = [
   { id: 'name', header: 'Name', cell: ({ name }) => name },
   { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
-  { id: 'points', header: 'From', align: 'right', value: ({ points }) => points, cell: ({ points }) => number(points) },
+  {
+    id: 'points',
+    header: 'From points',
+    align: 'right',
+    value: ({ points }) => points,
+    cell: ({ points }) => number(points),
+  },
 ];
 function Levels({ systemId }: { systemId: string }) {
   const path = { systemId };
@@ -128,7 +134,7 @@ function Boosts({ systemId }: { systemId: string }) {
   const columns: readonly Column<Boost>[] = [
     { id: 'name', header: 'Name', cell: ({ name }) => name },
     { id: 'rule', header: 'Rule', cell: (boost) => boostText(boost, rules), wraps: true },
-    { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
+    { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
   ];
   const fields = useForm('points_boost', { end: { initial: dayAfter(today, 7) } });
   return (

@@ -26,17 +26,16 @@ const COLUMNS: readonly Column<PointsSystem>[] = [
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   {
     id: 'maxPoints',
-    header: 'At most',
+    header: 'Maximum',
     align: 'right',
     cell: ({ maxPoints }) => (maxPoints === null ? '–' : number(maxPoints)),
-    spare: true,
   },
-  { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} />, spare: true },
+  { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
 ];
 export const Points = () => (
   <Screen
     title="Points"
-    about="Systems of points; each has triggers that give them, levels that they reach, and boosts."
+    about="A points system has triggers that award points, levels, and boosts that multiply awards."
   >
     <ResourceList
       noun="points system"
@@ -48,8 +47,8 @@ export const Points = () => (
       update={(item) => admin.PATCH('/v1/points', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/points', { params: { query: { ids: [id] } } })}
       empty={
-        <Empty title="No points system yet" curl={curl('POST', '/v1/points', [{ key: 'xp', name: 'Experience' }])}>
-          Create the first one here, or:
+        <Empty title="No points systems yet" curl={curl('POST', '/v1/points', [{ key: 'xp', name: 'Experience' }])}>
+          Create one to award points, here or with:
         </Empty>
       }
     />

@@ -3,11 +3,12 @@ import { useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
-import { GUARDS } from '../api/guards.ts';
+import { GUARD_NAMES, GUARDS, type GuardName } from '../api/guards.ts';
 import type { AdminRead } from '../api/queries.ts';
-import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/dialogs.tsx';
-import { TextInput } from '../ui/fields.tsx';
+import { useMayChange } from '../api/session.ts';
+import { BulkBar, MOST_SELECTED, useSelection, type BulkAction } from '../ui/bulk.tsx';
+import { ConfirmedButton } from '../ui/confirmed.tsx';
+import { SelectInput, TextInput } from '../ui/fields.tsx';
 import { ago, moment, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Screen } from '../ui/parts.tsx';
@@ -27,14 +28,14 @@ const COLUMNS: readonly Column<Kept>[] = [
   },
   { id: 'metric', header: 'Metric', cell: ({ metricKey }) => <Code>{metricKey ?? 'deleted'}</Code> },
   { id: 'value', header: 'Value', align: 'right', cell: ({ value }) => number(value) },
-  { id: 'guard', header: 'Kept by', cell: ({ guard }) => GUARDS[guard], spare: true },
-  { id: 'at', header: 'Sent', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span>, spare: true },
-  { id: 'actions', header: 'Decide', cell: (kept) => <Decide kept={kept} /> },
+  { id: 'guard', header: 'Guard', cell: ({ guard }) => GUARDS[guard] },
+  { id: 'at', header: 'Sent', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
 ];
 
-/** Releases an event, or drops it. What refuses it is said in the API's words. */
-function Decide({ kept: { id, userId, value } }: { kept: Kept }) {
-  const [asked, setAsked] = useState(false);
+const DECISIONS: Column<Kept> = { id: 'actions', header: 'Decision', cell: (kept) => <Decide kept={kept} /> };
+
+/** Releases an event, or drops it. */
+function Decide({ kept: { id, userId, metricKey, value } }: { kept: Kept }) {
   const path = { params: { path: { id } } };
   const release = useChange({
     run: () => answer(admin.POST('/v1/quarantine/{id}/release', path)),
@@ -46,57 +47,125 @@ function Decide({ kept: { id, userId, value } }: { kept: Kept }) {
   });
   return (
     <span className="flex gap-2">
-      <Button
-        disabled={release.isPending}
+      <ConfirmedButton
+        change={release}
         aria-label={`Release the event of ${userId}`}
-        onClick={() => release.mutate()}
+        title="Release the event?"
+        action="Release"
+        about={`Adds ${number(value)} to the total of ${metricKey ?? 'the metric'} of ${userId}, with everything that follows from it.`}
       >
         Release
-      </Button>
-      <Button look="danger" aria-label={`Drop the event of ${userId}`} onClick={() => setAsked(true)}>
-        Drop
-      </Button>
-      <Confirm
-        open={asked}
-        onClose={() => setAsked(false)}
+      </ConfirmedButton>
+      <ConfirmedButton
+        look="danger"
+        change={drop}
+        aria-label={`Drop the event of ${userId}`}
         title="Drop the event?"
         action="Drop"
-        busy={drop.isPending}
-        onConfirm={() => drop.mutate(undefined, { onSettled: () => setAsked(false) })}
+        about={`The value ${number(value)} of ${userId} is never applied. This cannot be undone.`}
       >
-        The value {number(value)} of {userId} is never applied. This cannot be undone.
-      </Confirm>
+        Drop
+      </ConfirmedButton>
     </span>
   );
 }
 
+const ids = (some: readonly Kept[]): string[] => some.map(({ id }) => id);
+const messages = ({ issues }: { issues: readonly { message: string }[] }): string[] =>
+  issues.map(({ message }) => message);
+
+const ACTIONS: readonly BulkAction<Kept>[] = [
+  {
+    label: 'Release',
+    size: 100,
+    about: (events) => `Applies ${events}, oldest first, with everything that follows.`,
+    run: async (some) => messages(await answer(admin.POST('/v1/quarantine/release', { body: { ids: ids(some) } }))),
+    done: (events) => `Applied: ${events}.`,
+  },
+  {
+    label: 'Drop',
+    danger: true,
+    size: 100,
+    about: (events) => `Drops ${events} without applying anything. This cannot be undone.`,
+    run: async (some) => messages(await answer(admin.POST('/v1/quarantine/drop', { body: { ids: ids(some) } }))),
+    done: (events) => `Dropped: ${events}.`,
+  },
+];
+
+const PAGE = 100;
+
 export function Quarantine() {
+  const mayChange = useMayChange();
   const [userId, setUserId] = useState('');
+  const [guard, setGuard] = useState<GuardName | ''>('');
+  const selection = useSelection<Kept>(({ id }) => id);
+  const read = async (cursor: string, limit: number): Promise<Kept[]> => {
+    const query = {
+      limit,
+      ...(cursor !== '' && { cursor }),
+      ...(userId !== '' && { userId }),
+      ...(guard !== '' && { guard }),
+    };
+    return (await answer(admin.GET('/v1/quarantine', { params: { query } }))).events;
+  };
+  const readAll = async (most: number): Promise<Kept[]> => {
+    const found: Kept[] = [];
+    while (found.length < most) {
+      const page = await read(found.at(-1)?.id ?? '', PAGE);
+      found.push(...page);
+      if (page.length < PAGE) break;
+    }
+    return found.slice(0, MOST_SELECTED);
+  };
   return (
-    <Screen title="Quarantine" about="Events that guards of metrics keep from being applied, newest first.">
-      <TextInput
-        className="max-w-48"
-        aria-label="User"
-        placeholder="ID of a user"
-        value={userId}
-        onChange={({ target }) => setUserId(target.value)}
-      />
+    <Screen title="Quarantine" about="Events that a metric’s guard held back, newest first. Release or drop each one.">
+      <div className="flex flex-wrap gap-3">
+        <TextInput
+          className="max-w-48"
+          aria-label="User"
+          placeholder="User ID"
+          value={userId}
+          onChange={({ target }) => setUserId(target.value)}
+        />
+        <SelectInput
+          className="max-w-60"
+          aria-label="Guard"
+          value={guard}
+          onChange={({ target }) => setGuard(target.value as GuardName | '')}
+        >
+          <option value="">All guards</option>
+          {GUARD_NAMES.map((name) => (
+            <option key={name} value={name}>
+              {GUARDS[name]}
+            </option>
+          ))}
+        </SelectInput>
+      </div>
+      <BulkBar noun="event" selection={selection} actions={ACTIONS} readAll={readAll} />
       <PagedTable
         tall
         label="Quarantine"
-        columns={COLUMNS}
+        columns={[...selection.columns, ...COLUMNS, ...(mayChange ? [DECISIONS] : [])]}
         rowId={({ id }) => id}
-        queryKey={['quarantine', userId]}
-        read={async (cursor: string, limit) => {
-          const query = { limit, ...(cursor !== '' && { cursor }), ...(userId !== '' && { userId }) };
-          return (await answer(admin.GET('/v1/quarantine', { params: { query } }))).events;
-        }}
-        first=""
+        queryKey={['quarantine', userId, guard]}
+        read={read}
+        first={'' as string}
         next={(_, last) => last.id}
         empty={
-          <Empty title="No event is kept" curl={`curl ${location.origin}/v1/quarantine -H "X-API-KEY: $ADMIN_KEY"`}>
-            A metric’s guards can keep events beyond a limit, until they are released or dropped here. The same:
-          </Empty>
+          userId === '' && guard === '' ? (
+            <Empty
+              title="No events in quarantine"
+              curl={`curl ${location.origin}/v1/quarantine -H "X-API-KEY: $ADMIN_KEY"`}
+            >
+              To hold back implausible events, give a{' '}
+              <Link to="/metrics" className="text-accent underline">
+                metric
+              </Link>{' '}
+              a guard with the action “quarantine the event”. This command lists the events:
+            </Empty>
+          ) : (
+            <Empty title="No events match">Clear the filters to see all events in quarantine.</Empty>
+          )
         }
       />
     </Screen>

@@ -10,7 +10,7 @@ export function SignatureSnippet({ header }: { header: unknown }) {
   const name = (isUsable ? header : USUAL).toLowerCase();
   return (
     <details className="mt-2">
-      <summary className="cursor-pointer text-accent">How your server verifies a message</summary>
+      <summary className="cursor-pointer text-accent">How to verify a message</summary>
       <div className="mt-2 flex flex-col gap-2">
         <Shell>{`import { createHmac, timingSafeEqual } from 'node:crypto';
 
@@ -22,8 +22,8 @@ export function isValid(secret, body, headers) {
   });
 }`}</Shell>
         <p className="text-xs text-muted">
-          The body is the raw text of the request. Messages are also signed by Standard Webhooks, in the header
-          webhook-signature, which this field does not rename.
+          <code>body</code> is the raw text of the request. Messages are also signed as Standard Webhooks describe, in
+          the header webhook-signature, which the field does not rename.
         </p>
       </div>
     </details>

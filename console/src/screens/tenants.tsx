@@ -6,7 +6,7 @@ import { admin } from '../api/client.ts';
 import { organisationQuery, type AdminRead } from '../api/queries.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
-import { Button } from '../ui/button.tsx';
+import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -15,39 +15,48 @@ type Tenant = AdminRead<'/v1/tenants'>[number];
 
 const COLUMNS: readonly Column<Tenant>[] = [
   { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
-  { id: 'customerId', header: 'Your ID', cell: ({ customerId }) => <Code>{customerId}</Code> },
-  { id: 'created', header: 'Created', cell: ({ created }) => moment(created), spare: true },
+  { id: 'customerId', header: 'Customer ID', cell: ({ customerId }) => <Code>{customerId}</Code> },
+  { id: 'created', header: 'Created', cell: ({ created }) => moment(created) },
   { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
 ];
 export function Tenants() {
   const fields = useForm('tenant');
   const organisation = useQuery(organisationQuery);
+  const several = organisation.data?.multiTenancy;
   const change = useChange({
-    run: (multiTenancy: boolean) => answer(admin.PATCH('/v1/organisation', { body: { multiTenancy } })),
+    run: () => answer(admin.PATCH('/v1/organisation', { body: { multiTenancy: several !== true } })),
     done: 'Saved.',
   });
-  const several = organisation.data?.multiTenancy;
   return (
     <Screen
       title="Tenants"
       about={
         several === true
-          ? 'Every tenant has users and a configuration of its own.'
-          : 'There is one tenant, the organisation. With several, each has users and a configuration of its own.'
+          ? 'Each tenant has its own users and its own configuration.'
+          : 'With multi-tenancy, each of your customers has its own users and its own configuration.'
       }
       actions={
         several !== undefined && (
-          <Button disabled={change.isPending} onClick={() => change.mutate(!several)}>
+          <ConfirmedButton
+            change={change}
+            title={several ? 'Disable multi-tenancy?' : 'Enable multi-tenancy?'}
+            action={several ? 'Disable' : 'Enable'}
+            about={
+              several
+                ? 'The tenants’ users and configurations are hidden until you enable it again. Those from before multi-tenancy return.'
+                : 'The present users and configuration are hidden until you disable it again. Every request must then name a tenant.'
+            }
+          >
             {several ? 'Disable multi-tenancy' : 'Enable multi-tenancy'}
-          </Button>
+          </ConfirmedButton>
         )
       }
     >
       {organisation.isError && <Failed error={organisation.error} />}
       {several === false && (
-        <Empty title="There is one tenant" curl={curl('PATCH', '/v1/organisation', { multiTenancy: true })}>
-          Enabling multi-tenancy hides the present users and configuration; disabling it brings them back unchanged.
-          This command does the same as the button:
+        <Empty title="Multi-tenancy is off" curl={curl('PATCH', '/v1/organisation', { multiTenancy: true })}>
+          Enabling it hides the present users and configuration; disabling it brings them back unchanged. This command
+          does the same as the button:
         </Empty>
       )}
       {several === true && (
@@ -63,10 +72,10 @@ export function Tenants() {
           create={(item) => admin.POST('/v1/tenants', { body: [item] })}
           update={(item) => admin.PATCH('/v1/tenants', { body: [item] })}
           remove={(id) => admin.DELETE('/v1/tenants', { params: { query: { ids: [id] } } })}
-          removal="It is archived: nothing of it can be read or changed any more."
+          removal="The tenant is archived. Its data can no longer be read or changed."
           empty={
-            <Empty title="No tenant yet" curl={curl('POST', '/v1/tenants', [{ customerId: 'north', name: 'North' }])}>
-              Create the first one here, or:
+            <Empty title="No tenants yet" curl={curl('POST', '/v1/tenants', [{ customerId: 'north', name: 'North' }])}>
+              Create one for each of your customers, here or with:
             </Empty>
           }
         />

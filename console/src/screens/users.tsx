@@ -1,14 +1,19 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { eventCurl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import type { User } from '../api/queries.ts';
-import { ago } from '../ui/format.ts';
+import { BulkBar, useSelection } from '../ui/bulk.tsx';
+import { ago, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
+import { serverNowMs } from '../ui/server-time.ts';
 import type { Column, Order } from '../ui/table-frame.tsx';
+import { useUserActions } from './users-bulk.tsx';
+import { UsersFilters } from './users-filters.tsx';
+import { hasFilters, type UsersSearch } from './users-search.ts';
 
 const COLUMNS: readonly Column<User>[] = [
   {
@@ -21,21 +26,18 @@ const COLUMNS: readonly Column<User>[] = [
     ),
   },
   { id: 'name', header: 'Name', cell: ({ name }) => name ?? '' },
-  { id: 'email', header: 'E-mail', cell: ({ email }) => email ?? '', spare: true },
-  { id: 'tz', header: 'Time zone', cell: ({ tz }) => tz ?? 'UTC', spare: true },
-  { id: 'control', header: 'Group', cell: ({ control }) => (control ? <Tag>control</Tag> : ''), spare: true },
+  { id: 'email', header: 'E-mail', cell: ({ email }) => email ?? '' },
+  { id: 'tz', header: 'Time zone', cell: ({ tz }) => tz ?? 'UTC' },
+  { id: 'control', header: 'Group', cell: ({ control }) => (control ? <Tag>control</Tag> : '') },
   { id: 'updated', header: 'Updated', cell: ({ updated }) => ago(updated) },
 ];
 
-/** What the address says of the list. */
-export interface UsersSearch {
-  search?: string;
-  order?: 'desc';
-}
-
 const route = getRouteApi('/users');
-/** Nobody means every letter of what is typed. */
+/** How long a search must be unchanged before it is made. */
 const TYPING_MS = 200;
+const PAGE = 100;
+const DAY_MS = 86_400_000;
+const DAYS = { day: 1, week: 7, month: 30, 'not-week': 7, 'not-month': 30 } as const;
 
 const read = ({ search, order }: UsersSearch, after: string | null, limit: number): Promise<User[]> =>
   answer(
@@ -50,69 +52,144 @@ const read = ({ search, order }: UsersSearch, after: string | null, limit: numbe
     }),
   );
 
+/** A page of the users that filters find. A call of the API examines some users only, so this takes several. */
+async function readFiltered(
+  { attribute, level, streak, seen }: UsersSearch,
+  { after, limit, onExamined }: { after: string | null; limit: number; onExamined: (count: number) => boolean },
+): Promise<User[]> {
+  const since = seen && new Date(serverNowMs() - DAYS[seen] * DAY_MS).toISOString();
+  const filter = {
+    ...(attribute !== undefined && { userAttributes: [attribute] }),
+    ...(level !== undefined && { level }),
+    ...(streak !== undefined && { minStreak: streak }),
+    ...(since !== undefined && (seen!.startsWith('not-') ? { seenBefore: since } : { seenFrom: since })),
+  };
+  const found: User[] = [];
+  for (let from = after; ;) {
+    const { users, next, examined } = await answer(
+      admin.GET('/v1/filtered-users', {
+        params: { query: { limit: limit - found.length, ...filter, ...(from !== null && { after: from }) } },
+      }),
+    );
+    found.push(...users);
+    if (next === null || found.length === limit || !onExamined(examined)) return found;
+    from = next;
+  }
+}
+
 export function Users() {
   const asked = route.useSearch();
   const navigate = useNavigate();
   const [typed, setTyped] = useState(asked.search ?? '');
   const [counted, setCounted] = useState('');
+  const [examined, setExamined] = useState(0);
+  const isOpen = useRef(true);
+  useEffect(() => {
+    isOpen.current = true;
+    return () => {
+      isOpen.current = false;
+    };
+  }, []);
+  const selection = useSelection<User>(({ id }) => id, true);
+  const actions = useUserActions();
   // What is shown stays until the answer to something else is there.
   const found = useQuery({
     queryKey: ['users', 'asked', asked],
     queryFn: async () => {
-      await read(asked, null, 1);
+      if (!hasFilters(asked)) await read(asked, null, 1);
       return asked;
     },
     placeholderData: keepPreviousData,
   });
+  const ask = useCallback(
+    (next: UsersSearch) => void navigate({ to: '/users', search: next, replace: true }),
+    [navigate],
+  );
   const search = typed.trim();
   useEffect(() => {
     if (search === (asked.search ?? '')) return undefined;
-    const timer = setTimeout(
-      () => void navigate({ to: '/users', search: search === '' ? {} : { search }, replace: true }),
-      TYPING_MS,
-    );
+    const timer = setTimeout(() => ask(search === '' ? {} : { search }), TYPING_MS);
     return () => clearTimeout(timer);
-  }, [search, asked.search, navigate]);
+  }, [search, asked.search, ask]);
   const shown = found.data;
   const order: Order = shown?.order ?? 'asc';
+  const isFiltered = shown !== undefined && hasFilters(shown);
+  const readPage = (after: string | null, limit: number): Promise<User[]> =>
+    isFiltered
+      ? readFiltered(shown, {
+          after,
+          limit,
+          onExamined: (count) => {
+            setExamined((before) => before + count);
+            return isOpen.current;
+          },
+        })
+      : read(shown!, after, limit);
+  const readAll = async (most: number): Promise<User[]> => {
+    const all: User[] = [];
+    while (all.length < most) {
+      const page = await readPage(all.at(-1)?.id ?? null, PAGE);
+      all.push(...page);
+      if (page.length < PAGE) break;
+    }
+    return all.slice(0, most);
+  };
   return (
     <Screen title="Users">
       <div className="flex flex-wrap items-center gap-3">
         <input
           type="search"
           aria-label="Search users"
-          placeholder="Begins with: ID, name or e-mail"
+          placeholder="Beginning of an ID, name or e-mail"
           value={typed}
           onChange={({ target }) => setTyped(target.value)}
           className="h-9 w-full max-w-sm rounded-md border border-line-strong bg-surface px-2.5"
         />
-        <output className="text-muted">{counted}</output>
+        <output className="text-muted">
+          {counted}
+          {isFiltered && examined > 0 && `, ${number(examined)} examined`}
+        </output>
       </div>
+      <UsersFilters
+        asked={asked}
+        onChange={(next) => {
+          setTyped('');
+          setExamined(0);
+          ask(next);
+        }}
+      />
       {found.isError && <Failed error={found.error} retry={() => void found.refetch()} />}
       {shown === undefined ? (
         !found.isError && <Waiting />
       ) : (
-        <PagedTable
-          key={JSON.stringify(shown)}
-          tall
-          label="Users"
-          columns={COLUMNS}
-          rowId={({ id }) => id}
-          queryKey={['users', shown]}
-          read={(after: string | null, limit) => read(shown, after, limit)}
-          first={null}
-          next={(_, { id }) => id}
-          {...(shown.search === undefined && {
-            sorted: {
-              column: 'id',
-              order,
-              onSort: () =>
-                void navigate({ to: '/users', search: order === 'asc' ? { order: 'desc' } : {}, replace: true }),
-            },
-          })}
-          empty={shown.search === undefined ? <NoUsers /> : <NobodyFound search={shown.search} />}
-          onCounted={setCounted}
-        />
+        <>
+          <BulkBar noun="user" selection={selection} actions={actions} readAll={readAll} />
+          <PagedTable
+            key={JSON.stringify(shown)}
+            tall
+            label="Users"
+            columns={[...selection.columns, ...COLUMNS]}
+            rowId={({ id }) => id}
+            queryKey={['users', shown]}
+            read={readPage}
+            first={null as string | null}
+            next={(_, { id }) => id}
+            {...(shown.search === undefined &&
+              !isFiltered && {
+                sorted: { column: 'id', order, onSort: () => ask(order === 'asc' ? { order: 'desc' } : {}) },
+              })}
+            empty={
+              isFiltered ? (
+                <Empty title="No users match">Clear a filter to see more users.</Empty>
+              ) : shown.search === undefined ? (
+                <NoUsers />
+              ) : (
+                <NobodyFound search={shown.search} />
+              )
+            }
+            onCounted={setCounted}
+          />
+        </>
       )}
     </Screen>
   );
@@ -120,12 +197,16 @@ export function Users() {
 
 const NobodyFound = ({ search }: { search: string }) => (
   <Empty title={`No user begins with “${search}”`}>
-    Users are found by how their ID, name or e-mail address begins.
+    The search finds the beginning of an ID, a name, a last name or an e-mail address.
   </Empty>
 );
 
 const NoUsers = () => (
   <Empty title="No users yet" curl={eventCurl()}>
-    A user is there from the first event on. Send one for a metric:
+    A user is created with the first event. Send one, or{' '}
+    <Link to="/import" className="text-accent underline">
+      import users
+    </Link>
+    :
   </Empty>
 );

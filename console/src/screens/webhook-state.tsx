@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { answer, one } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
+import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { ago, moment, number } from '../ui/format.ts';
 import { Facts, Failed, Panel, Tag } from '../ui/parts.tsx';
@@ -15,7 +16,7 @@ const useWebhookState = (id: string) =>
     queryFn: () => answer(admin.GET('/v1/webhooks/{id}/state', { params: { path: { id } } })),
   });
 
-/** Whether a webhook is sent messages, and who disabled it. */
+/** Who disabled a webhook. */
 export function DisabledTag({ id }: { id: string }) {
   const reason = useWebhookState(id).data?.disabledReason ?? null;
   return reason === null ? (
@@ -27,12 +28,13 @@ export function DisabledTag({ id }: { id: string }) {
   );
 }
 
-/** How a webhook fares: what waits for it, whether its tries fail, and why nothing is sent where that is so. */
+/** The status of a webhook: pending messages, failures, and the reason if nothing is sent. */
 export function WebhookState({ id, enabled }: { id: string; enabled: boolean }) {
+  const mayChange = useMayChange();
   const state = useWebhookState(id);
   const enable = useChange({
     run: () => one(admin.PATCH('/v1/webhooks', { body: [{ id, enabled: true }] })),
-    done: 'Messages are sent again.',
+    done: 'The webhook is enabled.',
   });
   if (state.isError) return <Failed error={state.error} />;
   if (state.data === undefined) return null;
@@ -46,25 +48,27 @@ export function WebhookState({ id, enabled }: { id: string; enabled: boolean }) 
             {pausedUntil !== null ? 'paused' : failures > 0 ? 'failing' : 'sending'}
           </Tag>
         ) : (
-          <Button disabled={enable.isPending} onClick={() => enable.mutate()}>
-            Enable it
-          </Button>
+          mayChange && (
+            <Button disabled={enable.isPending} onClick={() => enable.mutate()}>
+              Enable
+            </Button>
+          )
         )
       }
     >
       {!enabled && (
         <p className={`mb-2 ${disabledReason === null ? 'text-muted' : 'text-danger'}`}>
           {disabledReason === null
-            ? 'An administrator disabled it: nothing is sent.'
-            : `Laurel disabled it ${moment(disabledAt)}: ${disabledReason}`}
+            ? 'An administrator disabled this webhook. No messages are sent.'
+            : `Laurel disabled this webhook on ${moment(disabledAt)}: ${disabledReason}`}
         </p>
       )}
       <Facts
         of={[
-          ['Waiting', `${number(waiting)} messages${full ? ', as many as may' : ''}`],
-          ['The oldest', oldest === null ? '–' : ago(oldest)],
+          ['Pending', `${number(waiting)} messages${full ? ' (the queue is full)' : ''}`],
+          ['Oldest pending message', oldest === null ? '–' : ago(oldest)],
           [
-            'Failed tries in a row',
+            'Failed attempts in a row',
             failingSince === null ? number(failures) : `${number(failures)}, since ${moment(failingSince)}`,
           ],
           ['Paused until', pausedUntil === null ? 'not paused' : moment(pausedUntil)],

@@ -1,13 +1,14 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { useCallback, useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import type { AdminRead } from '../api/queries.ts';
+import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/dialogs.tsx';
+import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput } from '../ui/fields.tsx';
 import { ago, moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
@@ -15,6 +16,7 @@ import { ShownOnce } from '../ui/shown-once.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { Delivery } from './delivery.tsx';
+import { Resend } from './resend.tsx';
 import { SignatureSnippet } from './signature-snippet.tsx';
 import { DisabledTag, WebhookState } from './webhook-state.tsx';
 
@@ -23,6 +25,7 @@ const route = getRouteApi('/webhooks/$id');
 type Message = AdminRead<'/v1/webhooks/{id}/deliveries'>['deliveries'][number];
 type Status = Message['status'];
 
+const PARENT = { to: '/webhooks', text: 'Webhooks' } as const;
 const PAGE = 100;
 /** What waits and what was sent is read again this often while it is looked at. */
 const LIVE_MS = 3_000;
@@ -31,6 +34,7 @@ const TONES = { pending: 'warn', delivered: 'good', failed: 'bad' } as const;
 /** One webhook: what was sent to it or waits, newest first. */
 export function WebhookScreen() {
   const { id } = route.useParams();
+  const mayChange = useMayChange();
   const webhook = useQuery({
     queryKey: ['webhooks', id],
     queryFn: () => answer(admin.GET('/v1/webhooks/{id}', { params: { path: { id } } })),
@@ -50,7 +54,7 @@ export function WebhookScreen() {
   if (webhook.isPending) return <Waiting />;
   if (webhook.isError)
     return (
-      <Screen title="Webhook">
+      <Screen title="Webhook" parent={PARENT}>
         <Failed error={webhook.error} />
       </Screen>
     );
@@ -62,25 +66,30 @@ export function WebhookScreen() {
           {name} {enabled ? <Tag tone="good">enabled</Tag> : <DisabledTag id={id} />}
         </>
       }
+      name={name}
+      parent={PARENT}
       about={
         <>
           <Code>{url}</Code> · {events.join(', ')}
         </>
       }
       actions={
-        <>
-          <Button
-            disabled={test.isPending}
-            onClick={() => test.mutate(undefined, { onSuccess: (sent) => setOpened(sent.id) })}
-          >
-            {test.isPending ? 'Sending …' : 'Send an example'}
-          </Button>
-          <RotateSecret id={id} />
-        </>
+        mayChange && (
+          <>
+            <Button
+              disabled={test.isPending}
+              onClick={() => test.mutate(undefined, { onSuccess: (sent) => setOpened(sent.id) })}
+            >
+              {test.isPending ? 'Sending …' : 'Send an example'}
+            </Button>
+            <RotateSecret id={id} />
+          </>
+        )
       }
     >
       <WebhookState id={id} enabled={enabled} />
       <SignatureSnippet header={header} />
+      <Resend id={id} types={events} />
       <div className="flex flex-wrap items-center gap-3">
         <SelectInput
           aria-label="Status"
@@ -88,14 +97,11 @@ export function WebhookScreen() {
           value={status}
           onChange={({ target }) => setStatus(target.value as Status | '')}
         >
-          <option value="">Every status</option>
+          <option value="">All statuses</option>
           {Object.keys(TONES).map((one) => (
             <option key={one}>{one}</option>
           ))}
         </SelectInput>
-        <Link to="/webhooks" className="text-accent underline">
-          All webhooks
-        </Link>
       </div>
       <Messages key={status} id={id} status={status} onOpen={setOpened} />
       <Delivery webhook={id} message={opened} onClose={() => setOpened(null)} />
@@ -134,10 +140,10 @@ function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onO
         </button>
       ),
     },
-    { id: 'user', header: 'User', cell: ({ userId }) => userId ?? '', spare: true },
-    { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span>, spare: true },
-    { id: 'tries', header: 'Tries', align: 'right', cell: ({ tries }) => tries, spare: true },
-    { id: 'reason', header: 'Answer', cell: ({ lastStatus, reason }) => reason ?? lastStatus ?? '', spare: true },
+    { id: 'user', header: 'User', cell: ({ userId }) => userId ?? '' },
+    { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
+    { id: 'tries', header: 'Attempts', align: 'right', cell: ({ tries }) => tries },
+    { id: 'reason', header: 'Answer', cell: ({ lastStatus, reason }) => reason ?? lastStatus ?? '' },
     {
       id: 'status',
       header: 'Status',
@@ -154,10 +160,12 @@ function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onO
   if (rows.length === 0)
     return (
       <Empty
-        title="Nothing was sent yet"
-        curl={curl('POST', `/v1/webhooks/${id}/test`, { type: 'achievement.completed' })}
+        title={status === '' ? 'No messages yet' : `No ${status} messages`}
+        {...(status === '' && { curl: curl('POST', `/v1/webhooks/${id}/test`, { type: 'achievement.completed' }) })}
       >
-        Send an example, or wait for something that the webhook wants:
+        {status === ''
+          ? 'Messages appear here when something happens that the webhook listens to. This command sends an example, like the button above:'
+          : 'Choose another status to see the other messages.'}
       </Empty>
     );
   return (
@@ -166,7 +174,6 @@ function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onO
 }
 
 function RotateSecret({ id }: { id: string }) {
-  const [asked, setAsked] = useState(false);
   const [secret, setSecret] = useState<string | null>(null);
   const rotate = useChange({
     run: async () =>
@@ -174,19 +181,16 @@ function RotateSecret({ id }: { id: string }) {
   });
   return (
     <>
-      <Button onClick={() => setAsked(true)}>Rotate the secret</Button>
-      <Confirm
-        open={asked}
-        onClose={() => setAsked(false)}
+      <ConfirmedButton
+        change={rotate}
         title="Rotate the secret?"
         action="Rotate"
-        busy={rotate.isPending}
-        onConfirm={() => rotate.mutate(undefined, { onSettled: () => setAsked(false) })}
+        about="For 24 hours, messages are signed with both secrets, so that you can update your server."
       >
-        Messages are signed with both secrets for a while, so that your server can change over.
-      </Confirm>
+        Rotate the secret
+      </ConfirmedButton>
       <ShownOnce title="The webhook’s new secret" secret={secret} onClose={() => setSecret(null)}>
-        Your server checks the signatures of messages with it.
+        Your server verifies the signatures of messages with it.
       </ShownOnce>
     </>
   );

@@ -2,10 +2,9 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
 import { signatureHeaderProblem } from '../../../src/domain/notifications/webhook.ts';
-import { all } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
-import type { AdminRead } from '../api/queries.ts';
+import { webhooksQuery, type AdminRead } from '../api/queries.ts';
 import type { Field } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
@@ -28,7 +27,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
       </Link>
     ),
   },
-  { id: 'url', header: 'URL', cell: ({ url }) => <Code>{url}</Code>, spare: true },
+  { id: 'url', header: 'URL', cell: ({ url }) => <Code>{url}</Code> },
   {
     id: 'events',
     header: 'Events',
@@ -52,14 +51,11 @@ const HEADER: Partial<Field> = {
 export function Webhooks() {
   const [secret, setSecret] = useState<string | null>(null);
   return (
-    <Screen title="Webhooks" about="Servers that hear of what happened.">
+    <Screen title="Webhooks" about="Addresses of your servers that Laurel sends a message when something happens.">
       <ResourceList
         noun="webhook"
         nameOf={({ name }) => name}
-        query={{
-          queryKey: ['webhooks'],
-          queryFn: () => all((query) => admin.GET('/v1/webhooks', { params: { query } })),
-        }}
+        query={webhooksQuery}
         columns={COLUMNS}
         fields={useForm('webhook', { header: HEADER })}
         create={(item) => admin.POST('/v1/webhooks', { body: [item] })}
@@ -68,17 +64,18 @@ export function Webhooks() {
         onCreated={(body) => setSecret((body as { created: { secret: string }[] }).created[0]?.secret ?? null)}
         empty={
           <Empty
-            title="No webhook yet"
+            title="No webhooks yet"
             curl={curl('POST', '/v1/webhooks', [
               { name: 'Our app', url: 'https://example.org/hooks', events: ['achievement.completed'] },
             ])}
           >
-            Create the first one here, or:
+            A webhook tells your server when a user completes an achievement, reaches a level or loses a streak. Create
+            one here, or with:
           </Empty>
         }
       />
       <ShownOnce title="The webhook’s secret" secret={secret} onClose={() => setSecret(null)}>
-        Your server checks the signatures of messages with it.
+        Your server verifies the signatures of messages with it.
       </ShownOnce>
     </Screen>
   );

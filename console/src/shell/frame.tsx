@@ -7,7 +7,7 @@ import { SignIn } from './sign-in.tsx';
 import { TestClock } from './test-clock.tsx';
 import { TopBar } from './top-bar.tsx';
 
-/** What every screen is shown in, for who is signed in. */
+/** What surrounds every screen of a session. */
 export function Frame() {
   const session = useQuery(sessionQuery);
   if (session.isPending) return <Waiting />;
@@ -32,6 +32,7 @@ export function Frame() {
       <div className="min-w-0">
         <TopBar session={session.data} />
         <TestClock />
+        {session.data.access === 'read' && <ReadOnly />}
         <main id="main" tabIndex={-1} className="outline-none">
           <Outlet />
         </main>
@@ -39,3 +40,11 @@ export function Frame() {
     </div>
   );
 }
+
+/** Says why a session cannot change anything. */
+const ReadOnly = () => (
+  <section aria-label="Read-only session" className="border-b border-line bg-hover px-4 py-1.5 md:px-6">
+    This session is <strong>read-only</strong>, because its key has read access. Controls that change something are not
+    shown. To make changes, sign in with a key that has full access.
+  </section>
+);

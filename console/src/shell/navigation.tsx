@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import {
   Activity,
+  ArrowRightLeft,
   Award,
   Bell,
   BookOpen,
@@ -16,13 +17,15 @@ import {
   ListOrdered,
   ScrollText,
   Server,
+  Settings,
   ShieldAlert,
   Tags,
+  Upload,
   Users,
 } from 'lucide-react';
 import { Logo } from '../ui/logo.tsx';
 
-const PARTS = [
+export const PARTS = [
   {
     name: null,
     links: [
@@ -32,7 +35,7 @@ const PARTS = [
     ],
   },
   {
-    name: 'Configured',
+    name: 'Set up',
     links: [
       { to: '/metrics', text: 'Metrics', icon: Activity },
       { to: '/attributes', text: 'Attributes', icon: Tags },
@@ -45,13 +48,16 @@ const PARTS = [
     ],
   },
   {
-    name: 'Run',
+    name: 'Operate',
     links: [
+      { to: '/organisation', text: 'Organisation', icon: Settings },
       { to: '/keys', text: 'Keys', icon: KeyRound },
       { to: '/tenants', text: 'Tenants', icon: Building2 },
+      { to: '/import', text: 'Import', icon: Upload },
       { to: '/quarantine', text: 'Quarantine', icon: ShieldAlert },
       { to: '/recomputations', text: 'Recomputations', icon: History },
       { to: '/jobs', text: 'Jobs', icon: ListChecks },
+      { to: '/requests', text: 'Requests', icon: ArrowRightLeft },
       { to: '/audit-log', text: 'Audit log', icon: ScrollText },
       { to: '/system', text: 'System', icon: Server },
     ],
@@ -62,7 +68,7 @@ const LINK =
   'flex h-8 items-center gap-2.5 rounded-md px-2 text-muted hover:bg-hover hover:text-text ' +
   'data-[status=active]:bg-accent-soft data-[status=active]:font-medium data-[status=active]:text-accent-strong';
 
-/** The way to every screen. */
+/** Links to every screen. */
 export function Navigation({ onChosen }: { onChosen?: () => void }) {
   return (
     <nav aria-label="Screens" className="flex min-h-full flex-col gap-4 p-3">

@@ -2,10 +2,10 @@ import { Link } from '@tanstack/react-router';
 import { Screen } from '../ui/parts.tsx';
 
 export const NotFound = () => (
-  <Screen title="There is no such page">
+  <Screen title="Page not found">
     <p>
       <Link to="/" className="text-accent underline">
-        To the overview
+        Go to the overview
       </Link>
     </p>
   </Screen>

@@ -1,15 +1,12 @@
-import { Dialog } from '@base-ui/react/dialog';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { LogOut, Menu as MenuIcon, Monitor, Moon, Sun } from 'lucide-react';
-import { useState } from 'react';
+import { LogOut, Menu as MenuIcon, Monitor, Moon, Search as SearchIcon, Sun } from 'lucide-react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { all } from '../api/answer.ts';
 import { admin, sent } from '../api/client.ts';
 import { organisationQuery } from '../api/queries.ts';
 import { chooseTenant, signOut, type Session } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
-import { Tag } from '../ui/parts.tsx';
 import { useSay } from '../ui/toasts.tsx';
-import { Navigation } from './navigation.tsx';
 import { applyTheme, storedTheme, type Theme } from './theme.ts';
 
 export function TopBar({ session }: { session: Session }) {
@@ -20,10 +17,10 @@ export function TopBar({ session }: { session: Session }) {
   };
   return (
     <header className="sticky top-0 z-20 flex h-12 items-center gap-2 border-b border-line bg-surface px-3 md:px-6">
-      <Drawer />
+      <OpenDrawer />
       {session.tenantId === null && <TenantSwitch />}
+      <OpenSearch />
       <div className="ml-auto flex items-center gap-2">
-        {session.access === 'read' && <Tag tone="warn">read-only</Tag>}
         <span className="hidden max-w-56 truncate text-muted sm:inline" title={`Signed in with ${session.prefix}`}>
           {session.name}
         </span>
@@ -36,38 +33,82 @@ export function TopBar({ session }: { session: Session }) {
   );
 }
 
-/** The navigation where there is no room for it beside the screen. */
-function Drawer() {
+const Search = lazy(async () => ({ default: (await import('./search.tsx')).Search }));
+
+/** Opens the search: by a button, or with Ctrl K. */
+function OpenSearch() {
   const [open, setOpen] = useState(false);
+  const [wasOpen, setWasOpen] = useState(false);
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      setWasOpen(true);
+      setOpen((before) => !before);
+    };
+    addEventListener('keydown', onKeyDown);
+    return () => removeEventListener('keydown', onKeyDown);
+  }, []);
   return (
-    <Dialog.Root open={open} onOpenChange={setOpen}>
-      <Dialog.Trigger
-        render={
-          <Button look="bare" aria-label="Screens" className="md:hidden">
-            <MenuIcon size={18} />
-          </Button>
-        }
-      />
-      <Dialog.Portal>
-        <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
-        <Dialog.Popup
-          aria-label="Screens"
-          className="fixed inset-y-0 left-0 z-40 w-60 overflow-y-auto bg-surface shadow-pop outline-none"
-        >
-          <Navigation onChosen={() => setOpen(false)} />
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <>
+      <Button
+        aria-keyshortcuts="Control+K"
+        className="text-muted"
+        onClick={() => {
+          setWasOpen(true);
+          setOpen(true);
+        }}
+      >
+        <SearchIcon size={15} aria-hidden /> <span className="max-sm:sr-only">Search</span>
+        <kbd className="ml-2 rounded border border-line px-1 font-sans text-xs max-md:hidden" aria-hidden>
+          Ctrl K
+        </kbd>
+      </Button>
+      {wasOpen && (
+        <Suspense>
+          <Search key={String(open)} open={open} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }
 
-/** Whose data is shown, where there are several tenants. */
+const Drawer = lazy(async () => ({ default: (await import('./drawer.tsx')).Drawer }));
+
+/** Opens the navigation on a narrow screen. */
+function OpenDrawer() {
+  const [open, setOpen] = useState(false);
+  const [wasOpen, setWasOpen] = useState(false);
+  return (
+    <>
+      <Button
+        look="bare"
+        aria-label="Screens"
+        aria-expanded={open}
+        className="md:hidden"
+        onClick={() => {
+          setWasOpen(true);
+          setOpen(true);
+        }}
+      >
+        <MenuIcon size={18} />
+      </Button>
+      {wasOpen && (
+        <Suspense>
+          <Drawer open={open} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+/** Chooses the tenant whose data is shown. */
 function TenantSwitch() {
   const queries = useQueryClient();
   const { data: organisation } = useQuery(organisationQuery);
   const { data: tenants } = useQuery({
     queryKey: ['tenants'],
-    // Nobody chooses from more than that.
+    // A longer list is of no use in a menu.
     queryFn: () => all((query) => admin.GET('/v1/tenants', { params: { query } }), 1_000),
     enabled: organisation?.multiTenancy === true,
   });

@@ -1,15 +1,23 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { Dialog } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { createContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { Button } from './button.tsx';
 
 const BACKDROP = 'fixed inset-0 z-30 bg-black/40';
 const POPUP =
   'fixed z-40 flex flex-col bg-raised shadow-pop outline-none inset-x-0 bottom-0 max-h-[92dvh] rounded-t-xl ' +
   'sm:inset-auto sm:top-1/2 sm:left-1/2 sm:max-h-[86dvh] sm:-translate-x-1/2 sm:-translate-y-1/2 sm:rounded-xl';
+const FIELDS = 'input:not([disabled]), select:not([disabled]), textarea:not([disabled])';
 
-/** A dialog: a sheet from below on a phone. */
+/** What a form needs of the sheet that it is in. */
+export const SheetContext = createContext<{
+  /** Closes the sheet, after a question if input would be lost. */
+  close: () => void;
+  setDirty: (isDirty: boolean) => void;
+} | null>(null);
+
+/** A dialog; on a phone, a sheet at the bottom. The first field of its form has the focus. */
 export function Sheet({
   open,
   onClose,
@@ -23,31 +31,86 @@ export function Sheet({
   children: ReactNode;
   wide?: boolean;
 }) {
+  const popup = useRef<HTMLDivElement>(null);
+  const dirty = useRef(false);
+  const [asked, setAsked] = useState(false);
+  const latest = useRef(onClose);
+  useEffect(() => {
+    latest.current = onClose;
+  });
+  const context = useMemo(
+    () => ({
+      close: () => (dirty.current ? setAsked(true) : latest.current()),
+      setDirty: (isDirty: boolean) => {
+        dirty.current = isDirty;
+      },
+    }),
+    [],
+  );
   return (
-    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Dialog.Root open={open} onOpenChange={(next) => !next && context.close()}>
       <Dialog.Portal>
         <Dialog.Backdrop className={BACKDROP} />
-        <Dialog.Popup className={`${POPUP} ${wide ? 'sm:w-[44rem]' : 'sm:w-[30rem]'}`}>
+        <Dialog.Popup
+          ref={popup}
+          initialFocus={() => popup.current?.querySelector<HTMLElement>(FIELDS) ?? true}
+          className={`${POPUP} ${wide ? 'sm:w-[44rem]' : 'sm:w-[32rem]'}`}
+        >
           <header className="flex items-center justify-between border-b border-line px-4 py-2.5">
             <Dialog.Title className="text-base font-semibold">{title}</Dialog.Title>
-            <Dialog.Close aria-label="Close" className="rounded p-1 text-muted hover:bg-hover">
+            <Dialog.Close aria-label="Close" className="rounded p-1 text-muted hover:bg-hover pointer-coarse:p-3.5">
               <X size={16} />
             </Dialog.Close>
           </header>
-          <div className="overflow-y-auto p-4">{children}</div>
+          <div className="overflow-y-auto p-4">
+            <SheetContext value={context}>{children}</SheetContext>
+          </div>
         </Dialog.Popup>
       </Dialog.Portal>
+      <Discard
+        open={asked}
+        onKeep={() => setAsked(false)}
+        onDiscard={() => {
+          setAsked(false);
+          dirty.current = false;
+          onClose();
+        }}
+      />
     </Dialog.Root>
   );
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks before something is lost, by default unsaved input. */
+export const Discard = ({
+  open,
+  onKeep,
+  onDiscard,
+  title = 'Discard your changes?',
+  action = 'Discard',
+  cancel = 'Keep editing',
+  children = 'What you filled in is not saved.',
+}: {
+  open: boolean;
+  onKeep: () => void;
+  onDiscard: () => void;
+  title?: string;
+  action?: string;
+  cancel?: string;
+  children?: ReactNode;
+}) => (
+  <Confirm open={open} onClose={onKeep} onConfirm={onDiscard} title={title} action={action} cancel={cancel}>
+    {children}
+  </Confirm>
+);
+
+/** Asks before a change that matters. */
 export function Confirm({
   open,
   onClose,
   title,
   children,
   action,
+  cancel = 'Cancel',
   onConfirm,
   busy = false,
 }: {
@@ -56,6 +119,7 @@ export function Confirm({
   title: string;
   children: ReactNode;
   action: string;
+  cancel?: string;
   onConfirm: () => void;
   busy?: boolean;
 }) {
@@ -69,7 +133,7 @@ export function Confirm({
             {children}
           </AlertDialog.Description>
           <div className="mt-2 flex justify-end gap-2">
-            <AlertDialog.Close render={<Button>Cancel</Button>} />
+            <AlertDialog.Close render={<Button>{cancel}</Button>} />
             <Button look="danger" disabled={busy} onClick={onConfirm}>
               {action}
             </Button>

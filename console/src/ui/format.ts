@@ -12,6 +12,10 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 
 export const number = (value: number): string => WHOLE.format(value);
 
+/** `1 user`, `2 users`. */
+export const counted = (count: number, one: string): string =>
+  `${number(count)} ${one}${Math.abs(count) === 1 ? '' : 's'}`;
+
 /** A share of 0 to 1 in whole percents: `98%`, and `<1%` or `>99%` for shares that are not quite none or all. */
 export function percent(share: number): string {
   const whole = Math.round(share * 100);

@@ -1,22 +1,47 @@
-import type { ReactNode } from 'react';
+import { Link, type LinkProps } from '@tanstack/react-router';
+import { useEffect, type ReactNode } from 'react';
 import { Problem } from '../api/answer.ts';
 
-/** The head of a screen: what it is, what can be done. */
+/** A screen: its place, title, description and actions. */
 export function Screen({
   title,
+  name = typeof title === 'string' ? title : '',
+  parent,
   about,
   actions,
   children,
 }: {
   title: ReactNode;
+  /** The title of the browser's tab, if `title` is more than text. */
+  name?: string;
+  /** The screen above it. */
+  parent?: { to: NonNullable<LinkProps['to']>; text: string };
   about?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
 }) {
+  useEffect(() => {
+    document.title = name === '' ? 'Laurel' : `${name} · Laurel`;
+  }, [name]);
   return (
     <div className="mx-auto flex w-full max-w-6xl flex-col gap-4 px-4 py-4 md:px-6 md:py-5">
       <header className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
         <div className="min-w-0">
+          {parent !== undefined && (
+            <nav aria-label="Breadcrumb">
+              <ol className="flex min-w-0 items-center gap-1.5 text-muted">
+                <li>
+                  <Link to={parent.to} activeOptions={{ exact: true }} className="text-accent hover:underline">
+                    {parent.text}
+                  </Link>
+                </li>
+                <li aria-hidden>/</li>
+                <li aria-current="page" className="min-w-0 truncate">
+                  {name}
+                </li>
+              </ol>
+            </nav>
+          )}
           <h1 className="text-lg leading-7 font-semibold break-words">{title}</h1>
           {about !== undefined && <p className="max-w-prose text-muted">{about}</p>}
         </div>
@@ -70,7 +95,7 @@ export function Tag({ tone = 'plain', children }: { tone?: keyof typeof TONES; c
 const GOOD = new Set(['active', 'enabled', 'full', 'stored']);
 const WARN = new Set(['scheduled', 'locked', 'waiting', 'running']);
 
-/** A status as the API names it. */
+/** A status. */
 export const Status = ({ of }: { of: string }) => (
   <Tag tone={GOOD.has(of) ? 'good' : WARN.has(of) ? 'warn' : 'plain'}>{of}</Tag>
 );
@@ -80,7 +105,7 @@ export const Code = ({ children }: { children: ReactNode }) => (
   <code className="font-mono text-xs break-all">{children}</code>
 );
 
-/** What went wrong, in the API's words. */
+/** An error, with the API's message. */
 export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
   const status = error instanceof Problem && error.status > 0 ? `${error.status}: ` : '';
   return (
@@ -102,12 +127,12 @@ export const Waiting = () => (
   </p>
 );
 
-/** Nothing there yet: what to do next, also without the console. */
+/** Stands in for an empty list: what to do next, in the console and with a command. */
 export function Empty({ title, children, curl }: { title: string; children?: ReactNode; curl?: string }) {
   return (
     <div className="flex flex-col items-start gap-2 rounded-lg border border-dashed border-line bg-surface px-4 py-5">
       <p className="font-semibold">{title}</p>
-      {children !== undefined && <div className="max-w-prose text-muted">{children}</div>}
+      {children !== undefined && <div className="w-full max-w-prose text-muted">{children}</div>}
       {curl !== undefined && <Shell>{curl}</Shell>}
     </div>
   );

@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown, ArrowUp } from 'lucide-react';
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useEffect, useRef, useSyncExternalStore, type ReactNode } from 'react';
 
 export interface Column<T> {
   id: string;
@@ -8,23 +8,35 @@ export interface Column<T> {
   cell: (row: T) => ReactNode;
   /** What the column is sorted by; without it, it is not. */
   value?: (row: T) => string | number;
-  /** Left out where there is little room. */
-  spare?: boolean;
   align?: 'right';
   /** Its text is never cut off: it takes as many lines as it needs. */
   wraps?: boolean;
-  /** The header is only for who hears it. */
+  /** Only screen readers have the header. */
   unseen?: boolean;
 }
 
 export type Order = 'asc' | 'desc';
 
-/** Height of a row, px. */
+/** Height of a row of one line, px. */
 export const ROW = 36;
 export const OVERSCAN = 12;
-const SPARE = 'max-md:hidden';
 const WRAPS = 'min-w-40 max-w-md py-1.5 break-words';
 const CUT = 'max-w-80 truncate';
+/** A row of a phone is a card: a line for each column, with its header, the first one without. */
+const CARD_ROW = 'block border-b border-line p-3 last:border-b-0';
+const CARD_CELL =
+  'flex items-baseline gap-4 py-0.5 break-words empty:hidden data-label:justify-between data-label:text-right data-label:before:shrink-0 data-label:before:text-xs data-label:before:text-muted data-label:before:content-[attr(data-label)]';
+const CARD_LINE = 24;
+const PHONE = matchMedia('(width < 48rem)');
+
+const useIsPhone = (): boolean =>
+  useSyncExternalStore(
+    (onChange) => {
+      PHONE.addEventListener('change', onChange);
+      return () => PHONE.removeEventListener('change', onChange);
+    },
+    () => PHONE.matches,
+  );
 
 interface TableFrameProps<T> {
   label: string;
@@ -43,20 +55,22 @@ interface TableFrameProps<T> {
   top?: { initial: number; keep: (top: number) => void };
 }
 
-/** A table of any length: only rows in view are in the document. */
+/** A table of any length: only rows in view are in the document. On a phone its rows are cards. */
 export function TableFrame<T>(props: TableFrameProps<T>) {
   const { label, columns, count, rowAt, keyAt, tall, onRange, top } = props;
   const frame = useRef<HTMLDivElement>(null);
+  const isPhone = useIsPhone();
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => frame.current,
-    estimateSize: () => ROW,
+    estimateSize: () => (isPhone ? CARD_LINE * columns.length : ROW),
     overscan: OVERSCAN,
     getItemKey: keyAt,
     initialOffset: top?.initial ?? 0,
   });
   const items = virtual.getVirtualItems();
-  const hasTallRows = columns.some(({ wraps }) => wraps === true);
+  const hasTallRows = isPhone || columns.some(({ wraps }) => wraps === true);
+  const role = (name: string) => (isPhone ? { role: name } : {});
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => onRange?.(first, last), [first, last, count, onRange]);
@@ -73,9 +87,13 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
       onScroll={({ currentTarget }) => top?.keep(currentTarget.scrollTop)}
       className={`relative overflow-auto rounded-lg border border-line bg-surface ${tall ? 'max-h-[calc(100dvh-11rem)]' : 'max-h-[32rem]'}`}
     >
-      <table className="w-full border-separate border-spacing-0 text-left" aria-rowcount={count}>
-        <Head {...props} />
-        <tbody>
+      <table
+        {...role('table')}
+        className={`w-full border-separate border-spacing-0 text-left ${isPhone ? 'block' : ''}`}
+        aria-rowcount={count}
+      >
+        <Head {...props} isPhone={isPhone} />
+        <tbody {...role('rowgroup')} className={isPhone ? 'block' : ''}>
           {before > 0 && <Gap height={before} />}
           {items.map(({ index, key }) => {
             const row = rowAt(index);
@@ -86,12 +104,19 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
                 ref={hasTallRows ? virtual.measureElement : undefined}
                 aria-rowindex={index + 1}
                 aria-busy={row === undefined}
-                className="group hover:bg-hover"
+                {...role('row')}
+                className={isPhone ? CARD_ROW : 'group hover:bg-hover'}
               >
                 {columns.map((column, place) => (
                   <td
                     key={column.id}
-                    className={`h-9 border-b border-line px-3 group-last:border-b-0 ${column.wraps ? WRAPS : CUT} ${column.spare ? SPARE : ''} ${column.align === 'right' ? 'text-right' : ''}`}
+                    {...role('cell')}
+                    {...(isPhone && place > 0 && !column.unseen && { 'data-label': column.header })}
+                    className={
+                      isPhone
+                        ? CARD_CELL
+                        : `h-9 border-b border-line px-3 group-last:border-b-0 ${column.wraps ? WRAPS : CUT} ${column.align === 'right' ? 'text-right' : ''}`
+                    }
                   >
                     {row !== undefined ? column.cell(row) : place === 0 && <span className="text-muted">…</span>}
                   </td>
@@ -106,18 +131,30 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
   );
 }
 
-function Head<T>({ columns, orderOf, onSort }: Pick<TableFrameProps<T>, 'columns' | 'orderOf' | 'onSort'>) {
+/** The headers. On a phone only those that sort are visible. */
+function Head<T>({
+  columns,
+  orderOf,
+  onSort,
+  isPhone,
+}: Pick<TableFrameProps<T>, 'columns' | 'orderOf' | 'onSort'> & { isPhone: boolean }) {
+  const role = (name: string) => (isPhone ? { role: name } : {});
   return (
-    <thead className="sticky top-0 z-10 bg-surface">
-      <tr>
-        {columns.map(({ id, header, spare, align, unseen }) => {
+    <thead {...role('rowgroup')} className={`sticky top-0 z-10 bg-surface ${isPhone ? 'block' : ''}`}>
+      <tr {...role('row')} className={isPhone ? 'flex flex-wrap' : ''}>
+        {columns.map(({ id, header, align, unseen }) => {
           const order = orderOf(id);
           return (
             <th
               key={id}
               scope="col"
+              {...role('columnheader')}
               aria-sort={!order ? undefined : order === 'asc' ? 'ascending' : 'descending'}
-              className={`h-9 border-b border-line px-3 text-xs font-medium whitespace-nowrap text-muted ${spare ? SPARE : ''} ${align === 'right' ? 'text-right' : ''}`}
+              className={
+                isPhone && order === undefined
+                  ? 'sr-only'
+                  : `h-9 border-b border-line px-3 text-xs font-medium whitespace-nowrap text-muted ${align === 'right' ? 'text-right' : ''}`
+              }
             >
               {order === undefined ? (
                 <span className={unseen ? 'sr-only' : ''}>{header}</span>

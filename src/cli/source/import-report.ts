@@ -1,20 +1,6 @@
-import type { SkippedPart } from '../../domain/imported-user.ts';
+import { groupedReasons, type Reason, type Reported } from '../../domain/import-outcomes.ts';
 import { counted, tableText } from '../command.ts';
 import { addLines, cutUnfinished, jsonLines } from './json-lines.ts';
-
-/** The result of a step for a user: a line of the report's file. */
-export interface Reported {
-  id: string;
-  /** `read`: in the file of users. `unread`, `refused` and `skipped` have a reason. */
-  status: 'read' | 'unread' | 'imported' | 'already' | 'ready' | 'skipped' | 'refused';
-  why?: string;
-  /** Parts that this Laurel does not import; the rest of the user is imported. */
-  skipped?: SkippedPart[];
-  /** Fields that the source lacks, or that are imported with another value. */
-  missing?: string[];
-  /** Of a user who was read: the parts that the source refused. */
-  unread?: string[];
-}
 
 /** Maximum number of rows in a table. */
 const MOST_SHOWN = 40;
@@ -69,10 +55,10 @@ export class Report {
   value(): object {
     return {
       users: Object.fromEntries(this.counts),
-      notRead: reasons(this.notRead),
-      refused: reasons(this.refused),
+      notRead: groupedReasons(this.notRead),
+      refused: groupedReasons(this.refused),
       skipped: this.skipped,
-      missing: reasons(this.missing),
+      missing: groupedReasons(this.missing),
       file: this.file,
     };
   }
@@ -127,32 +113,16 @@ export class Report {
       ...(status === 'skipped' ? [{ id, why: why!, days: 0 }] : []),
       ...skipped.map(({ field, reason, days }) => ({ id, why: `${field}: ${reason}`, days })),
     ]);
-    return reasons(parts).map((each) => ({
+    return groupedReasons(parts).map((each) => ({
       ...each,
       days: parts.reduce((sum, { why, days }) => sum + (why === each.why ? days : 0), 0),
     }));
   }
 }
 
-/** Why a part of a user was not imported. */
-interface Reason {
-  id: string;
-  why: string;
-}
-
-/** The reasons with their users, most frequent first. Reasons that differ only in the user's name are counted together. */
-function reasons(all: readonly Reason[]): { why: string; users: string[] }[] {
-  const users = new Map<string, Set<string>>();
-  for (const { id, why } of all) {
-    const reason = why.replaceAll(id, '…');
-    users.set(reason, (users.get(reason) ?? new Set()).add(id));
-  }
-  return [...users].map(([why, ids]) => ({ why, users: [...ids] })).toSorted((a, b) => b.users.length - a.users.length);
-}
-
 function reasonsText(title: string, all: readonly Reason[]): string {
   if (all.length === 0) return '';
-  const rows = reasons(all)
+  const rows = groupedReasons(all)
     .slice(0, MOST_SHOWN)
     .map(({ why, users }) => [why, users.length, users.slice(0, MOST_NAMED).join(', ')] as const);
   const affected = counted(new Set(all.map(({ id }) => id)).size, 'USER');

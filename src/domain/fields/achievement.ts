@@ -19,7 +19,7 @@ export const ACHIEVEMENT = {
     ...KEY,
     required: only('trigger', 'api'),
     default: null,
-    form: { hint: 'Your server completes an achievement of trigger api by it. Once set, it never changes.' },
+    form: { hint: 'Calls of your server name the achievement by its key. A key cannot be changed later.' },
   },
   description: { ...DESCRIPTION, clearable: true },
   badge: BADGE,
@@ -27,7 +27,16 @@ export const ACHIEVEMENT = {
     label: 'Completed by',
     description: 'What completes the achievement.',
     required: true,
-    form: { initial: 'metric' },
+    form: {
+      initial: 'metric',
+      options: {
+        metric: 'the total of a metric',
+        streak: 'the length of a streak',
+        api: 'a call from your server',
+        achievement: 'other achievements',
+        anniversary: 'an anniversary of the sign-up',
+      },
+    },
   }),
   metricId: { ...METRIC_ID, required: true, when: only('trigger', 'metric') },
   metricValue: field(Type.Number({ exclusiveMinimum: 0 }), {
@@ -39,7 +48,7 @@ export const ACHIEVEMENT = {
   }),
   streakLength: { ...STREAK_LENGTH, when: only('trigger', 'streak') },
   achievementIds: field(Type.Array(Uuid), {
-    label: 'All of',
+    label: 'All of these achievements',
     description: 'IDs of the achievements that must all be completed.',
     default: [],
     required: true,
@@ -47,7 +56,7 @@ export const ACHIEVEMENT = {
     refersTo: 'achievement',
   }),
   anniversaryYears: field(Type.Integer({ minimum: 1 }), {
-    label: 'Full years since the sign-up',
+    label: 'Years since the sign-up',
     description: 'Full years since the user’s `signUpDate`.',
     default: null,
     required: true,
@@ -59,6 +68,9 @@ export const ACHIEVEMENT = {
     label: 'Status',
     description: 'Only active achievements can be completed; users see locked ones, and not inactive ones.',
     default: 'inactive',
-    form: { initial: 'active', hint: 'Users who qualify already complete it when it becomes active' },
+    form: {
+      initial: 'active',
+      hint: 'When it becomes active, users who already qualify complete it. Users see locked achievements, and not inactive ones.',
+    },
   }),
 } as const;

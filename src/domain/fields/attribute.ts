@@ -6,11 +6,11 @@ export const ATTRIBUTE = {
   name: NAME,
   key: { ...KEY, fixed: true },
   type: field(Type.Enum(['user', 'event']), {
-    label: 'Of',
+    label: 'Belongs to',
     description: 'Whether users or events have the attribute.',
     required: true,
     fixed: true,
-    form: { initial: 'user' },
+    form: { initial: 'user', options: { user: 'users', event: 'events' } },
   }),
   writableBy: field(WritableBy, {
     label: 'Writable by',
@@ -22,8 +22,8 @@ export const ATTRIBUTE = {
     addition: true,
     when: { ...only('type', 'user'), called: 'attributes of users' },
     form: {
-      hint: 'If empty: servers only while a rule or a leaderboard refers to the attribute, otherwise users too.',
-      options: { server: 'Servers only (admin keys)', user: 'Users too (application keys)' },
+      hint: 'Empty: only servers while a rule or a leaderboard uses the attribute, otherwise users too',
+      options: { server: 'servers only (admin keys)', user: 'users too (application keys)' },
     },
   }),
 } as const;

@@ -3,7 +3,8 @@ import { type Kind, LISTS } from '../kinds.ts';
 import { Badge, Description, TIME_OF_DAY_PATTERN, WebhookFilter } from '../schemas.ts';
 import { MetricGuards } from '../administration/guards.ts';
 import type { Field, Fields, When } from './field.ts';
-import { ADMIN_KEY, APPLICATION_KEY, TENANT } from './organisation.ts';
+import { Picture } from '../settings.ts';
+import { ADMIN_KEY, APPLICATION_KEY, BRANDING, ORGANISATION, SETTINGS, TENANT } from './organisation.ts';
 import { FIELDS } from './kinds.ts';
 
 // The console's forms, from the declarations of fields. The console's build includes them as plain data.
@@ -48,10 +49,20 @@ export interface FormField {
   when?: When;
 }
 
-export type FormKind = Kind | 'admin_key' | 'application_key' | 'tenant';
+const OTHERS = {
+  admin_key: ADMIN_KEY,
+  application_key: APPLICATION_KEY,
+  tenant: TENANT,
+  organisation: ORGANISATION,
+  branding: BRANDING,
+  settings: SETTINGS,
+} as const;
+
+export type FormKind = Kind | keyof typeof OTHERS;
 
 const INPUTS = new Map<TSchema, Input>([
   [Badge, 'picture'],
+  [Picture, 'picture'],
   [Description, 'area'],
   [MetricGuards, 'guards'],
   [WebhookFilter, 'filter'],
@@ -114,7 +125,5 @@ const formOf = (fields: Fields): FormField[] => Object.entries(fields).map(([nam
 /** The fields of every form. */
 export const FORMS = Object.fromEntries([
   ...(Object.keys(LISTS) as Kind[]).map((kind) => [kind, formOf(FIELDS[kind])] as const),
-  ['admin_key', formOf(ADMIN_KEY)],
-  ['application_key', formOf(APPLICATION_KEY)],
-  ['tenant', formOf(TENANT)],
+  ...Object.entries(OTHERS).map(([kind, fields]) => [kind, formOf(fields)] as const),
 ]) as Record<FormKind, FormField[]>;

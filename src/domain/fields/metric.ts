@@ -5,7 +5,7 @@ import { DESCRIPTION, field, KEY, NAME } from './field.ts';
 
 export const METRIC = {
   name: NAME,
-  key: { ...KEY, fixed: true, form: { hint: 'Events name the metric by it' } },
+  key: { ...KEY, fixed: true, form: { hint: 'Events name the metric by its key' } },
   description: {
     ...DESCRIPTION,
     description: 'What the metric counts and when events are sent, for your team; null: none. Users do not see it.',
@@ -14,16 +14,17 @@ export const METRIC = {
     addition: true,
   },
   unitType: field(Type.Enum(['number', 'currency']), {
-    label: 'Unit',
+    label: 'Counts',
     description: 'Whether the metric counts a number or money.',
     default: 'number',
+    form: { options: { number: 'a number', currency: 'money' } },
   }),
   units: field(Units, {
-    label: 'Units',
+    label: 'Unit',
     description: 'What the metric counts, for people; of money the currency.',
     example: 'cards',
     default: '',
-    form: { hint: 'Such as minutes, or EUR' },
+    form: { hint: 'Such as minutes or EUR' },
   }),
   guards: field(MetricGuards, {
     label: 'Guards',
@@ -36,7 +37,7 @@ export const METRIC = {
     addition: true,
     normalise: (guards: MetricGuards) => (Object.keys(guards).length === 0 ? null : guards),
     form: {
-      hint: 'Limits for each user. They are checked before anything of an event is applied; what equals a limit is allowed.',
+      hint: 'Limits for each user, checked before an event is applied. A value equal to a limit is allowed.',
     },
   }),
 } as const;

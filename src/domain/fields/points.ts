@@ -21,11 +21,11 @@ export const POINTS_SYSTEM = {
   description: { ...DESCRIPTION, ifUnset: 'empty' },
   badge: BADGE,
   maxPoints: field(Type.Integer({ minimum: 1 }), {
-    label: 'Most points of a user',
+    label: 'Maximum points of a user',
     description: 'The most points that a user can have; null: any number.',
     clearable: true,
     default: null,
-    form: { hint: 'Empty: any number' },
+    form: { hint: 'Empty: no maximum' },
   }),
 } as const;
 
@@ -33,7 +33,7 @@ export const POINTS_LEVEL = {
   name: NAME,
   key: { ...KEY, fixed: true },
   points: field(Type.Integer({ minimum: 0 }), {
-    label: 'From so many points',
+    label: 'Points needed',
     description: 'Points from which on a user has the level.',
     required: true,
   }),
@@ -43,17 +43,26 @@ export const POINTS_LEVEL = {
 
 export const POINTS_TRIGGER = {
   type: field(Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']), {
-    label: 'Type',
+    label: 'Awarded for',
     description: 'What gives the points.',
     required: true,
-    form: { initial: 'metric', options: { user_creation: 'user creation' } },
+    form: {
+      initial: 'metric',
+      options: {
+        metric: 'the total of a metric',
+        achievement: 'an achievement',
+        streak: 'the length of a streak',
+        time: 'elapsed time',
+        user_creation: 'a new user',
+      },
+    },
   }),
   points: field(Type.Integer(), {
     label: 'Points',
     description: 'Points that a user gets, or loses if it is below 0.',
     example: 10,
     required: true,
-    form: { hint: 'Below 0 takes them away' },
+    form: { hint: 'A negative number deducts points' },
   }),
   metricId: { ...METRIC_ID, required: true, when: only('type', 'metric') },
   metricThreshold: field(Type.Integer({ minimum: 1 }), {
@@ -73,7 +82,7 @@ export const POINTS_TRIGGER = {
   }),
   streakLength: {
     ...STREAK_LENGTH,
-    label: 'For every streak of',
+    label: 'For every streak of this length',
     description: 'Points are given for each multiple of this length that the streak reaches.',
     when: only('type', 'streak'),
   },
@@ -95,7 +104,7 @@ export const POINTS_TRIGGER = {
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('type', 'metric') },
   blockIfOutOfPoints: field(Type.Boolean(), {
-    label: 'Refuse events that the user cannot pay',
+    label: 'Refuse events that would take the points below zero',
     description: 'Whether an event is refused whose deduction would take the points below zero.',
     default: false,
   }),
@@ -127,21 +136,21 @@ export const POINTS_BOOST = {
     description: 'The last day; null: it has none.',
     clearable: true,
     default: null,
-    form: { hint: 'Empty: without an end' },
+    form: { hint: 'Empty: no end' },
   }),
   rounding: field(Type.Enum(['down', 'up', 'nearest']), {
-    label: 'Fractions are rounded',
+    label: 'Round fractions',
     description: 'How multiplied points are made whole.',
     default: 'down',
   }),
   userId: field(UserId, {
-    label: 'Only for the user',
+    label: 'Limit to one user',
     description: 'Your own ID of the only user that the boost is for; null: it is for every user.',
     example: '18',
     fixed: true,
     clearable: true,
     default: null,
-    form: { hint: 'An ID; empty: for everybody' },
+    form: { hint: 'User ID. Empty: all users' },
   }),
   userAttributes: USER_CONDITIONS,
 } as const;

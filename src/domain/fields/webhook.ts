@@ -12,7 +12,7 @@ export const WEBHOOK = {
     required: true,
     // Canonical: a lower-case ASCII host name, numeric addresses in their usual form (`http://0x7f.1` becomes `http://127.0.0.1/`).
     normalise: (url: string) => (URL.canParse(url) ? new URL(url).href : url),
-    form: { hint: 'Where messages are posted' },
+    form: { hint: 'Laurel sends messages to this address as POST requests' },
   }),
   events: field(Type.Array(Type.Enum([...WEBHOOK_EVENTS]), { minItems: 1, uniqueItems: true }), {
     label: 'Events',
@@ -20,12 +20,12 @@ export const WEBHOOK = {
     required: true,
   }),
   filter: field(WebhookFilter, {
-    label: 'Only about',
+    label: 'Limit to',
     description: 'Which resources the webhook hears of; null: of all. A kind that it does not name is not restricted.',
     clearable: true,
     default: null,
     normalise: storedFilter,
-    form: { hint: 'A kind of which nothing is chosen is not restricted' },
+    form: { hint: 'A list without a selection has no effect' },
   }),
   header: field(Type.String({ minLength: 1, maxLength: 64 }), {
     label: 'Signature header',
@@ -34,11 +34,11 @@ export const WEBHOOK = {
     clearable: true,
     default: null,
     form: {
-      hint: 'Renames the header X-Laurel-Signature, which holds the signature of the message. Enter a name, not a value.',
+      hint: 'Renames the header X-Laurel-Signature, which has the signature of the message. Enter a name, not a value.',
     },
   }),
   enabled: field(Type.Boolean(), {
-    label: 'Messages are sent',
+    label: 'Send messages',
     description: 'Whether messages are sent.',
     default: true,
   }),

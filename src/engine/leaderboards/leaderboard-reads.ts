@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { type AttributeFilter, groupName } from '../../domain/user.ts';
+import { type AttributeFilter, groupName, groupValues } from '../../domain/user.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type {
   BoardStatus,
@@ -17,7 +17,8 @@ import { boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../do
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import type { UserState } from '../../packed/state.ts';
-import { boardKey } from '../../redis/keys.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
+import { boardGroupsKey, boardKey, shardOf } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { visibleBoards } from '../find-configured.ts';
 import { breakdownKeys, leaderboardResponse } from '../responses.ts';
@@ -27,6 +28,15 @@ import { LiveStandings, memberPage, ranked, type Standings, userNames } from './
 
 /** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
+
+/** Groups of a board that one answer counts. */
+const MAX_GROUPS = 1_000;
+
+/** A group of a board with a breakdown: the values of its attributes, by key, and how many users have a score in it. */
+export interface CountedGroup {
+  userAttributes: Record<string, string>;
+  users: number;
+}
 
 interface PageQuery {
   offset: number;
@@ -133,6 +143,35 @@ export class LeaderboardReads {
     const snapshots = numEvents === 0 ? [] : await this.past.snapshots(boardRun, userId, numEvents + 1);
     const history = leaderboardHistory(snapshots, goesOn ? { day, atMs, ...place } : null, numEvents);
     return { ...leaderboardResponse(compiled, board), status, ...place, history };
+  }
+
+  /**
+   * The groups of a board with a breakdown in a run that is not final, those with most users first; none of a board without one.
+   * Of a board with more than 1,000 groups, any 1,000 are counted. Errors as `rankings`.
+   */
+  async groups(compiled: CompiledCatalog, key: string, runDate?: string): Promise<CountedGroup[]> {
+    const { board } = this.find(compiled, key);
+    const { tenantNo } = compiled.catalog;
+    const boardRun = { boardNo: board.no, runDay: this.run(board, runDate, null).startDay };
+    const keys = breakdownKeys(compiled, board);
+    if (keys.length === 0) return [];
+    const redis = connectionOf(this.redis, shardOf(tenantNo));
+    const groups = await someMembers(redis, boardGroupsKey(tenantNo, boardRun), MAX_GROUPS);
+    const pipeline = redis.pipeline();
+    for (const group of groups) pipeline.zcard(boardKey(tenantNo, { ...boardRun, group }));
+    const replies = (await pipeline.exec()) ?? [];
+    return groups
+      .map((group, index): CountedGroup => {
+        const values = groupValues(group);
+        const [error, users] = replies[index]!;
+        if (error) throw error;
+        return {
+          userAttributes: Object.fromEntries(keys.map((name, at) => [name, values[at] ?? ''])),
+          users: users as number,
+        };
+      })
+      .filter(({ users }) => users > 0)
+      .toSorted((a, b) => b.users - a.users);
   }
 
   /** Throws 403 unless the user belongs to the group, by the user's current attributes or by the user's score in the run. */
@@ -244,4 +283,16 @@ function leaderboardHistory(snapshots: Snapshot[], now: Snapshot | null, count: 
     value,
   }));
   return count === 0 ? [] : events.filter(({ rank, previousRank }) => (rank ?? previousRank) !== null).slice(-count);
+}
+
+/** Up to `most` members of a set, without reading all of a large one. */
+async function someMembers(redis: Redis, key: string, most: number): Promise<string[]> {
+  const found = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, members] = await redis.sscan(key, cursor, 'COUNT', most);
+    for (const member of members) if (found.size < most) found.add(member);
+    cursor = next;
+  } while (cursor !== '0' && found.size < most);
+  return [...found];
 }

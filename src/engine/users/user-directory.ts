@@ -1,20 +1,50 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { User } from '../../domain/user.ts';
+import type { AttributeFilter, User } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { listUsers, placeInSearch, searchUsers, type UserOrder } from '../../postgres/users/user-search.ts';
 import { userKey } from '../../redis/keys.ts';
-import { decodeState } from '../../packed/state.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
-import { userResponse } from '../responses.ts';
+import type { Clock } from '../../clock.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
+import { settledNow, userResponse } from '../responses.ts';
 
 export interface UserDirectoryOptions {
   redis: Redis;
   pool: Pool;
   caughtUp: Pick<CaughtUp, 'tenant'>;
   controlShare: () => number;
+  clock: Clock;
 }
+
+/** What users must have, to be found; what is undefined is not asked for. */
+export interface UserFilter {
+  /** Pairs of attributes and values. */
+  userAttributes?: AttributeFilter | undefined;
+  /** `system:level`: the present level in a points system, by their keys. */
+  level?: string | undefined;
+  /** The shortest present streak. */
+  minStreak?: number | undefined;
+  /** When the user or something about them last changed, from and before; date-times. */
+  seenFrom?: string | undefined;
+  seenBefore?: string | undefined;
+}
+
+/** Some users that a filter finds, and where it goes on. */
+export interface FilteredUsers {
+  users: User[];
+  /** The user after whom the next call begins; `null`: all were looked at. */
+  next: string | null;
+  /** How many were looked at. */
+  examined: number;
+}
+
+/** Users that one call looks at. */
+const EXAMINED = 2_000;
+/** Users whose states are read and decoded at once: some 10 ms. */
+const SLICE = 200;
 
 export interface UserPage {
   limit: number;
@@ -58,6 +88,55 @@ export class UserDirectory {
     return users;
   }
 
+  /**
+   * Users that meet all of a filter, in the order of their IDs, after `after`: up to `limit`. A call looks at 2,000 users at most, so it
+   * may find fewer, or none, though there are more: `next` is where to go on. 422 for an unknown attribute or level.
+   */
+  async filtered(
+    compiled: CompiledCatalog,
+    filter: UserFilter,
+    { after, limit }: { after?: string | undefined; limit: number },
+  ): Promise<FilteredUsers> {
+    const { tenantNo } = compiled.catalog;
+    const { redis, pool, controlShare, caughtUp } = this.options;
+    const isWanted = this.predicate(compiled, filter);
+    await caughtUp.tenant(tenantNo);
+    const users: User[] = [];
+    let [last, examined] = [after ?? null, 0];
+    while (examined < EXAMINED) {
+      const ids = await listUsers(pool, { tenantNo, order: 'asc', after: last, limit: SLICE, skip: 0 });
+      const states = ids.length === 0 ? [] : await redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+      for (const [index, userId] of ids.entries()) {
+        last = userId;
+        examined += 1;
+        const packed = states[index];
+        if (!packed) continue;
+        const state = decodeState(packed);
+        if (!isWanted(state)) continue;
+        users.push(userResponse(compiled, { userId, state, controlShare: controlShare() }));
+        if (users.length === limit) return { users, next: userId, examined };
+      }
+      if (ids.length < SLICE) return { users, next: null, examined };
+    }
+    return { users, next: last, examined };
+  }
+
+  private predicate(compiled: CompiledCatalog, filter: UserFilter): (state: UserState) => boolean {
+    const pairs = parseAttributeFilter(filter.userAttributes, compiled.userAttributes);
+    const level = filter.level === undefined ? null : wantedLevel(compiled, filter.level);
+    const fromMs = filter.seenFrom === undefined ? -Infinity : Date.parse(filter.seenFrom);
+    const beforeMs = filter.seenBefore === undefined ? Infinity : Date.parse(filter.seenBefore);
+    const { minStreak = 0 } = filter;
+    const nowMs = this.options.clock.now();
+    const { frequency } = compiled.catalog.streaks;
+    return (state) =>
+      state.updatedMs >= fromMs &&
+      state.updatedMs < beforeMs &&
+      pairs.every(({ attribute, value }) => state.attributes[attribute.no] === value) &&
+      (level === null || compiled.levelOf(level.systemId, state.points[level.systemNo] ?? 0)?.id === level.id) &&
+      (minStreak === 0 || settledNow(compiled, state, nowMs).streaks[frequency].length >= minStreak);
+  }
+
   private all(tenantNo: number, { order = 'asc', after, skip }: UserPage): NextIds {
     let last = after ?? null;
     let over = skip;
@@ -94,4 +173,19 @@ export class UserDirectory {
       return [userResponse(compiled, { userId, state: decodeState(packed), controlShare: controlShare() })];
     });
   }
+}
+
+/** The level that `system:level` names. 422 if there is none. */
+function wantedLevel(compiled: CompiledCatalog, text: string): { systemId: string; systemNo: number; id: string } {
+  const colon = text.indexOf(':');
+  const system = compiled.catalog.pointsSystems.find(({ key }) => key === text.slice(0, colon));
+  const level = compiled.catalog.levels.find(
+    ({ systemId, key }) => systemId === system?.id && key === text.slice(colon + 1),
+  );
+  if (system === undefined || level === undefined)
+    throw new AppError(
+      'unprocessable',
+      `level: must be the key of a points system, a colon and the key of a level; '${text}' is not.`,
+    );
+  return { systemId: system.id, systemNo: system.no, id: level.id };
 }

@@ -2,8 +2,12 @@ import { Type } from 'typebox';
 import { MOST } from '../../catalog/event-work.ts';
 import { JOB_STATUSES } from '../../domain/administration/job.ts';
 import { boardStatus } from '../../domain/runs.ts';
+import { LocalDate, Uuid } from '../../domain/schemas.ts';
+import { StringMap } from '../../domain/user.ts';
+import { AppError } from '../../errors.ts';
 import { operation } from '../operation.ts';
 import { adminResource } from '../resource.ts';
+import { unknown } from '../resource-edit.ts';
 
 export const leaderboards = adminResource({
   kind: 'leaderboard',
@@ -45,4 +49,25 @@ export const adminLeaderboardFillingsList = operation({
       finished: finished === null ? null : finished.toISOString(),
     })),
   }),
+});
+
+export const adminLeaderboardsGroups = operation({
+  id: 'admin_leaderboards_groups',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/leaderboards/{id}/groups',
+  summary: 'The groups of a leaderboard with a breakdown, each with how many users are in it, largest first',
+  description:
+    'Of the present run, or of that which begins on `run`. A run that has ended has groups until its scores are final. ' +
+    'Of a leaderboard with more than 1,000 groups, any 1,000 are counted.',
+  params: Type.Object({ id: Uuid }),
+  query: Type.Object({ run: Type.Optional(LocalDate) }),
+  responses: { 200: Type.Array(Type.Object({ userAttributes: StringMap, users: Type.Integer() })) },
+  handle: async ({ catalogs, leaderboards: reads }, { tenant, params, query: { run } }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const id = params.id.toLowerCase();
+    const board = compiled.catalog.leaderboards.find((one) => one.id === id);
+    if (board === undefined) throw new AppError('not_found', unknown(leaderboards));
+    return { status: 200, body: await reads.groups(compiled, board.key, run) };
+  },
 });

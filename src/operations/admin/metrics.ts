@@ -8,12 +8,13 @@ import {
   MAX_BATCH,
   RANGE_OF_SUMS,
 } from '../../domain/event.ts';
-import { WritableBy } from '../../domain/schemas.ts';
+import { Uuid, WritableBy } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import { Slices } from '../../slices.ts';
 import { uncheckedItems } from '../bulk.ts';
 import { operation } from '../operation.ts';
 import { adminResource } from '../resource.ts';
+import { unknown } from '../resource-edit.ts';
 import { faultFinder } from '../validation.ts';
 
 const eventFault = faultFinder(BatchMetricEvent);
@@ -101,5 +102,25 @@ export const attributes = adminResource({
     schemas: { effectiveWritableBy: Type.Optional(WritableBy) },
     of: (attribute, { catalog }) =>
       attribute.type === 'user' ? { effectiveWritableBy: writersIn(catalog)(attribute) } : {},
+  },
+});
+
+export const adminAttributesValues = operation({
+  id: 'admin_attributes_values',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/attributes/{id}/values',
+  summary: 'Frequent values of an attribute, to choose from',
+  description:
+    'Counted in a sample of 2,000 users, or in the latest 2,000 events of all tenants. Rare values may be missing. ' +
+    'The list is empty if counting takes more than half a second.',
+  params: Type.Object({ id: Uuid }),
+  query: Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }),
+  responses: { 200: Type.Array(Type.Object({ value: Type.String(), count: Type.Integer() })) },
+  handle: async ({ resources, attributeValues }, { tenant, params, query: { limit } }) => {
+    const id = params.id.toLowerCase();
+    const attribute = (await resources.read(tenant.no)).attributes.find((one) => one.id === id);
+    if (attribute === undefined) throw new AppError('not_found', unknown(attributes));
+    return { status: 200, body: await attributeValues(tenant.no, attribute, limit) };
   },
 });

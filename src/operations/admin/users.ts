@@ -4,7 +4,8 @@ import { AdminIssue, DeletedUsers, ManagedUser, Paging } from '../../domain/admi
 import { GuardCount } from '../../domain/administration/quarantine.ts';
 import { TimelinePage, TimelineQuery } from '../../domain/administration/timeline.ts';
 import { ImportedOutcome, ImportedUser, ImportQuery } from '../../domain/imported-user.ts';
-import { User, UserId } from '../../domain/user.ts';
+import { Nullable } from '../../domain/schemas.ts';
+import { AttributeFilter, User, UserId } from '../../domain/user.ts';
 import { managedUserResponse } from '../../engine/responses.ts';
 import { AppError } from '../../errors.ts';
 import { bulkItems, deleteEach, verdict } from '../bulk.ts';
@@ -33,6 +34,36 @@ export const adminUsersList = operation({
       throw new AppError('unprocessable', 'order: cannot be combined with search, which has its own order');
     return { status: 200, body: await directory.list(await catalogs.of(tenant.no), query) };
   },
+});
+
+const DateTime = Type.String({ format: 'date-time' });
+
+export const adminUsersFiltered = operation({
+  id: 'admin_users_filtered',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/filtered-users',
+  summary: 'Users with given attributes, a level, a streak, or a time of their last change, by ID',
+  description:
+    'A user must meet every filter that is sent. `level` is the key of a points system, a colon and the key of a level. ' +
+    '`minStreak` is the shortest present streak. A call examines up to 2,000 users, so it may find fewer than `limit`, or none, ' +
+    'although there are more: call again with `after` set to `next` until `next` is null.',
+  query: Type.Object({
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
+    after: Type.Optional(UserId),
+    userAttributes: Type.Optional(AttributeFilter),
+    level: Type.Optional(Type.String({ maxLength: 511 })),
+    minStreak: Type.Optional(Type.Integer({ minimum: 1 })),
+    seenFrom: Type.Optional(DateTime),
+    seenBefore: Type.Optional(DateTime),
+  }),
+  responses: {
+    200: Type.Object({ users: Type.Array(User), next: Nullable(Type.String()), examined: Type.Integer() }),
+  },
+  handle: async ({ directory, catalogs }, { tenant, query: { limit, after, ...filter } }) => ({
+    status: 200,
+    body: await directory.filtered(await catalogs.of(tenant.no), filter, { after, limit }),
+  }),
 });
 
 export const adminUsersGet = operation({

@@ -78,6 +78,12 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   metricKey: 'Only events of the metric with this key.',
   guard: 'Only events that this guard keeps.',
   search: 'Only users whose ID, name or e-mail address begins with this.',
+  'admin_users_filtered:after': '`next` of the previous call.',
+  level: 'Only users with this level: the key of a points system, a colon and the key of a level.',
+  minStreak: 'Only users whose current streak is at least this long.',
+  seenFrom: 'Only users whose progress or profile last changed then or later.',
+  seenBefore: 'Only users whose progress or profile last changed before then.',
+  'admin_leaderboards_groups:run': 'First day of the run; by default the current run.',
 
   demo: 'What becomes of resources of the demo that the document does not name.',
   'admin_imports_create:import': 'Name of the import. An import brings each user once.',

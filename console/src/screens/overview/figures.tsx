@@ -13,7 +13,7 @@ function Figure({ to, name, value }: { to: NonNullable<LinkProps['to']>; name: s
   );
 }
 
-/** What an operator looks at first. Active users and events are those of the UTC day. */
+/** The most important figures. Active users and events are those of the UTC day. */
 export function Figures({ perSecond }: { perSecond: number }) {
   const activity = useQuery(activityQuery).data;
   const today = activity?.days.at(-1);
@@ -21,11 +21,11 @@ export function Figures({ perSecond }: { perSecond: number }) {
   const rounded = perSecond < 10 ? Math.round(perSecond * 10) / 10 : Math.round(perSecond);
   return (
     <div className="grid grid-cols-2 gap-2 sm:grid-cols-3 lg:grid-cols-6">
-      <Figure to="/metrics" name="Events a second" value={rounded} />
+      <Figure to="/metrics" name="Events per second" value={rounded} />
       <Figure to="/metrics" name="Events today" value={today?.events} />
       <Figure to="/users" name="Active users today" value={today?.activeUsers} />
       <Figure to="/users" name="Total users" value={activity?.users} />
-      <Figure to="/system" name="Waiting to be stored" value={server?.get('laurel_outbox_entries')} />
+      <Figure to="/system" name="Entries waiting to be stored" value={server?.get('laurel_outbox_entries')} />
       <Figure to="/system" name="Dead letters" value={server?.get('laurel_dead_letters')} />
     </div>
   );

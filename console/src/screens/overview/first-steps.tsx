@@ -10,21 +10,21 @@ export function FirstSteps() {
   const activity = useQuery(activityQuery).data;
   if (metrics?.length === 0)
     return (
-      <Empty title="Nothing is configured yet" curl={eventCurl()}>
+      <Empty title="Set up your first metric" curl={eventCurl()}>
         <Link to="/metrics" className="text-accent underline">
           Create a metric
-        </Link>
-        , then an{' '}
+        </Link>{' '}
+        for something that your users do. Then create an{' '}
         <Link to="/achievements" className="text-accent underline">
           achievement
         </Link>{' '}
-        on it, and send the first event:
+        for it, and send the first event:
       </Empty>
     );
   if (metrics === undefined || activity?.users !== 0) return null;
   return (
-    <Empty title="No user has sent an event yet" curl={eventCurl(metrics[0]!.key)}>
-      Send the first one; it appears here within a second:
+    <Empty title="No events yet" curl={eventCurl(metrics[0]!.key)}>
+      Send the first event. It appears here within a second:
     </Empty>
   );
 }

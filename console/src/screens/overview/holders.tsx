@@ -12,9 +12,9 @@ export function Holders() {
   const rarities = useQuery(raritiesQuery);
   const shown = rarities.data?.toSorted((a, b) => b.completions - a.completions).slice(0, SHOWN);
   return (
-    <Panel title="Achievements by users who hold them">
+    <Panel title="Most completed achievements">
       {rarities.isError && <Failed error={rarities.error} />}
-      {shown?.length === 0 && <p className="text-muted">No achievement is active.</p>}
+      {shown?.length === 0 && <p className="text-muted">No active achievements.</p>}
       <ul className="flex flex-col gap-1">
         {shown?.map(({ id, name, badgeUrl, completions, rarity }) => (
           <Bar key={id} share={rarity / 100}>

@@ -19,7 +19,7 @@ export function Levels() {
   });
   return (
     <Panel title="Users by level">
-      {systems.length === 0 && <p className="text-muted">There is no points system.</p>}
+      {systems.length === 0 && <p className="text-muted">No points systems yet.</p>}
       <div className="flex flex-col gap-3">
         {systems.map(({ key, name }, index) => {
           const levels = summaries[index]?.data ?? [];
@@ -35,7 +35,7 @@ export function Levels() {
                   </Bar>
                 ))}
               </ul>
-              {levels.length === 0 && <p className="text-muted">It has no levels.</p>}
+              {levels.length === 0 && <p className="text-muted">This points system has no levels.</p>}
             </div>
           );
         })}

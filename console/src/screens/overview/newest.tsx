@@ -17,8 +17,8 @@ const ToUser = ({ id, name }: { id: string; name?: string | null }) => (
 
 /** Events as they come. */
 export const NewestEvents = ({ events }: { events: readonly FeedEvent[] }) => (
-  <Panel title="Events as they come">
-    {events.length === 0 && <p className="text-muted">What is sent while you look appears here within a second.</p>}
+  <Panel title="Live events">
+    {events.length === 0 && <p className="text-muted">Events appear here within a second while this page is open.</p>}
     <ul aria-live="off">
       {events.slice(0, SHOWN).map(({ id, userId, metricKey, value, at }) => (
         <li key={id} className="flex items-center gap-3 py-0.5">
@@ -42,9 +42,9 @@ export function NewestCompletions() {
     queryFn: () => answer(admin.GET('/v1/activity/completions')),
   });
   return (
-    <Panel title="Newest completions">
+    <Panel title="Latest completions">
       {completions.isError && <Failed error={completions.error} />}
-      {completions.data?.length === 0 && <p className="text-muted">Nobody has completed an achievement yet.</p>}
+      {completions.data?.length === 0 && <p className="text-muted">No achievements were completed yet.</p>}
       <ul>
         {completions.data?.slice(0, SHOWN).map(({ userId, userName, achievementId, achievementName, badgeUrl, at }) => (
           <li key={`${userId} ${achievementId}`} className="flex items-center gap-2 py-0.5">

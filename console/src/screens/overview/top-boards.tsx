@@ -24,8 +24,8 @@ export function TopBoards() {
     })),
   });
   return (
-    <Panel title="Top of the leaderboards">
-      {boards.length === 0 && <p className="text-muted">No leaderboard runs.</p>}
+    <Panel title="Leaderboards">
+      {boards.length === 0 && <p className="text-muted">No active leaderboards.</p>}
       <div className="flex flex-col gap-3">
         {boards.map(({ key, name }, index) => (
           <div key={key}>
@@ -43,7 +43,7 @@ export function TopBoards() {
                 </li>
               ))}
             </ol>
-            {tops[index]?.data?.rankings.length === 0 && <p className="text-muted">Nobody yet.</p>}
+            {tops[index]?.data?.rankings.length === 0 && <p className="text-muted">No participants yet.</p>}
           </div>
         ))}
       </div>

@@ -1,20 +1,15 @@
-import { useState } from 'react';
 import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
-import { Button } from '../../ui/button.tsx';
-import { Confirm } from '../../ui/dialogs.tsx';
+import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { number } from '../../ui/format.ts';
 
 type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
-type Action = 'apply' | 'revert' | 'cancel';
 
-/** What can be done about a recomputation as it is now. */
+/** What can be done with a recomputation in its present status. */
 export function RecomputationActions({ recomputation }: { recomputation: Recomputation }) {
   const { id, status, figures, outcome } = recomputation;
-  const [asked, setAsked] = useState<Action | null>(null);
-  const close = (): void => setAsked(null);
   const path = { params: { path: { id } } };
   const apply = useChange({ run: () => answer(admin.POST('/v1/recomputations/{id}/apply', path)) });
   const revert = useChange({ run: () => answer(admin.POST('/v1/recomputations/{id}/revert', path)) });
@@ -26,50 +21,37 @@ export function RecomputationActions({ recomputation }: { recomputation: Recompu
   return (
     <>
       {status === 'planned' && (
-        <Button look="primary" onClick={() => setAsked('apply')}>
-          Apply the plan
-        </Button>
+        <ConfirmedButton
+          look="primary"
+          change={apply}
+          title="Apply the preview?"
+          action="Apply"
+          about={`Applies exactly what is shown: ${number(figures.gaining)} users gain something, ${number(figures.losing)} lose something. You can revert all of it.`}
+        >
+          Apply the preview
+        </ConfirmedButton>
       )}
       {outcome.applied > 0 && (status === 'applied' || status === 'cancelled' || status === 'failed') && (
-        <Button look="danger" onClick={() => setAsked('revert')}>
+        <ConfirmedButton
+          look="danger"
+          change={revert}
+          title="Revert the recomputation?"
+          action="Revert"
+          about={`Reverts it for ${applied} users: points are corrected by new entries, never below 0. Achievements that it completed are revoked, and those that it revoked return.`}
+        >
           Revert
-        </Button>
+        </ConfirmedButton>
       )}
       {(status === 'planning' || status === 'planned' || status === 'applying') && (
-        <Button onClick={() => setAsked('cancel')}>Cancel it</Button>
+        <ConfirmedButton
+          change={cancel}
+          title="Cancel the recomputation?"
+          action="Cancel the recomputation"
+          about="It stops. What it has applied so far stays, and can be reverted."
+        >
+          Cancel
+        </ConfirmedButton>
       )}
-      <Confirm
-        open={asked === 'apply'}
-        onClose={close}
-        title="Apply the plan?"
-        action="Apply"
-        busy={apply.isPending}
-        onConfirm={() => apply.mutate(undefined, { onSettled: close })}
-      >
-        Exactly what is shown: {number(figures.gaining)} users gain something, {number(figures.losing)} lose something.
-        It can be reverted as a whole.
-      </Confirm>
-      <Confirm
-        open={asked === 'revert'}
-        onClose={close}
-        title="Take back all that it did?"
-        action="Revert"
-        busy={revert.isPending}
-        onConfirm={() => revert.mutate(undefined, { onSettled: close })}
-      >
-        {applied} users: points go back by entries of their own, never below 0; achievements that it completed go, and
-        those that it took come back.
-      </Confirm>
-      <Confirm
-        open={asked === 'cancel'}
-        onClose={close}
-        title="Cancel the recomputation?"
-        action="End it"
-        busy={cancel.isPending}
-        onConfirm={() => cancel.mutate(undefined, { onSettled: close })}
-      >
-        It ends here. What it has applied so far stays, and can be reverted.
-      </Confirm>
     </>
   );
 }

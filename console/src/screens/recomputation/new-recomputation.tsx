@@ -3,26 +3,27 @@ import { useState } from 'react';
 import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
-import { Button } from '../../ui/button.tsx';
 import { Sheet } from '../../ui/dialogs.tsx';
 import { Labelled, TextInput } from '../../ui/fields.tsx';
-import { Failed } from '../../ui/parts.tsx';
+import { Form } from '../../ui/form.tsx';
 import { RECOMPUTED } from './status.tsx';
 
 type What = keyof typeof RECOMPUTED;
 
-/** Asks for a plan: nothing changes by that. */
+/** Requests a preview, which changes nothing. */
 export function NewRecomputation({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
     <Sheet open={open} onClose={onClose} title="New recomputation">
-      <Form onClose={onClose} />
+      <NewForm />
     </Sheet>
   );
 }
 
-function Form({ onClose }: { onClose: () => void }) {
+const ALL = Object.keys(RECOMPUTED) as What[];
+
+function NewForm() {
   const navigate = useNavigate();
-  const [what, setWhat] = useState<What[]>(Object.keys(RECOMPUTED) as What[]);
+  const [what, setWhat] = useState<What[]>(ALL);
   const [since, setSince] = useState('');
   const [userAttributes, setAttributes] = useState('');
   const [mayRevoke, setRevoke] = useState(false);
@@ -44,15 +45,15 @@ function Form({ onClose }: { onClose: () => void }) {
     quiet: true,
   });
   return (
-    <form
-      className="flex flex-col gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        plan.mutate();
-      }}
+    <Form
+      change={plan}
+      submit="Create the preview"
+      incomplete={what.length === 0}
+      isDirty={what.length !== ALL.length || since !== '' || userAttributes !== '' || mayRevoke}
+      onSubmit={() => plan.mutate()}
     >
       <fieldset>
-        <legend className="mb-1 font-medium">What</legend>
+        <legend className="mb-1 font-medium">Recompute</legend>
         {Object.entries(RECOMPUTED).map(([name, text]) => (
           <label key={name} className="flex items-center gap-2 py-0.5">
             <input
@@ -66,27 +67,17 @@ function Form({ onClose }: { onClose: () => void }) {
           </label>
         ))}
       </fieldset>
-      <Labelled
-        label="Since"
-        hint="The first day of whose awards and completions anything is changed. Empty: all of history."
-      >
+      <Labelled label="Since" hint="Awards and completions before this day stay as they are. Empty: the whole history.">
         <TextInput type="date" value={since} onChange={({ target }) => setSince(target.value)} />
       </Labelled>
-      <Labelled label="Users with the attributes" hint="Such as plan:pro,country:de. Empty: all users.">
+      <Labelled label="Only users with these attributes" hint="Such as plan:pro,country:de. Empty: all users.">
         <TextInput value={userAttributes} onChange={({ target }) => setAttributes(target.value)} />
       </Labelled>
       <label className="flex items-center gap-2">
         <input type="checkbox" checked={mayRevoke} onChange={({ target }) => setRevoke(target.checked)} />
-        <span className="font-medium">Users may have less afterwards</span>
+        <span className="font-medium">Users may lose points and achievements</span>
       </label>
-      <p className="text-muted">A plan is made and shown. Nothing changes until you apply it.</p>
-      {plan.isError && <Failed error={plan.error} />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" disabled={plan.isPending || what.length === 0}>
-          Make a plan
-        </Button>
-      </div>
-    </form>
+      <p className="text-muted">Laurel shows a preview. Nothing changes until you apply it.</p>
+    </Form>
   );
 }

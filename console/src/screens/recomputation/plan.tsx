@@ -13,15 +13,15 @@ type Planned = Recomputation['samples']['gaining'][number];
 export function RecomputationFigures({ figures }: { figures: Figures }) {
   const { users, gaining, losing, unchanged, failed, achievements, points, boards } = figures;
   return (
-    <Panel title="What it changes">
+    <Panel title="Changes">
       <div className="flex flex-col gap-4">
         <Facts
           of={[
-            ['Users looked at', number(users)],
-            ['Gain something', number(gaining)],
-            ['Lose something', number(losing)],
-            ['Stay as they are', number(unchanged)],
-            ...(failed > 0 ? [['Could not be planned', number(failed)] as const] : []),
+            ['Users examined', number(users)],
+            ['Users who gain', number(gaining)],
+            ['Users who lose', number(losing)],
+            ['Unchanged users', number(unchanged)],
+            ...(failed > 0 ? [['Failed users', number(failed)] as const] : []),
           ]}
         />
         {achievements.length > 0 && (
@@ -31,8 +31,8 @@ export function RecomputationFigures({ figures }: { figures: Figures }) {
             rows={achievements}
             columns={[
               { id: 'name', header: 'Achievement', cell: ({ name }) => name },
-              { id: 'gaining', header: 'Get it', align: 'right', cell: (one) => number(one.gaining) },
-              { id: 'losing', header: 'Lose it', align: 'right', cell: (one) => number(one.losing) },
+              { id: 'gaining', header: 'Gained by', align: 'right', cell: (one) => number(one.gaining) },
+              { id: 'losing', header: 'Lost by', align: 'right', cell: (one) => number(one.losing) },
             ]}
           />
         )}
@@ -43,8 +43,8 @@ export function RecomputationFigures({ figures }: { figures: Figures }) {
             rows={points}
             columns={[
               { id: 'name', header: 'Points system', cell: ({ name }) => name },
-              { id: 'gaining', header: 'Gain', align: 'right', cell: (one) => number(one.gaining), spare: true },
-              { id: 'losing', header: 'Lose', align: 'right', cell: (one) => number(one.losing), spare: true },
+              { id: 'gaining', header: 'Gain', align: 'right', cell: (one) => number(one.gaining) },
+              { id: 'losing', header: 'Lose', align: 'right', cell: (one) => number(one.losing) },
               { id: 'given', header: 'Points given', align: 'right', cell: (one) => number(one.given) },
               { id: 'taken', header: 'Points taken', align: 'right', cell: (one) => number(one.taken) },
             ]}
@@ -59,7 +59,7 @@ export function RecomputationFigures({ figures }: { figures: Figures }) {
               { id: 'name', header: 'Leaderboard', cell: ({ name }) => name },
               { id: 'gaining', header: 'Score rises', align: 'right', cell: (one) => number(one.gaining) },
               { id: 'losing', header: 'Score falls', align: 'right', cell: (one) => number(one.losing) },
-              { id: 'moving', header: 'Group changes', align: 'right', cell: (one) => number(one.moving), spare: true },
+              { id: 'moving', header: 'Group changes', align: 'right', cell: (one) => number(one.moving) },
             ]}
           />
         )}
@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<Planned>[] = [
       </Link>
     ),
   },
-  { id: 'gained', header: 'Gets', cell: ({ gained }) => gained.join(', ') },
+  { id: 'gained', header: 'Gains', cell: ({ gained }) => gained.join(', ') },
   { id: 'lost', header: 'Loses', cell: ({ lost }) => lost.join(', ') },
   {
     id: 'points',
@@ -91,10 +91,10 @@ const COLUMNS: readonly Column<Planned>[] = [
     cell: ({ boards }) =>
       boards.map(({ key, run, from, to }) => `${key} (${run}): ${number(from)} → ${number(to)}`).join(', '),
   },
-  { id: 'reason', header: 'Why not', cell: ({ reason }) => reason ?? '', spare: true },
+  { id: 'reason', header: 'Reason', cell: ({ reason }) => reason ?? '' },
 ];
 
-/** Some users of the plan; nothing where there is none. */
+/** Some users of the proposal; nothing if there are none. */
 export function PlannedUsers({ title, users }: { title: string; users: readonly Planned[] }) {
   if (users.length === 0) return null;
   const isThere: Readonly<Record<string, boolean>> = {

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { answer } from '../../api/answer.ts';
 import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
@@ -10,6 +10,8 @@ import { PlannedUsers, RecomputationFigures } from './plan.tsx';
 import { doing, isUnderWay, RecomputationStatus, RECOMPUTED, UNDER_WAY_MS } from './status.tsx';
 
 const route = getRouteApi('/recomputations/$id');
+
+const PARENT = { to: '/recomputations', text: 'Recomputations' } as const;
 
 type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
 
@@ -24,11 +26,8 @@ export function RecomputationScreen() {
   if (found.isPending) return <Waiting />;
   if (found.isError)
     return (
-      <Screen title="Recomputation">
+      <Screen title="Recomputation" parent={PARENT}>
         <Failed error={found.error} retry={() => void found.refetch()} />
-        <Link to="/recomputations" className="text-accent underline">
-          All recomputations
-        </Link>
       </Screen>
     );
   const { status, request, error, samples } = found.data;
@@ -40,6 +39,8 @@ export function RecomputationScreen() {
           <RecomputationStatus of={status} />
         </>
       }
+      name={`Recomputation of ${moment(found.data.requested)}`}
+      parent={PARENT}
       about={aboutOf(request)}
       actions={<RecomputationActions recomputation={found.data} />}
     >
@@ -47,25 +48,22 @@ export function RecomputationScreen() {
       <Progress recomputation={found.data} />
       <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <RecomputationFigures figures={found.data.figures} />
-        <Panel title="What became of it">
+        <Panel title="History">
           <History recomputation={found.data} />
         </Panel>
       </div>
-      <PlannedUsers title="Some who gain" users={samples.gaining} />
-      <PlannedUsers title="Some who lose" users={samples.losing} />
-      <PlannedUsers title="Not done" users={samples.left} />
-      <Link to="/recomputations" className="text-accent underline">
-        All recomputations
-      </Link>
+      <PlannedUsers title="Examples of users who gain" users={samples.gaining} />
+      <PlannedUsers title="Examples of users who lose" users={samples.losing} />
+      <PlannedUsers title="Skipped users" users={samples.left} />
     </Screen>
   );
 }
 
 const aboutOf = ({ since, cohort, mayRevoke }: Recomputation['request']): string =>
   [
-    since === null ? 'All of history.' : `Since ${since}.`,
+    since === null ? 'Whole history.' : `Since ${since}.`,
     cohort.userAttributes === null ? 'All users.' : `Users with ${cohort.userAttributes}.`,
-    mayRevoke ? 'Users may have less afterwards.' : 'Nobody has less afterwards.',
+    mayRevoke ? 'Users may lose something.' : 'No user loses anything.',
   ].join(' ');
 
 /** How far it is, while it is under way. */

@@ -6,6 +6,7 @@ import { answer } from '../../api/answer.ts';
 import { curl } from '../../api/bodies.ts';
 import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
+import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { ago, moment, number } from '../../ui/format.ts';
 import { Empty, Failed, Screen, Waiting } from '../../ui/parts.tsx';
@@ -31,15 +32,16 @@ const COLUMNS: readonly Column<Row>[] = [
       </Link>
     ),
   },
-  { id: 'what', header: 'What', cell: ({ request }) => request.what.map((one) => RECOMPUTED[one]).join(', ') },
-  { id: 'by', header: 'By', cell: ({ requestedBy }) => requestedBy, spare: true },
-  { id: 'gaining', header: 'Gain', align: 'right', cell: ({ figures }) => number(figures.gaining), spare: true },
-  { id: 'losing', header: 'Lose', align: 'right', cell: ({ figures }) => number(figures.losing), spare: true },
+  { id: 'what', header: 'Subject', cell: ({ request }) => request.what.map((one) => RECOMPUTED[one]).join(', ') },
+  { id: 'by', header: 'By', cell: ({ requestedBy }) => requestedBy },
+  { id: 'gaining', header: 'Gain', align: 'right', cell: ({ figures }) => number(figures.gaining) },
+  { id: 'losing', header: 'Lose', align: 'right', cell: ({ figures }) => number(figures.losing) },
   { id: 'status', header: 'Status', cell: ({ status }) => <RecomputationStatus of={status} /> },
 ];
 
-/** What was computed again by the rules of now, and what is being. */
+/** Recomputations, finished and in progress. */
 export function Recomputations() {
+  const mayChange = useMayChange();
   const [asked, setAsked] = useState(false);
   const all = useQuery({
     queryKey: ['recomputations'],
@@ -49,21 +51,24 @@ export function Recomputations() {
   return (
     <Screen
       title="Recomputations"
-      about="What users would have if the rules of now had held for all of their history. A plan is made and shown first, and applied only when you say so."
+      about="Applies today’s rules to the users’ whole history. A preview shows who gains and who loses; nothing changes until you apply it."
       actions={
-        <Button look="primary" onClick={() => setAsked(true)}>
-          <Plus size={15} aria-hidden /> New recomputation
-        </Button>
+        mayChange && (
+          <Button look="primary" onClick={() => setAsked(true)}>
+            <Plus size={15} aria-hidden /> New recomputation
+          </Button>
+        )
       }
     >
       {all.isPending && <Waiting />}
       {all.isError && <Failed error={all.error} />}
       {all.data?.length === 0 && (
         <Empty
-          title="Nothing was computed again yet"
+          title="No recomputations yet"
           curl={curl('POST', '/v1/recomputations', { what: ['achievements', 'points'] })}
         >
-          After a rule has changed: see who would gain and lose by it. Nothing changes by a plan. The same:
+          After you change a rule, see which users would gain or lose if it had always applied. This command creates a
+          preview:
         </Empty>
       )}
       {all.data !== undefined && all.data.length > 0 && (

@@ -4,17 +4,17 @@ import { Tag } from '../../ui/parts.tsx';
 type Recomputation = AdminRead<'/v1/recomputations'>[number];
 type Status = Recomputation['status'];
 
-/** One that is under way is read again this often while it is looked at. */
+/** How often a recomputation in progress is read again. */
 export const UNDER_WAY_MS = 1_000;
 
-/** What can be computed again, as people call it. */
+/** What can be recomputed, in words. */
 export const RECOMPUTED: Readonly<Record<Recomputation['request']['what'][number], string>> = {
   achievements: 'achievements',
   points: 'points',
   boards: 'leaderboards',
 };
 
-/** What a recomputation that is under way does; null: it is at rest. */
+/** What a recomputation in progress does; `null` if it is not in progress. */
 const DOING: Readonly<Record<Status, string | null>> = {
   planning: 'Planning',
   applying: 'Applying',

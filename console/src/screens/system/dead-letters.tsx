@@ -4,8 +4,10 @@ import { answer, one } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
+import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
-import { Confirm, Sheet } from '../../ui/dialogs.tsx';
+import { ConfirmedButton } from '../../ui/confirmed.tsx';
+import { Sheet } from '../../ui/dialogs.tsx';
 import { ago, moment, number } from '../../ui/format.ts';
 import { PagedTable } from '../../ui/paged-table.tsx';
 import { Code, Empty, Facts, Failed, Panel, Shell, Waiting } from '../../ui/parts.tsx';
@@ -13,13 +15,13 @@ import type { Column } from '../../ui/table-frame.tsx';
 
 type Letter = AdminRead<'/v1/dead-letters'>[number];
 
-/** Entries that could not be stored: what is wrong with each, to be stored again or dropped. `count`: how many there are. */
+/** Entries that could not be stored, each with its error. `count`: how many there are. */
 export function DeadLetters({ count }: { count: number | undefined }) {
   const [opened, setOpened] = useState<string | null>(null);
   const columns: Column<Letter>[] = [
     {
       id: 'reason',
-      header: 'Why it could not be stored',
+      header: 'Error',
       cell: ({ id, reason }) => (
         <button
           type="button"
@@ -31,13 +33,13 @@ export function DeadLetters({ count }: { count: number | undefined }) {
         </button>
       ),
     },
-    { id: 'parts', header: 'Parts not stored', align: 'right', cell: ({ parts }) => number(parts.length), spare: true },
+    { id: 'parts', header: 'Parts', align: 'right', cell: ({ parts }) => number(parts.length) },
     {
       id: 'created',
       header: 'Since',
       cell: ({ created }) => <span title={moment(created)}>{ago(created)}</span>,
     },
-    { id: 'tries', header: 'Tries', align: 'right', cell: ({ tries }) => number(tries), spare: true },
+    { id: 'tries', header: 'Attempts', align: 'right', cell: ({ tries }) => number(tries) },
   ];
   return (
     <Panel title="Dead letters">
@@ -53,11 +55,9 @@ export function DeadLetters({ count }: { count: number | undefined }) {
         first={0}
         next={(skip, _, size) => skip + size}
         empty={
-          <Empty
-            title="None: everything that was taken could be stored"
-            curl={`curl ${location.origin}/v1/dead-letters -H "X-API-KEY: $ADMIN_KEY"`}
-          >
-            An entry that cannot be stored is set aside here, and does not hold up the others. By HTTP:
+          <Empty title="No dead letters" curl={`curl ${location.origin}/v1/dead-letters -H "X-API-KEY: $ADMIN_KEY"`}>
+            Everything could be stored. An entry that Postgres refuses would wait here, and not delay the others. This
+            command lists them:
           </Empty>
         }
       />
@@ -68,38 +68,40 @@ export function DeadLetters({ count }: { count: number | undefined }) {
   );
 }
 
-/** Stores an entry again, or drops it. What is still in the way is said in the API's words. */
+/** Stores an entry again, or drops it. */
 function Actions({ id, position, shard, onGone }: Pick<Letter, 'id' | 'position' | 'shard'> & { onGone: () => void }) {
-  const [asked, setAsked] = useState(false);
+  const mayChange = useMayChange();
   const retry = useChange({
     run: async () => {
       const { status, reason } = await answer(admin.POST('/v1/dead-letters/{id}/retry', { params: { path: { id } } }));
-      if (status !== 'stored') throw new Error(`It could not be stored: ${reason}`);
+      if (status !== 'stored') throw new Error(`The entry could not be stored: ${reason}`);
     },
-    done: 'It is stored.',
+    done: 'The entry is stored.',
   });
   const drop = useChange({
     run: () => one(admin.DELETE('/v1/dead-letters', { params: { query: { ids: [id] } } })),
     done: 'The entry is dropped.',
   });
+  if (!mayChange) return null;
   return (
     <div className="flex justify-end gap-2">
-      <Button look="danger" onClick={() => setAsked(true)}>
+      <ConfirmedButton
+        look="danger"
+        change={drop}
+        onDone={onGone}
+        title="Drop the entry?"
+        action="Drop"
+        about={
+          <>
+            The parts that are not stored are lost for good: <Code>{position}</Code> of shard {shard}.
+          </>
+        }
+      >
         Drop
-      </Button>
+      </ConfirmedButton>
       <Button look="primary" disabled={retry.isPending} onClick={() => retry.mutate(undefined, { onSuccess: onGone })}>
         {retry.isPending ? 'Storing …' : 'Store again'}
       </Button>
-      <Confirm
-        open={asked}
-        onClose={() => setAsked(false)}
-        title="Drop the entry?"
-        action="Drop"
-        busy={drop.isPending}
-        onConfirm={() => drop.mutate(undefined, { onSuccess: onGone, onSettled: () => setAsked(false) })}
-      >
-        What is not stored of it is gone for good: <Code>{position}</Code> of shard {shard}.
-      </Confirm>
     </div>
   );
 }
@@ -118,9 +120,9 @@ function Shown({ id, onGone }: { id: string; onGone: () => void }) {
         of={[
           ['ID', <Code key="id">{id}</Code>],
           ['Outbox', `shard ${shard}, ${position}`],
-          ['Tenant', tenantNo === null ? 'not known' : String(tenantNo)],
+          ['Tenant', tenantNo === null ? 'unknown' : String(tenantNo)],
           ['Set aside', moment(created)],
-          ['Tries', number(tries)],
+          ['Attempts', number(tries)],
         ]}
       />
       <h3 className="font-semibold">Not stored</h3>
@@ -140,7 +142,7 @@ function Shown({ id, onGone }: { id: string; onGone: () => void }) {
       </ul>
       <h3 className="font-semibold">The entry</h3>
       {entry === null ? (
-        <p className="text-muted">It is not there any more.</p>
+        <p className="text-muted">The entry no longer exists.</p>
       ) : (
         <Shell>{JSON.stringify({ records: entry.records, states: entry.states }, null, 2)}</Shell>
       )}

@@ -31,7 +31,7 @@ export function Processes({ metrics }: { metrics: ServerMetrics | undefined }) {
   const rows = rowsOf(metrics);
   return (
     <Panel title="Processes">
-      {metrics !== undefined && rows.length === 0 && <p className="text-muted">No process reports itself.</p>}
+      {metrics !== undefined && rows.length === 0 && <p className="text-muted">No processes are known.</p>}
       <ul className="flex flex-col divide-y divide-line">
         {rows.map(([process, { memory, cpu, busy, started, up, restarts = 0 }]) => (
           <li key={process} className="py-1.5">
@@ -43,7 +43,7 @@ export function Processes({ metrics }: { metrics: ServerMetrics | undefined }) {
             <span className="block text-muted">
               {[
                 memory !== undefined && bytes(memory),
-                cpu !== undefined && `${number(Math.round(cpu))} s of CPU`,
+                cpu !== undefined && `${number(Math.round(cpu))} s CPU`,
                 busy !== undefined && `${number(Math.round(busy * 100))}% busy`,
                 started !== undefined && `started ${agoInRealTime(new Date(started * 1_000).toISOString())}`,
               ]

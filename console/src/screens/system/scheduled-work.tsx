@@ -34,8 +34,8 @@ export function ScheduledWork({ metrics }: { metrics: ServerMetrics | undefined 
     <Panel title="Scheduled work">
       {kinds.length === 0 && (
         <p className="text-muted">
-          No worker that this process knows of reports any. Workers on machines of their own answer{' '}
-          <code>/metrics</code> on their METRICS_PORT.
+          No worker of this process reports scheduled work. Workers on other machines report it at <code>/metrics</code>{' '}
+          on their METRICS_PORT.
         </p>
       )}
       <ul className="flex flex-col gap-1">
@@ -43,8 +43,8 @@ export function ScheduledWork({ metrics }: { metrics: ServerMetrics | undefined 
           <li key={kind} className="flex items-center justify-between gap-3">
             <span className="min-w-0 truncate">{kind}</span>
             <span className="flex gap-1">
-              {aside > 0 && <Tag tone="warn">{`${number(aside)} set aside`}</Tag>}
-              {failures > 0 && <Tag>{`${number(failures)} failures ever`}</Tag>}
+              {aside > 0 && <Tag tone="warn">{`${number(aside)} failed`}</Tag>}
+              {failures > 0 && <Tag>{`${number(failures)} failures`}</Tag>}
               {overdueS >= LATE_S ? (
                 <Tag tone="bad">{`${number(Math.round(overdueS))} s late`}</Tag>
               ) : (

@@ -7,7 +7,7 @@ import { systemQuery } from './system-query.ts';
 export function Servers() {
   const system = useQuery(systemQuery);
   const { version, node, redis, postgres, shards } = system.data ?? {};
-  const none = system.data === undefined ? '–' : 'no answer';
+  const none = system.data === undefined ? '–' : 'no response';
   return (
     <Panel title="Redis and Postgres">
       {system.isError && <Failed error={system.error} />}
@@ -15,15 +15,15 @@ export function Servers() {
         of={[
           ['Laurel', version === undefined ? '–' : `${version} on Node.js ${node}`],
           ['Redis', redis ? `${redis.server === 'redis' ? '' : `${redis.server} `}${redis.version}` : none],
-          ['Its memory', redis ? ofMost(bytes(redis.memoryBytes), redis.maxMemoryBytes) : none],
+          ['Redis memory', redis ? ofMost(bytes(redis.memoryBytes), redis.maxMemoryBytes) : none],
           ['Postgres', postgres?.version ?? none],
-          ['Its database', postgres ? bytes(postgres.databaseBytes) : none],
-          ['Its shared buffers', postgres ? bytes(postgres.sharedBuffersBytes) : none],
+          ['Database size', postgres ? bytes(postgres.databaseBytes) : none],
+          ['Shared buffers', postgres ? bytes(postgres.sharedBuffersBytes) : none],
+          ['Connections', postgres ? `${number(postgres.connections)} of ${number(postgres.maxConnections)}` : none],
           [
-            'Its connections',
-            postgres ? `${number(postgres.connections)} of ${number(postgres.maxConnections)}` : none,
+            'Waiting entries by shard',
+            shards ? shards.map(({ outboxEntries }) => number(outboxEntries)).join(' · ') : none,
           ],
-          ['Waiting by shard', shards ? shards.map(({ outboxEntries }) => number(outboxEntries)).join(' · ') : none],
         ]}
       />
     </Panel>

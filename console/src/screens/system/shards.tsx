@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { paths } from '../../../generated/admin.ts';
-import { bytes, number } from '../../ui/format.ts';
+import { bytes, counted, number } from '../../ui/format.ts';
 import { Panel, Tag } from '../../ui/parts.tsx';
 import { systemQuery } from './system-query.ts';
 
@@ -29,9 +29,9 @@ export function Shards() {
 function Tags({ of: { state, shutShards } }: { of: Server }) {
   return (
     <>
-      {state === null && <Tag tone="bad">no answer</Tag>}
-      {shutShards > 0 && <Tag tone="bad">{`${number(shutShards)} shut`}</Tag>}
-      {state !== null && shutShards === 0 && <Tag tone="good">all served</Tag>}
+      {state === null && <Tag tone="bad">no response</Tag>}
+      {shutShards > 0 && <Tag tone="bad">{`${number(shutShards)} closed`}</Tag>}
+      {state !== null && shutShards === 0 && <Tag tone="good">all open</Tag>}
     </>
   );
 }
@@ -40,7 +40,5 @@ const facts = ({ shards, tenants, state }: Server): string =>
   [
     counted(shards, 'shard'),
     counted(tenants, 'tenant'),
-    ...(state === null ? [] : [`${bytes(state.memoryBytes)} of memory`]),
+    ...(state === null ? [] : [`${bytes(state.memoryBytes)} memory`]),
   ].join(' · ');
-
-const counted = (count: number, what: string): string => `${number(count)} ${what}${count === 1 ? '' : 's'}`;

@@ -10,17 +10,17 @@ import { ScheduledWork } from './scheduled-work.tsx';
 import { Servers } from './servers.tsx';
 import { Shards } from './shards.tsx';
 
-/** How the server fares, as its metrics say. */
+/** The state of the installation, from its metrics. */
 export function System() {
   const metrics = useQuery(serverMetricsQuery);
   return (
-    <Screen title="System" about="How this installation and what it depends on fare.">
+    <Screen title="System" about="State of this installation, its Redis and its Postgres.">
       {metrics.isError && <Failed error={metrics.error} />}
       <div className="grid gap-4 lg:grid-cols-2">
         <Readiness metrics={metrics.data} />
         <Servers />
         <Shards />
-        <Panel title="Entries that wait to be stored, the last two minutes" className="lg:col-span-2">
+        <Panel title="Entries waiting to be stored, last two minutes" className="lg:col-span-2">
           <Backlog metrics={metrics.data} />
         </Panel>
         <Processes metrics={metrics.data} />
@@ -58,9 +58,9 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
       <Facts
         of={[
           ['Waiting to be stored', shown('laurel_outbox_entries', 'entries')],
-          ['History is behind by', lags.length === 0 ? '–' : `${number(Math.max(...lags))} s`],
-          ['Batches waiting', shown('laurel_batches_waiting')],
-          ['Messages to webhooks waiting', shown('laurel_webhook_messages_waiting')],
+          ['Storage lag', lags.length === 0 ? '–' : `${number(Math.max(...lags))} s`],
+          ['Pending batches', shown('laurel_batches_waiting')],
+          ['Pending webhook messages', shown('laurel_webhook_messages_waiting')],
           ['Dead letters', shown('laurel_dead_letters')],
           ['Multi-tenancy', organisation === undefined ? '–' : organisation.multiTenancy ? 'on' : 'off'],
         ]}
@@ -71,6 +71,6 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
 
 function Backlog({ metrics }: { metrics: ServerMetrics | undefined }) {
   if (metrics === undefined || metrics.backlog.x.length < 2)
-    return <p className="h-[140px] text-muted">It is drawn while you look.</p>;
-  return <Chart whole label="Entries that wait to be stored" x={metrics.backlog.x} y={metrics.backlog.y} />;
+    return <p className="h-[140px] text-muted">The chart fills while this page is open.</p>;
+  return <Chart whole label="Entries waiting to be stored" x={metrics.backlog.x} y={metrics.backlog.y} />;
 }

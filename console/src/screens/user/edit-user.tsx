@@ -4,22 +4,21 @@ import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { application } from '../../api/client.ts';
 import { attributesQuery, type User } from '../../api/queries.ts';
-import { Button } from '../../ui/button.tsx';
 import { Sheet } from '../../ui/dialogs.tsx';
 import { Labelled, TextInput } from '../../ui/fields.tsx';
-import { Failed } from '../../ui/parts.tsx';
+import { Form } from '../../ui/form.tsx';
+import { AttributeValueInput } from '../../ui/suggestions.tsx';
 
-export function EditUser({ user, open, onClose }: { user: User; open: boolean; onClose: () => void }) {
-  return (
-    <Sheet open={open} onClose={onClose} title={`Edit ${user.id}`}>
-      <Form user={user} onClose={onClose} />
-    </Sheet>
-  );
-}
+export const EditUser = ({ user, open, onClose }: { user: User; open: boolean; onClose: () => void }) => (
+  <Sheet open={open} onClose={onClose} title={`Edit ${user.id}`}>
+    <UserForm user={user} onClose={onClose} />
+  </Sheet>
+);
 
-function Form({ user, onClose }: { user: User; onClose: () => void }) {
+function UserForm({ user, onClose }: { user: User; onClose: () => void }) {
   const attributes = useQuery(attributesQuery).data?.filter(({ type }) => type === 'user') ?? [];
-  const [values, setValues] = useState({ name: user.name ?? '', email: user.email ?? '', tz: user.tz ?? '' });
+  const [initial] = useState({ name: user.name ?? '', email: user.email ?? '', tz: user.tz ?? '' });
+  const [values, setValues] = useState(initial);
   const [own, setOwn] = useState<Record<string, string>>(user.attributes);
   const save = useChange({
     run: () =>
@@ -38,28 +37,24 @@ function Form({ user, onClose }: { user: User; onClose: () => void }) {
     </Labelled>
   );
   return (
-    <form
-      className="flex flex-col gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate(undefined, { onSuccess: onClose });
-      }}
+    <Form
+      change={save}
+      submit="Save"
+      isDirty={JSON.stringify([values, own]) !== JSON.stringify([initial, user.attributes])}
+      onSubmit={() => save.mutate(undefined, { onSuccess: onClose })}
     >
       {text('name', 'Name')}
       {text('email', 'E-mail')}
-      {text('tz', 'Time zone', 'An IANA name, such as Europe/Berlin; UTC without one')}
-      {attributes.map(({ key, name }) => (
+      {text('tz', 'Time zone', 'IANA name, such as Europe/Berlin. Empty: UTC.')}
+      {attributes.map(({ id, key, name }) => (
         <Labelled key={key} label={name}>
-          <TextInput value={own[key] ?? ''} onChange={({ target }) => setOwn({ ...own, [key]: target.value })} />
+          <AttributeValueInput
+            attributeId={id}
+            value={own[key] ?? ''}
+            onChange={({ target }) => setOwn({ ...own, [key]: target.value })}
+          />
         </Labelled>
       ))}
-      {save.isError && <Failed error={save.error} />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" disabled={save.isPending}>
-          Save
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }

@@ -5,6 +5,7 @@ import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
 import type { TimelineEntry } from '../../api/queries.ts';
+import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialogs.tsx';
 import { number } from '../../ui/format.ts';
@@ -15,7 +16,7 @@ type Reversible = Extract<TimelineEntry, { kind: 'event' | 'reversal' }>;
 const reversed = (id: string, body: { dryRun?: boolean; revokeAchievements: boolean }) =>
   answer(admin.POST('/v1/events/{id}/reverse', { params: { path: { id } }, body }));
 
-/** Reverses an event, or its reversal, after it has shown what would change. */
+/** Reverses an event, or its reversal, after a preview. */
 export function ReverseEvent({ entry: { kind, id, metric } }: { entry: Reversible }) {
   const [asked, setAsked] = useState(false);
   const [revokeAchievements, setRevoke] = useState(false);
@@ -23,6 +24,8 @@ export function ReverseEvent({ entry: { kind, id, metric } }: { entry: Reversibl
     run: () => reversed(id, { revokeAchievements }),
     done: kind === 'event' ? 'The event is reversed.' : 'The event counts again.',
   });
+  const mayChange = useMayChange();
+  if (!mayChange) return null;
   const what = kind === 'event' ? 'Reverse the event' : 'Reverse the reversal';
   return (
     <>
@@ -46,7 +49,7 @@ export function ReverseEvent({ entry: { kind, id, metric } }: { entry: Reversibl
         {kind === 'event' && (
           <label className="mt-2 flex items-center gap-2">
             <input type="checkbox" checked={revokeAchievements} onChange={({ target }) => setRevoke(target.checked)} />
-            Take the achievements that it completed
+            Also revoke achievements that it completed
           </label>
         )}
       </Confirm>
@@ -66,15 +69,15 @@ function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchieve
   return (
     <ul className="list-disc pl-4">
       {total !== null && <li>The total becomes {number(total)}.</li>}
-      {streak !== null && <li>The streak is {number(streak)} then.</li>}
+      {streak !== null && <li>The streak becomes {number(streak)}.</li>}
       {points.map(({ key, changed, shortfall, ...after }) => (
         <li key={key}>
-          {key}: {number(changed)} points, {number(after.total)} then
+          {key}: {number(changed)} points, to a total of {number(after.total)}
           {shortfall > 0 && `; ${number(shortfall)} cannot be taken`}.
         </li>
       ))}
-      {revokedAchievements.length > 0 && <li>Achievements that go: {revokedAchievements.join(', ')}.</li>}
-      {restoredAchievements.length > 0 && <li>Achievements that come back: {restoredAchievements.join(', ')}.</li>}
+      {revokedAchievements.length > 0 && <li>Revoked achievements: {revokedAchievements.join(', ')}.</li>}
+      {restoredAchievements.length > 0 && <li>Restored achievements: {restoredAchievements.join(', ')}.</li>}
     </ul>
   );
 }

@@ -20,7 +20,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
             {signed(entry.value)} {entry.metric.name}
           </strong>{' '}
           <span className="text-muted">
-            {number(entry.total)} in all
+            total {number(entry.total)}
             {entry.occurredAt !== null && `, happened ${moment(entry.occurredAt)}`}
           </span>
         </>
@@ -32,7 +32,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
             Reversed: {signed(entry.value)} {entry.metric.name}
           </strong>{' '}
           <span className="text-muted">
-            {number(entry.total)} in all
+            total {number(entry.total)}
             {entry.achievements.length > 0 && `; achievements ${entry.achievements.map(({ name }) => name).join(', ')}`}
           </span>{' '}
           {entry.who !== null && <Code>{entry.who}</Code>}
@@ -42,7 +42,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
       return (
         <>
           <strong>
-            In quarantine: {signed(entry.value)} {entry.metric.name}
+            Held in quarantine: {signed(entry.value)} {entry.metric.name}
           </strong>{' '}
           <span className="text-muted">
             {entry.status}, guard {entry.guard}
@@ -70,14 +70,14 @@ export function saidOf(entry: TimelineEntry): ReactNode {
         </>
       );
     case 'time':
-      return 'Points for time';
+      return 'Points for elapsed time';
     case 'user_creation':
-      return 'Seen for the first time';
+      return 'First seen';
     case 'streak':
       return (
         <>
           {STREAK[entry.change]} <span className="text-muted">{`${entry.frequency}, ${daysOf(entry)}`}</span>{' '}
-          {entry.who !== null && <Code>{entry.who}</Code>} {entry.supersededBy !== null && <Tag>corrected since</Tag>}
+          {entry.who !== null && <Code>{entry.who}</Code>} {entry.supersededBy !== null && <Tag>corrected later</Tag>}
         </>
       );
     case 'leaderboard':
@@ -105,7 +105,7 @@ const STREAK = {
   dayOff: 'A day off kept the streak',
   lost: 'The streak was lost',
   restored: 'The streak was restored',
-  replaced: 'The streak gave way to the restored one',
+  replaced: 'The streak was replaced by the restored one',
   reset: 'The streak was reset',
 } as const;
 
@@ -135,7 +135,7 @@ export function CausedLine({ caused }: { caused: Caused }) {
         <li>
           <strong>{signed(caused.awarded)}</strong> <SystemName of={caused.pointsSystem} />{' '}
           <span className="text-muted">
-            <Why rule={caused.rule} />; {number(caused.total)} in all
+            <Why rule={caused.rule} />; total {number(caused.total)}
           </span>{' '}
           {caused.boosts.map((boost) => (
             <Tag key={boost.id ?? boost.name}>
@@ -191,4 +191,5 @@ const BoardName = ({ of }: { of: Named }) =>
   );
 
 /** The rule as it was then, in words. */
-const Why = ({ rule }: { rule: Rule | null }) => (rule === null ? 'by a rule that is no longer known' : ruleText(rule));
+const Why = ({ rule }: { rule: Rule | null }) =>
+  rule === null ? 'by a rule that is not known any longer' : ruleText(rule);

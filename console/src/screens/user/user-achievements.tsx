@@ -7,7 +7,7 @@ import { achievementsQuery } from '../../api/queries.ts';
 import { useNamed } from '../../api/use-named.ts';
 import { achievementRule, causeText } from '../../rule-text.ts';
 import { Badge } from '../../ui/badge.tsx';
-import { Button } from '../../ui/button.tsx';
+import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { ago, moment, percent } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 
@@ -27,18 +27,11 @@ export function UserAchievements({ id }: { id: string }) {
     const found = configured?.find((one) => one.id === achievement);
     return found && causeText(achievementRule(found, rules));
   };
-  const complete = useChange({
-    run: (key: string) =>
-      answer(
-        application.POST('/v1/achievements/{key}/complete', { params: { path: { key } }, body: { user: { id } } }),
-      ),
-    done: 'The achievement is completed.',
-  });
   const done = achievements.data?.filter(({ achievedAt }) => achievedAt !== null).length ?? 0;
   return (
     <Panel title={achievements.data ? `Achievements: ${done} of ${achievements.data.length}` : 'Achievements'}>
       {achievements.isError && <Failed error={achievements.error} />}
-      {achievements.data?.length === 0 && <p className="text-muted">No achievement is active.</p>}
+      {achievements.data?.length === 0 && <p className="text-muted">No active achievements.</p>}
       <ul className="grid gap-x-6 sm:grid-cols-2">
         {achievements.data?.map(
           ({ id: achievement, key, name, description, trigger, achievedAt, rarity, badgeUrl }) => (
@@ -61,14 +54,35 @@ export function UserAchievements({ id }: { id: string }) {
                 </span>
               </span>
               {achievedAt === null && trigger === 'api' && key !== undefined && (
-                <Button look="bare" disabled={complete.isPending} onClick={() => complete.mutate(key)}>
-                  Complete
-                </Button>
+                <Complete user={id} achievement={key} name={name} />
               )}
             </li>
           ),
         )}
       </ul>
     </Panel>
+  );
+}
+
+/** Completes an achievement that only calls of the API complete. */
+function Complete({ user: id, achievement: key, name }: { user: string; achievement: string; name: string }) {
+  const complete = useChange({
+    run: () =>
+      answer(
+        application.POST('/v1/achievements/{key}/complete', { params: { path: { key } }, body: { user: { id } } }),
+      ),
+    done: 'The achievement is completed.',
+  });
+  return (
+    <ConfirmedButton
+      look="bare"
+      aria-label={`Complete ${name}`}
+      change={complete}
+      title={`Complete ${name}?`}
+      action="Complete"
+      about={`${id} holds the achievement from now on, with the points that it awards.`}
+    >
+      Complete
+    </ConfirmedButton>
   );
 }

@@ -6,25 +6,19 @@ import { answer, one } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
 import { managedUserQuery, type User } from '../../api/queries.ts';
+import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialogs.tsx';
 import { Menu, MenuItem } from '../../ui/menu.tsx';
+import { saveFile } from '../../ui/save-file.ts';
+import { SendEvent } from '../send-event.tsx';
 import { EditUser } from './edit-user.tsx';
-import { SendEvent } from './send-event.tsx';
 
-type Open = 'event' | 'edit' | 'reset' | 'delete' | null;
-
-/** Gives the browser a file to keep. */
-function save(name: string, content: unknown): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: 'application/json' }));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
+type Open = 'event' | 'edit' | 'reset' | 'hide' | 'delete' | null;
 
 export function UserActions({ user }: { user: User }) {
   const { id } = user;
+  const mayChange = useMayChange();
   const [open, setOpen] = useState<Open>(null);
   const close = (): void => setOpen(null);
   const navigate = useNavigate();
@@ -33,8 +27,10 @@ export function UserActions({ user }: { user: User }) {
     done: 'The streak was reset.',
   });
   const exported = useChange({
-    run: async () =>
-      save(`user-${id}.json`, await answer(admin.GET('/v1/users/{id}/export', { params: { path: { id } } }))),
+    run: async () => {
+      const document = await answer(admin.GET('/v1/users/{id}/export', { params: { path: { id } } }));
+      saveFile(`user-${id}.json`, JSON.stringify(document, null, 2), 'application/json');
+    },
   });
   const remove = useChange({
     run: async () => {
@@ -49,6 +45,12 @@ export function UserActions({ user }: { user: User }) {
     run: () => answer(admin.PATCH('/v1/users/{id}', { params: { path: { id } }, body: { hidden: !hidden } })),
     done: hidden ? 'The user is on leaderboards again.' : 'The user is hidden from leaderboards.',
   });
+  if (!mayChange)
+    return (
+      <Button disabled={exported.isPending} onClick={() => exported.mutate()}>
+        Export everything
+      </Button>
+    );
   return (
     <>
       <Button onClick={() => setOpen('event')}>Send an event</Button>
@@ -61,14 +63,28 @@ export function UserActions({ user }: { user: User }) {
         }
       >
         <MenuItem onClick={() => exported.mutate()}>Export everything</MenuItem>
-        <MenuItem onClick={() => hide.mutate()}>{hidden ? 'Show on leaderboards' : 'Hide from leaderboards'}</MenuItem>
+        <MenuItem onClick={() => setOpen('hide')}>
+          {hidden ? 'Show on leaderboards …' : 'Hide from leaderboards …'}
+        </MenuItem>
         <MenuItem onClick={() => setOpen('reset')}>Reset the streak …</MenuItem>
         <MenuItem danger onClick={() => setOpen('delete')}>
           Delete the user …
         </MenuItem>
       </Menu>
-      <SendEvent id={id} open={open === 'event'} onClose={close} />
+      <SendEvent user={id} open={open === 'event'} onClose={close} />
       <EditUser user={user} open={open === 'edit'} onClose={close} />
+      <Confirm
+        open={open === 'hide'}
+        onClose={close}
+        title={hidden ? `Show ${id} on leaderboards?` : `Hide ${id} from leaderboards?`}
+        action={hidden ? 'Show' : 'Hide'}
+        busy={hide.isPending}
+        onConfirm={() => hide.mutate(undefined, { onSettled: close })}
+      >
+        {hidden
+          ? 'The user’s scores get their places back, unless the user hides by own choice.'
+          : 'The user keeps all scores, and holds no place on any leaderboard. Runs that have ended stay as they are.'}
+      </Confirm>
       <Confirm
         open={open === 'reset'}
         onClose={close}
@@ -77,7 +93,7 @@ export function UserActions({ user }: { user: User }) {
         busy={reset.isPending}
         onConfirm={() => reset.mutate(undefined, { onSettled: close })}
       >
-        It is 0 then, as if it had been lost now. It can be restored.
+        Its length becomes 0, as if the streak had been lost now. You can restore it.
       </Confirm>
       <Confirm
         open={open === 'delete'}
@@ -87,7 +103,7 @@ export function UserActions({ user }: { user: User }) {
         busy={remove.isPending}
         onConfirm={() => remove.mutate(undefined, { onSettled: close })}
       >
-        Everything that is held about the user goes, also from leaderboards. This cannot be undone.
+        Deletes all data of the user, including places on leaderboards. This cannot be undone.
       </Confirm>
     </>
   );

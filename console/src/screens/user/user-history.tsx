@@ -11,9 +11,9 @@ export function UserHistory({ id }: { id: string }) {
     queryFn: () => answer(admin.GET('/v1/audit-log', { params: { query: { userId: id, limit: 20, skip: 0 } } })),
   });
   return (
-    <Panel title="Administration">
+    <Panel title="Changes by administrators">
       {entries.isError && <Failed error={entries.error} />}
-      {entries.data?.length === 0 && <p className="text-muted">No administrator changed anything about this user.</p>}
+      {entries.data?.length === 0 && <p className="text-muted">No administrator has changed this user.</p>}
       <ul className="flex flex-col gap-1.5">
         {entries.data?.map(({ at, who, action, kind }, index) => (
           <li key={`${at} ${index}`}>

@@ -61,10 +61,10 @@ function Ledger({ id, system, name }: { id: string; system: string; name: string
     >
       <p className="mb-2">
         <span className="text-lg font-semibold">{number(total)}</span>
-        {maxPoints !== null && <span className="text-muted"> of at most {number(maxPoints)}</span>}
+        {maxPoints !== null && <span className="text-muted"> of {number(maxPoints)} at most</span>}
       </p>
       {awards.length === 0 ? (
-        <p className="text-muted">Nothing was awarded yet.</p>
+        <p className="text-muted">No points were awarded yet.</p>
       ) : (
         <div
           role="region"

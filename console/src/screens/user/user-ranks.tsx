@@ -23,7 +23,7 @@ export function UserRanks({ id }: { id: string }) {
   return (
     <Panel title="Ranks">
       {shown.length === 0 ? (
-        <p className="text-muted">No leaderboard runs.</p>
+        <p className="text-muted">No active leaderboards.</p>
       ) : (
         <ul>
           {shown.map(({ key, name }, index) => {
@@ -35,7 +35,7 @@ export function UserRanks({ id }: { id: string }) {
                 </Link>
                 <span className="whitespace-nowrap">
                   {rank === undefined || rank.rank === null ? (
-                    <span className="text-muted">not on it</span>
+                    <span className="text-muted">no rank</span>
                   ) : (
                     <>
                       <strong>#{number(rank.rank)}</strong>{' '}

@@ -4,14 +4,17 @@ import { useState } from 'react';
 import { answer, one } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin, application } from '../../api/client.ts';
+import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
+import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Sheet } from '../../ui/dialogs.tsx';
 import { dayAfter, today } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 import { StreakCalendar } from '../../ui/streak-calendar.tsx';
 import { DayField } from '../../ui/fields.tsx';
+import { Form } from '../../ui/form.tsx';
 
-/** A year of days; of weeks and months many more than there is room for. */
+/** A year of days. Weeks and months that do not fit are left out. */
 const PERIODS = 364;
 
 export function UserStreak({ id }: { id: string }) {
@@ -32,21 +35,36 @@ export function UserStreak({ id }: { id: string }) {
     run: () => one(admin.POST('/v1/streaks/restore', { body: { users: [{ id }] } })),
     done: 'The streak was restored.',
   });
+  const mayChange = useMayChange();
   const [pausing, setPausing] = useState(false);
   return (
     <Panel
       title="Streak"
       actions={
         <>
-          <Button look="bare" disabled={freeze.isPending} onClick={() => freeze.mutate()}>
+          <ConfirmedButton
+            look="bare"
+            change={freeze}
+            title="Give a freeze?"
+            action="Give"
+            about="The user gets one freeze, up to the maximum. It is used for the next missed period."
+          >
             Give a freeze
-          </Button>
-          <Button look="bare" onClick={() => setPausing(true)}>
-            Pause
-          </Button>
-          <Button look="bare" disabled={restore.isPending} onClick={() => restore.mutate()}>
+          </ConfirmedButton>
+          {mayChange && (
+            <Button look="bare" onClick={() => setPausing(true)}>
+              Pause
+            </Button>
+          )}
+          <ConfirmedButton
+            look="bare"
+            change={restore}
+            title="Restore the streak?"
+            action="Restore"
+            about="The lost streak continues, as if the missed periods had been met."
+          >
             Restore
-          </Button>
+          </ConfirmedButton>
         </>
       }
     >
@@ -65,7 +83,7 @@ export function UserStreak({ id }: { id: string }) {
             )}
             {streak.data.started !== null && <span className="text-muted">since {streak.data.started}</span>}
             {streak.data.expires !== null && (
-              <span className="text-muted">to be extended by {streak.data.expires}</span>
+              <span className="text-muted">ends unless extended by {streak.data.expires}</span>
             )}
           </p>
           <StreakCalendar frequency={streak.data.frequency} history={streak.data.streakHistory} />
@@ -78,53 +96,60 @@ export function UserStreak({ id }: { id: string }) {
 }
 
 function Pauses({ pauses }: { pauses: readonly { id: string; start: string; end: string }[] }) {
-  const end = useChange({
-    run: (pause: string) => one(admin.DELETE('/v1/streaks/pauses', { params: { query: { ids: [pause] } } })),
-    done: 'The pause was removed.',
-  });
   if (pauses.length === 0) return null;
   return (
     <ul className="text-muted">
       {pauses.map((pause) => (
         <li key={pause.id}>
-          Paused {pause.start} to {pause.end}{' '}
-          <button type="button" className="text-danger underline" onClick={() => end.mutate(pause.id)}>
-            Remove
-          </button>
+          Paused {pause.start} to {pause.end} <RemovePause id={pause.id} />
         </li>
       ))}
     </ul>
   );
 }
 
-function PauseSheet({ id, open, onClose }: { id: string; open: boolean; onClose: () => void }) {
-  const [start, setStart] = useState(() => dayAfter(today(), 1));
-  const [end, setEnd] = useState(() => dayAfter(today(), 7));
+function RemovePause({ id }: { id: string }) {
+  const remove = useChange({
+    run: () => one(admin.DELETE('/v1/streaks/pauses', { params: { query: { ids: [id] } } })),
+    done: 'The pause is removed.',
+  });
+  return (
+    <ConfirmedButton
+      look="bare"
+      change={remove}
+      title="Remove the pause?"
+      action="Remove"
+      about="Its days count again: without activity, the streak is lost."
+    >
+      Remove
+    </ConfirmedButton>
+  );
+}
+
+const PauseSheet = ({ id, open, onClose }: { id: string; open: boolean; onClose: () => void }) => (
+  <Sheet open={open} onClose={onClose} title="Pause the streak">
+    <PauseForm id={id} onClose={onClose} />
+  </Sheet>
+);
+
+function PauseForm({ id, onClose }: { id: string; onClose: () => void }) {
+  const [initial] = useState(() => ({ start: dayAfter(today(), 1), end: dayAfter(today(), 7) }));
+  const [{ start, end }, setDays] = useState(initial);
   const pause = useChange({
     run: () => one(admin.POST('/v1/streaks/pauses', { body: { pauses: [{ userId: id, start, end }] } })),
-    done: 'The streak will pause.',
+    done: 'The pause is set.',
     quiet: true,
   });
   return (
-    <Sheet open={open} onClose={onClose} title="Pause the streak">
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          pause.mutate(undefined, { onSuccess: onClose });
-        }}
-      >
-        <p className="text-muted">Days of a pause need nothing and end nothing.</p>
-        <DayField label="First day" value={start} onChange={setStart} />
-        <DayField label="Last day" value={end} onChange={setEnd} />
-        {pause.isError && <Failed error={pause.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={pause.isPending}>
-            Pause
-          </Button>
-        </div>
-      </form>
-    </Sheet>
+    <Form
+      change={pause}
+      submit="Pause"
+      isDirty={start !== initial.start || end !== initial.end}
+      onSubmit={() => pause.mutate(undefined, { onSuccess: onClose })}
+    >
+      <p className="text-muted">On days of a pause, the streak needs no activity and is not lost.</p>
+      <DayField label="First day" value={start} onChange={(day) => setDays({ start: day, end })} />
+      <DayField label="Last day" value={end} onChange={(day) => setDays({ start, end: day })} />
+    </Form>
   );
 }

@@ -16,7 +16,7 @@ const KINDS = {
   quarantine: 'Quarantine',
   recomputation: 'Recomputations',
   achievement: 'Achievements',
-  award: 'Awards',
+  award: 'Points',
   streak: 'Streaks',
   leaderboard: 'Leaderboards',
   administration: 'Administration',
@@ -57,7 +57,7 @@ export function UserTimeline({ id }: { id: string }) {
     >
       {pages.isError && <Failed error={pages.error} retry={() => void pages.refetch()} />}
       {pages.isPending && <Waiting />}
-      {pages.isSuccess && entries.length === 0 && <p className="text-muted">Nothing of this kind happened.</p>}
+      {pages.isSuccess && entries.length === 0 && <p className="text-muted">No entries of this kind yet.</p>}
       <div
         role="region"
         aria-label="Timeline"
@@ -99,7 +99,7 @@ function More({ busy, onSeen }: { busy: boolean; onSeen: () => void }) {
   return (
     <div ref={end} className="py-2 text-center">
       <Button look="bare" disabled={busy} onClick={onSeen}>
-        {busy ? 'Loading …' : 'Earlier'}
+        {busy ? 'Loading …' : 'Show earlier'}
       </Button>
     </div>
   );

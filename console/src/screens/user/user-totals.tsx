@@ -19,7 +19,7 @@ export function UserTotals({ id }: { id: string }) {
   return (
     <Panel title="Totals">
       {totals.isError && <Failed error={totals.error} />}
-      {totals.data?.length === 0 && <p className="text-muted">No metric is configured.</p>}
+      {totals.data?.length === 0 && <p className="text-muted">No metrics yet.</p>}
       {totals.data && totals.data.length > 0 && (
         <div className="flex flex-col gap-3">
           <ul className="flex flex-wrap gap-2">
@@ -44,7 +44,7 @@ export function UserTotals({ id }: { id: string }) {
   );
 }
 
-/** What was added day by day. */
+/** The sum of each day. */
 function DailyChart({ id, metric }: { id: string; metric: string }) {
   const endDate = useToday();
   const days = useQuery({
@@ -68,5 +68,5 @@ function DailyChart({ id, metric }: { id: string; metric: string }) {
   );
   if (days.isError) return <Failed error={days.error} />;
   if (x.length === 0) return null;
-  return <Chart bars label={`Added a day, the last ${DAYS} days`} x={x} y={y} />;
+  return <Chart bars label={`Added per day, last ${DAYS} days`} x={x} y={y} />;
 }

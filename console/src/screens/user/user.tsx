@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { answer } from '../../api/answer.ts';
 import { application } from '../../api/client.ts';
 import { useLiveUser } from '../../api/live.ts';
@@ -21,7 +21,7 @@ const route = getRouteApi('/users/$id');
 function HiddenTag({ id }: { id: string }) {
   const { hidden, hiddenByUser } = useQuery(managedUserQuery(id)).data ?? {};
   if (hidden !== true && hiddenByUser !== true) return null;
-  return <Tag tone="warn">{hidden === true ? 'hidden from leaderboards' : 'hides from leaderboards'}</Tag>;
+  return <Tag tone="warn">{hidden === true ? 'hidden from leaderboards' : 'hidden by own choice'}</Tag>;
 }
 
 /** Everything about one user. */
@@ -35,17 +35,15 @@ export function UserScreen() {
   if (user.isPending) return <Waiting />;
   if (user.isError)
     return (
-      <Screen title={id}>
+      <Screen title={id} parent={{ to: '/users', text: 'Users' }}>
         <Failed error={user.error} retry={() => void user.refetch()} />
-        <Link to="/users" className="text-accent underline">
-          To all users
-        </Link>
       </Screen>
     );
   const { name, email, tz, signUpDate, created, updated, attributes, control, subscribeToEmails } = user.data;
   return (
     <Screen
       title={name === null || name === '' ? id : name}
+      parent={{ to: '/users', text: 'Users' }}
       about={
         <>
           <Code>{id}</Code> {control && <Tag>control group</Tag>} <HiddenTag id={id} />

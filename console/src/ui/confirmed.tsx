@@ -1,0 +1,45 @@
+import { useState, type ComponentProps, type ReactNode } from 'react';
+import { useMayChange } from '../api/session.ts';
+import { Button } from './button.tsx';
+import { Confirm } from './dialogs.tsx';
+
+/** A button whose action happens after a question. A read-only session does not show it. */
+export function ConfirmedButton({
+  title,
+  action,
+  about,
+  change,
+  onDone,
+  ...button
+}: Omit<ComponentProps<typeof Button>, 'title' | 'about'> & {
+  /** The question, and the button that confirms it. */
+  title: string;
+  action: string;
+  /** What confirming does. */
+  about: ReactNode;
+  change: {
+    isPending: boolean;
+    mutate: (input: undefined, options: { onSuccess?: () => void; onSettled: () => void }) => void;
+  };
+  onDone?: (() => void) | undefined;
+}) {
+  const [asked, setAsked] = useState(false);
+  if (!useMayChange()) return null;
+  return (
+    <>
+      <Button {...button} disabled={change.isPending} onClick={() => setAsked(true)} />
+      <Confirm
+        open={asked}
+        onClose={() => setAsked(false)}
+        title={title}
+        action={action}
+        busy={change.isPending}
+        onConfirm={() =>
+          change.mutate(undefined, { ...(onDone && { onSuccess: onDone }), onSettled: () => setAsked(false) })
+        }
+      >
+        {about}
+      </Confirm>
+    </>
+  );
+}

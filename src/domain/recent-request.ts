@@ -1,0 +1,14 @@
+import { Type } from 'typebox';
+
+/** A request that was answered lately. */
+export const ShownRequest = Type.Object({
+  at: Type.String({ format: 'date-time' }),
+  surface: Type.Enum(['admin', 'application']),
+  method: Type.String(),
+  /** Without its query. */
+  path: Type.String(),
+  status: Type.Integer(),
+  durationMs: Type.Number(),
+  /** Readable part of the API key. */
+  key: Type.String(),
+});

@@ -1,0 +1,85 @@
+import type { Redis } from 'ioredis';
+import { recentRequestsKey } from './keys.ts';
+
+/** A request that was answered. Bodies, queries and secrets are not kept. */
+export interface RecentRequest {
+  /** When it was answered, epoch ms. */
+  atMs: number;
+  surface: 'admin' | 'application';
+  method: string;
+  /** Without its query. */
+  path: string;
+  status: number;
+  durationMs: number;
+  /** Readable part of the API key. */
+  prefix: string;
+}
+
+/** Requests are kept this long. */
+const KEPT_MS = 3_600_000;
+/** Requests of a tenant that are kept at most: of the only tenant, and of each of several. Some 200 bytes each. */
+const MOST_KEPT = { only: 1_000, each: 100 };
+/** Requests that a process notes in a second; it passes over the others. */
+const MOST_NOTED = 50;
+const WRITE_MS = 1_000;
+const FIELD = 'r';
+
+/**
+ * The requests that were answered last, by tenant, for people who look for a fault. Each process writes what it noted once a second,
+ * in one pipeline. Losing them loses nothing else: a write that fails is not repeated.
+ */
+export class RecentRequests {
+  private readonly redis: Redis;
+  private readonly hasTenants: () => boolean;
+  private noted: (RecentRequest & { tenantNo: number })[] = [];
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor({ redis, hasTenants }: { redis: Redis; hasTenants: () => boolean }) {
+    this.redis = redis;
+    this.hasTenants = hasTenants;
+  }
+
+  /** Whether another request would be noted now. */
+  get hasRoom(): boolean {
+    return this.noted.length < MOST_NOTED;
+  }
+
+  /** Notes a request, if there is room. */
+  note(tenantNo: number, request: RecentRequest): void {
+    if (!this.hasRoom) return;
+    this.noted.push({ tenantNo, ...request });
+    this.timer ??= setTimeout(this.write, WRITE_MS);
+  }
+
+  /** A tenant's requests, newest first. */
+  async read(tenantNo: number, { limit, nowMs }: { limit: number; nowMs: number }): Promise<RecentRequest[]> {
+    const entries = await this.redis.xrevrange(
+      recentRequestsKey(tenantNo),
+      '+',
+      String(nowMs - KEPT_MS),
+      'COUNT',
+      limit,
+    );
+    return entries.map(([, [, json]]) => JSON.parse(json!) as RecentRequest);
+  }
+
+  close(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+
+  private readonly write = (): void => {
+    this.timer = null;
+    const noted = this.noted;
+    this.noted = [];
+    const most = this.hasTenants() ? MOST_KEPT.each : MOST_KEPT.only;
+    const oldest = String(Date.now() - KEPT_MS);
+    const pipeline = this.redis.pipeline();
+    for (const { tenantNo, ...request } of noted)
+      pipeline.xadd(recentRequestsKey(tenantNo), 'MAXLEN', '=', most, '*', FIELD, JSON.stringify(request));
+    for (const tenantNo of new Set(noted.map((request) => request.tenantNo))) {
+      pipeline.xtrim(recentRequestsKey(tenantNo), 'MINID', '=', oldest);
+      pipeline.pexpire(recentRequestsKey(tenantNo), KEPT_MS);
+    }
+    pipeline.exec().catch(() => undefined);
+  };
+}

@@ -1,0 +1,150 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
+
+describe.skipIf(!hasBrowser)('users in the console', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+    browser = await startBrowser();
+    const events = Array.from({ length: 40 }, (_, no) => ({
+      key: 'flips',
+      user: { id: `user-${no}`, name: `Person ${no}`, attributes: { plan: no % 20 === 7 ? 'pro' : 'free' } },
+      value: 3,
+    }));
+    await laurel.admin.post('/v1/metrics/events?wait=true', events);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
+
+  test.each([
+    ['desk', false],
+    ['phone', true],
+  ] as const)('they are filtered, chosen and changed together: %s', async (width, dark) => {
+    const { page, context, errors, at, isWithin } = await signedIn({ size: WIDTHS[width], dark });
+    await at('/users');
+    const table = page.getByRole('region', { name: 'Users' });
+    await table.getByText('user-1', { exact: true }).waitFor();
+    await page.getByLabel('Attribute').selectOption({ label: 'Plan' });
+    await expect.poll(() => page.locator('datalist option').allTextContents()).toEqual(['free', 'pro']);
+    await page.getByLabel('Value').fill('pro');
+    await table.getByText('user-1', { exact: true }).waitFor({ state: 'detached' });
+    await page.getByText('2 shown').waitFor();
+    expect(new URL(page.url()).searchParams.get('attribute')).toBe('plan:pro');
+    await page.getByRole('button', { name: 'Select all, up to 1,000' }).click();
+    await page.getByText('2 selected').waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(await isWithin()).toBe(true);
+    await keep(page, `${width}${dark ? '-dark' : ''}-users-selected`);
+    await page.getByRole('button', { name: 'Hide from leaderboards' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Hide from leaderboards' }).click();
+    await page.getByText('Hidden: 2 users.').waitFor();
+    for (const id of ['user-7', 'user-27']) {
+      expect((await laurel.admin.get(`/v1/users/${id}`)).body.hidden).toBe(true);
+      await laurel.admin.patch(`/v1/users/${id}`, { hidden: false });
+    }
+    await page.getByRole('button', { name: 'Clear the filters' }).click();
+    await table.getByText('user-1', { exact: true }).waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('an export of several users is a file with one on each line; a deletion names what it could not do', async () => {
+    const { page, context, at } = await signedIn();
+    await at('/users?search=user-3');
+    await page.getByLabel('Select user-30').check();
+    await page.getByLabel('Select user-31').check();
+    await page.getByRole('button', { name: 'Export' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Export' }).click();
+    const stream = await (await download).createReadStream();
+    let text = '';
+    for await (const chunk of stream) text += String(chunk);
+    expect(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).user.id),
+    ).toEqual(['user-30', 'user-31']);
+    await page.getByLabel('Select user-30').check();
+    await page.getByLabel('Select user-31').check();
+    // Somebody else deletes one of them meanwhile.
+    await laurel.admin.delete('/v1/users/user-31');
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Deleted: 1 user.').waitFor();
+    await page.getByRole('alert').getByText('user-31: There is no user with this ID').waitFor();
+    expect((await laurel.app.get('/v1/users/user-30')).status).toBe(404);
+    await context.close();
+  });
+
+  test('a test event is sent with attributes and a date', async () => {
+    const { page, context, at, errors } = await signedIn();
+    await laurel.admin.patch('/v1/events/settings', { lateEventDays: 30 });
+    await at('/users/user-1');
+    await page.getByRole('button', { name: 'Send an event' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send an event' });
+    await dialog.getByLabel('Metric').selectOption({ label: 'Flashcards flipped' });
+    await dialog.getByLabel('Value').fill('4');
+    await dialog.getByLabel('Deck').fill('capitals');
+    const day = new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 10);
+    await dialog.getByLabel('Happened at').fill(`${day}T12:00`);
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+    await dialog.getByText('"total": 7').waitFor();
+    await keep(page, 'desk-send-event');
+    const events = async () => (await laurel.admin.get('/v1/users/user-1/export')).body.events;
+    await expect.poll(async () => (await events()).length).toBe(2);
+    const sent = (await events()).find(({ attributes }: { attributes: object | null }) => attributes !== null);
+    expect(sent).toMatchObject({ attributes: { deck: 'capitals' } });
+    expect(JSON.stringify(sent)).toContain(day);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test.each(['desk', 'phone'] as const)('a file is checked, then imported, with a report: %s', async (width) => {
+    const { page, context, errors, at, isWithin } = await signedIn({ size: WIDTHS[width] });
+    const ids = Array.from({ length: 120 }, (_, no) => `${width}-${no}`);
+    const lines = ids.map((id, no) =>
+      JSON.stringify({ id, metrics: { [no % 10 === 0 ? 'unknown' : 'flips']: { total: 5 } } }),
+    );
+    lines.splice(60, 0, 'no JSON', '', JSON.stringify({ id: 'user-2' }));
+    await at('/import');
+    await page.getByLabel('File').setInputFiles({
+      name: `${width} users.jsonl`,
+      mimeType: 'application/x-ndjson',
+      buffer: Buffer.from(lines.join('\n')),
+    });
+    expect(await page.getByLabel('Name of the import').inputValue()).toBe(`${width}-users-jsonl`);
+    await page.getByRole('button', { name: 'Check the file' }).click();
+    await page.getByText('The file is checked. Nothing was changed.').waitFor();
+    const figure = (name: string) =>
+      page
+        .locator('dl > div')
+        .filter({ hasText: new RegExp(`^${name}\\d`) })
+        .locator('dd')
+        .textContent();
+    expect([await figure('ready to import'), await figure('refused')]).toEqual(['120', '2']);
+    await page.getByRole('region', { name: 'Not imported' }).getByText('The user exists').waitFor();
+    await page.getByRole('region', { name: 'Left out' }).getByText('12', { exact: true }).waitFor();
+    expect((await laurel.app.get(`/v1/users/${ids[1]}`)).status).toBe(404);
+    expect(await violations(page)).toEqual([]);
+    expect(await isWithin()).toBe(true);
+    await keep(page, `${width}-import-report`);
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('alertdialog').getByText('120 users are ready.').waitFor();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Import' }).click();
+    await page.getByText('The import is done.').waitFor();
+    expect(await figure('imported')).toBe('120');
+    expect((await laurel.app.get(`/v1/users/${ids[1]}/metrics/flips`)).body.current).toBe(5);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});
