@@ -3,30 +3,53 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 
-/** Ways of saying things that a reader from elsewhere stumbles over, with what to write instead. */
-const DIALECT: readonly [RegExp, string][] = [
-  [/\b(?:told|tells?)\b/, 'report, record, say, answer, publish'],
-  [/(?<!for \(const [\w{} ,[\]]+ )\bof before\b/, 'previous, earlier'],
-  [/\b(?:is|are) at it\b/, 'works, runs'],
-  [/\bstands? in (?:Postgres|Redis|the outbox)\b/, 'is in, holds'],
-  [/\banew\b/, 'again'],
-];
+const VERB = '(?:is|are|was|were)';
 
-const files = ['src', 'workers', 'lua'].flatMap((folder) =>
+/**
+ * Phrases that force a second reading, with what to write instead. Add a phrase only if ordinary English has no use for it.
+ * A space also matches a line break, with the comment marker that follows it.
+ */
+const PHRASES: readonly [string, string][] = [
+  [`(?<!there |there, )\\b${VERB} none\\b`, 'say what does not exist or does not apply'],
+  [`\\b(?:${VERB}|counts?|exists?|applies|keeps?|kept|good) no more\\b(?! (?:than|\\w+s)\\b)`, 'no longer'],
+  [`\\bas (?:it|they) ${VERB}(?=[.,;:)'"\`]| (?:before|now)\\b)`, 'unchanged'],
+  ['\\bthat is so(?= no more|[.,;:])', 'repeat the condition'],
+  ['(?<!as )\\bof now\\b', 'current'],
+  ['\\bof before(?=[,;:\'"`])', 'previous, earlier'],
+  ['\\b(?:that|which|what|rules?|it) go(?:es)? by(?=[.,;:\'"`]| (?:it|them)\\b)', 'uses, depends on'],
+  [`\\b${VERB} at (?:it|rest|work)\\b`, 'works, runs, has ended'],
+  ['\\bwh(?:o|om)ever\\b', 'everyone who, any user'],
+  [
+    `\\bwhatever (?:\\w+ ){0,2}(?:${VERB}|has|have|do|does|did|comes?|becam?e|becomes|holds?|happens|begins)\\b`,
+    'any, regardless of',
+  ],
+  [`(?:/\\*\\*|//|--|["'\`#.:]) What ${VERB} (?!new\\b)[^?.;]*(?=[.;'"\`])`, 'a noun'],
+  ['\\b(?:tells?|told)\\b(?! (?:\\w+ ){0,3}apart)', 'report, record, say, answer, publish'],
+  [`\\bstands? in (?:Postgres|Redis|the outbox)\\b`, 'is in, holds'],
+  ['\\banew\\b', 'again'],
+];
+const MATCHERS = PHRASES.map(([phrase, instead]) => [new RegExp(phrase.replaceAll(' ', ' +'), 'gi'), instead] as const);
+
+const texts = ['src', 'workers', 'lua', 'console/src', 'test', 'bench', 'docs'].flatMap((folder) =>
   readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(?:ts|lua)$/.test(name))
+    .filter((name) => /\.(?:tsx?|lua|sql|md)$/.test(name) && name !== 'words.test.ts')
     .map((name) => join(folder, name)),
 );
 
-test('code and comments are in plain words', () => {
-  const found = files.flatMap((file) =>
-    readFileSync(join(PACKAGE_ROOT, file), 'utf8')
-      .split('\n')
-      .flatMap((line, index) =>
-        DIALECT.filter(([words]) => words.test(line)).map(
-          ([, instead]) => `${file}:${index + 1} (${instead}): ${line.trim()}`,
-        ),
-      ),
-  );
+/** The text on one line, so that a phrase is found across lines; offsets stay the same. */
+const onOneLine = (text: string) =>
+  text.replace(/\n[ \t]*(?:\*(?!\/)|\/\/|--)?[ \t]*/g, (gap) => ' '.repeat(gap.length));
+
+test('code, comments, tests and documentation use plain words', () => {
+  const found = texts.flatMap((file) => {
+    const text = readFileSync(join(PACKAGE_ROOT, file), 'utf8');
+    const line = onOneLine(text);
+    return MATCHERS.flatMap(([matcher, instead]) =>
+      Array.from(line.matchAll(matcher), ({ 0: phrase, index }) => {
+        const lineNumber = text.slice(0, index).split('\n').length;
+        return `${file}:${lineNumber} "${phrase.replace(/ +/g, ' ').trim()}" (${instead})`;
+      }),
+    );
+  });
   expect(found).toEqual([]);
 });
