@@ -1,6 +1,6 @@
 import type { EntryPosition } from './stack.ts';
 
-/** Every damaged entry that was planted is set aside once, and nothing else is: none of what the clients did. */
+/** Checks that every planted damaged entry is set aside once, and nothing else: no event of a client. */
 export function auditDeadLetters(
   planted: readonly EntryPosition[],
   listed: readonly EntryPosition[],

@@ -12,7 +12,10 @@ export interface StoredEvent {
   mark: string | null;
 }
 
-/** Every acknowledged event stands once, every other one at most once, none that was refused, none that nobody sent. */
+/**
+ * Checks that Postgres holds every acknowledged event exactly once, other sent events at most once, and no refused or unsent
+ * event.
+ */
 export function auditEvents(
   ledger: Ledger,
   rows: readonly StoredEvent[],

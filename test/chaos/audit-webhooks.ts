@@ -11,16 +11,16 @@ export interface StoredMessage {
   payload: { achievement?: { key: string } };
 }
 
-/** What the audit of webhooks compares. */
+/** The input of the webhook audit. */
 export interface WebhookEvidence {
-  /** Achievements that were completed: `<user> <key>`. */
+  /** Completed achievements: `<user> <key>`. */
   completions: readonly string[];
   log: readonly StoredMessage[];
-  /** What the receiver got, in the order of its arrival. */
+  /** Messages in the order in which the receiver got them. */
   received: readonly Pick<Received, 'headers' | 'body'>[];
 }
 
-/** Reads it, all but what the receiver knows. */
+/** Reads the input, except what the receiver knows. */
 export async function readWebhooks(sql: Client): Promise<Omit<WebhookEvidence, 'received'>> {
   const completions = await sql.query<{ text: string }>(
     `SELECT user_id || ' ' || (doc ->> 'key') AS text FROM completions JOIN catalog_resources
@@ -33,8 +33,8 @@ export async function readWebhooks(sql: Client): Promise<Omit<WebhookEvidence, '
 }
 
 /**
- * Each completion was reported once, every message of the log arrived, none that is not there did, and those about one user
- * came in their order. How many messages there are.
+ * Checks that each completion was reported once, that exactly the messages of the log arrived, and that those about one user
+ * arrived in order. Returns the number of messages.
  */
 export function auditWebhooks({ completions, log, received }: WebhookEvidence, differences: string[]): number {
   const reported = new Map<string, number>();

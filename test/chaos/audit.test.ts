@@ -8,7 +8,7 @@ import { ModelUser } from './model.ts';
 import { quantile } from './report.ts';
 import type { EntryPosition } from './stack.ts';
 
-// The auditor itself: that it sees what it is there for.
+// Tests that the auditor finds what it exists to find.
 
 function run(): {
   ledger: Ledger;
@@ -31,11 +31,11 @@ function run(): {
   return { ledger, rows, audit };
 }
 
-test('what agrees is no difference', () => {
+test('reports no difference if everything agrees', () => {
   expect(run().audit()).toEqual({ differences: [], lost: 0, duplicated: 0 });
 });
 
-test('a lost event, one that stands twice, a refused one, one that nobody sent and one with another ID are found', () => {
+test('finds a lost, duplicate, refused or unsent event, and one with another ID', () => {
   const lost = run();
   lost.rows.pop();
   expect(lost.audit()).toMatchObject({ lost: 1, differences: ['event r-3 was acknowledged, and is lost'] });
@@ -62,7 +62,7 @@ test('a lost event, one that stands twice, a refused one, one that nobody sent a
   expect(abandoned.audit().differences).toEqual([]);
 });
 
-test('an entry that was planted and is not set aside, one that is though nobody planted it, and one that is twice are found', () => {
+test('finds a planted entry that is not set aside, an unplanted one that is, and a duplicate', () => {
   const [planted, other] = ['1-0', '2-0'].map((position) => ({ shard: 0, position })) as [EntryPosition, EntryPosition];
   const found = (listed: EntryPosition[]): string[] => {
     const differences: string[] = [];
@@ -75,7 +75,7 @@ test('an entry that was planted and is not set aside, one that is though nobody 
   expect(found([planted, planted])).toEqual(['the entry at 1-0 of shard 0 is listed twice']);
 });
 
-test('a completion that is not reported or twice, a message that did not arrive, and one out of order are found', () => {
+test('finds a completion that is unreported or reported twice, a message that did not arrive and one out of order', () => {
   const stored = (n: number, key: string): StoredMessage => ({
     id: `m${n}`,
     type: 'achievement.completed',
