@@ -8,7 +8,7 @@ import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
 /** The server's day, far from that of the browser. */
 const DAY = '2031-05-10';
 
-describe.skipIf(!hasBrowser)('what the console states', () => {
+describe.skipIf(!hasBrowser)('statements of the console', () => {
   let laurel: TestLaurel;
   let browser: Browser;
   let cookie: string;
@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     ['desk', true],
     ['phone', false],
     ['phone', true],
-  ] as const)('the test clock is announced, and every date comes from it: %s, dark: %s', async (width, dark) => {
+  ] as const)('announces the test clock and takes every date from it: %s, dark: %s', async (width, dark) => {
     const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     const name = `${width}${dark ? '-dark' : ''}`;
     const summary = page.waitForRequest((request) => request.url().includes('/event-summary'));
@@ -125,40 +125,43 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
   test.each([
     ['desk', false],
     ['phone', true],
-  ] as const)('the signature header of a webhook takes a name, and says how to verify: %s', async (width, dark) => {
-    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
-    await at('/webhooks');
-    await page.getByRole('button', { name: 'New webhook' }).click();
-    const editor = page.getByRole('dialog');
-    await editor.getByText('Renames the header X-Laurel-Signature').waitFor();
-    await editor.getByLabel('Name', { exact: true }).fill('Ours');
-    await editor.getByLabel('URL').fill('https://example.org/hooks');
-    await editor.getByLabel('points.changed').check();
-    const header = editor.getByLabel('Signature header');
-    await header.fill('Bearer abc');
-    expect(await editor.getByRole('alert').count(), 'while it is typed').toBe(0);
-    await editor.getByRole('button', { name: 'Create' }).click();
-    await editor.getByText('The header must be the name of an HTTP header').waitFor();
-    expect(await header.evaluate((element) => element.matches(':focus'))).toBe(true);
-    expect(
-      (await laurel.admin.get('/v1/webhooks')).body.filter(({ name }: { name: string }) => name === 'Ours'),
-    ).toEqual([]);
-    await keep(page, `${width}${dark ? '-dark' : ''}-webhook-header`);
-    await header.fill('Authorization');
-    await editor.getByText("The header 'Authorization' has another meaning").waitFor();
-    await header.fill('X-Our-Signature');
-    await editor.getByText('How your server verifies a message').click();
-    await editor.getByText("['x-our-signature', 'x-our-signature-previous']").waitFor();
-    expect(await violations(page)).toEqual([]);
-    await keep(page, `${width}${dark ? '-dark' : ''}-webhook-snippet`);
-    await editor.getByRole('button', { name: 'Create' }).click();
-    await page.getByText('The webhook’s secret').waitFor();
-    const [made] = (await laurel.admin.get('/v1/webhooks')).body;
-    expect(made.header).toBe('X-Our-Signature');
-    await laurel.admin.delete(`/v1/webhooks?ids=${made.id}`);
-    expect(errors).toEqual([]);
-    await context.close();
-  });
+  ] as const)(
+    'the signature header of a webhook has a configurable name and instructions to verify it: %s',
+    async (width, dark) => {
+      const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+      await at('/webhooks');
+      await page.getByRole('button', { name: 'New webhook' }).click();
+      const editor = page.getByRole('dialog');
+      await editor.getByText('Renames the header X-Laurel-Signature').waitFor();
+      await editor.getByLabel('Name', { exact: true }).fill('Ours');
+      await editor.getByLabel('URL').fill('https://example.org/hooks');
+      await editor.getByLabel('points.changed').check();
+      const header = editor.getByLabel('Signature header');
+      await header.fill('Bearer abc');
+      expect(await editor.getByRole('alert').count(), 'while it is typed').toBe(0);
+      await editor.getByRole('button', { name: 'Create' }).click();
+      await editor.getByText('The header must be the name of an HTTP header').waitFor();
+      expect(await header.evaluate((element) => element.matches(':focus'))).toBe(true);
+      expect(
+        (await laurel.admin.get('/v1/webhooks')).body.filter(({ name }: { name: string }) => name === 'Ours'),
+      ).toEqual([]);
+      await keep(page, `${width}${dark ? '-dark' : ''}-webhook-header`);
+      await header.fill('Authorization');
+      await editor.getByText("The header 'Authorization' has another meaning").waitFor();
+      await header.fill('X-Our-Signature');
+      await editor.getByText('How your server verifies a message').click();
+      await editor.getByText("['x-our-signature', 'x-our-signature-previous']").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await keep(page, `${width}${dark ? '-dark' : ''}-webhook-snippet`);
+      await editor.getByRole('button', { name: 'Create' }).click();
+      await page.getByText('The webhook’s secret').waitFor();
+      const [made] = (await laurel.admin.get('/v1/webhooks')).body;
+      expect(made.header).toBe('X-Our-Signature');
+      await laurel.admin.delete(`/v1/webhooks?ids=${made.id}`);
+      expect(errors).toEqual([]);
+      await context.close();
+    },
+  );
 
   test.each([
     ['desk', false],
@@ -180,7 +183,7 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
   test.each([
     ['desk', false],
     ['phone', true],
-  ] as const)('a form has no error before a field was left or it is submitted: %s', async (width, dark) => {
+  ] as const)('a form shows no error before the user leaves a field or submits it: %s', async (width, dark) => {
     const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/achievements');
     await page.getByRole('button', { name: 'New achievement' }).click();
@@ -201,8 +204,8 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
   });
 });
 
-// Without workers: a job stays where it is put.
-describe.skipIf(!hasBrowser)('what a job still changes', () => {
+// Without workers, a job keeps its state.
+describe.skipIf(!hasBrowser)('figures that a job still changes', () => {
   let laurel: TestLaurel;
   let browser: Browser;
   beforeAll(async () => {
@@ -218,7 +221,7 @@ describe.skipIf(!hasBrowser)('what a job still changes', () => {
   test.each([
     ['desk', false],
     ['phone', true],
-  ] as const)('the job is shown instead of figures, until it is done: %s', async (width, dark) => {
+  ] as const)('shows the job instead of figures until it is done: %s', async (width, dark) => {
     const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
     const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
     const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;

@@ -35,35 +35,38 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
   test.each([
     ['at a desk', 'desk', false],
     ['on a phone', 'phone', true],
-  ] as const)('%s: what happened and why, more as one scrolls, and of one kind', async (_, width, dark) => {
-    const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
-    await context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
-    await page.goto(`${laurel.adminUrl}/console/users/ada`);
-    const timeline = page.getByRole('region', { name: 'Timeline' });
-    await timeline.scrollIntoViewIfNeeded();
-    await timeline.getByText('The streak was reset').first().waitFor();
-    await timeline.getByText('Reversed: -40 Flashcards flipped').waitFor();
-    await timeline.getByText('for every 5 Flashcards flipped').first().waitFor();
-    await keep(page, `${width}${dark ? '-dark' : ''}-timeline`);
-    expect(await violations(page)).toEqual([]);
-    await expect
-      .poll(async () => {
-        await timeline.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-        return timeline.getByText('Seen for the first time').count();
-      })
-      .toBe(1);
-    await keep(page, `${width}${dark ? '-dark' : ''}-timeline-end`);
-    await timeline.getByText('Completed Ten flips').waitFor();
-    expect(await violations(page)).toEqual([]);
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
-    await page.getByLabel('Kind').selectOption('streak');
-    await timeline.getByText('Seen for the first time').waitFor({ state: 'detached' });
-    await timeline.getByText('The streak was reset').first().waitFor();
-    expect(errors).toEqual([]);
-    await context.close();
-  });
+  ] as const)(
+    '%s: shows what happened and why, loads more by scrolling, and filters by kind',
+    async (_, width, dark) => {
+      const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS[width], dark });
+      await context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
+      await page.goto(`${laurel.adminUrl}/console/users/ada`);
+      const timeline = page.getByRole('region', { name: 'Timeline' });
+      await timeline.scrollIntoViewIfNeeded();
+      await timeline.getByText('The streak was reset').first().waitFor();
+      await timeline.getByText('Reversed: -40 Flashcards flipped').waitFor();
+      await timeline.getByText('for every 5 Flashcards flipped').first().waitFor();
+      await keep(page, `${width}${dark ? '-dark' : ''}-timeline`);
+      expect(await violations(page)).toEqual([]);
+      await expect
+        .poll(async () => {
+          await timeline.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+          return timeline.getByText('Seen for the first time').count();
+        })
+        .toBe(1);
+      await keep(page, `${width}${dark ? '-dark' : ''}-timeline-end`);
+      await timeline.getByText('Completed Ten flips').waitFor();
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+      await page.getByLabel('Kind').selectOption('streak');
+      await timeline.getByText('Seen for the first time').waitFor({ state: 'detached' });
+      await timeline.getByText('The streak was reset').first().waitFor();
+      expect(errors).toEqual([]);
+      await context.close();
+    },
+  );
 
-  test('an event is reversed from there, after what would change is seen, and its reversal too', async () => {
+  test('reverses an event after a preview, and reverses its reversal', async () => {
     const { page, context, errors } = await watchedPage(browser, laurel.adminUrl, { size: WIDTHS.desk, dark: false });
     await context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'bob' }, value: 12 });
