@@ -10,7 +10,7 @@ const ajv = makeAjv();
 const surfaces = { application: applicationOperations, admin: adminOperations };
 const root = join(import.meta.dirname, '../../src/operations');
 
-/** What the IDs in a file begin with. */
+/** The prefixes of the IDs in a file. */
 const startOf = (file: string): string =>
   file
     .replace(/\.ts$/, '')
@@ -30,11 +30,11 @@ function idsOf(file: string): string[] {
   ];
 }
 
-test.each(['application', 'admin'] as const)('%s: every operation and resource is listed, under its ID', (surface) => {
+test.each(['application', 'admin'] as const)('%s: lists every operation and resource under its ID', (surface) => {
   const files = readdirSync(join(root, surface)).map((file) => `${surface}/${file}`);
   const ids = files.flatMap((file) => idsOf(file).map((id) => ({ file, id })));
   expect(ids.filter(({ file, id }) => !id.startsWith(`${startOf(file)}_`))).toEqual([]);
-  // An operation of its own may stand for one of a resource.
+  // An operation of its own may replace one of a resource.
   const listed = new Set(ids.map(({ id }) => id));
   expect(surfaces[surface].map(({ id }) => id).sort()).toEqual([...listed].sort());
 });
@@ -56,11 +56,11 @@ test.each([...adminOperations, ...applicationOperations])(
   },
 );
 
-test('on the admin surface no operation names users: application keys do not get there', () => {
+test('on the admin surface no operation names users, so application keys have no access', () => {
   expect(adminOperations.filter(({ namedUsers }) => namedUsers !== null)).toEqual([]);
 });
 
-test.each(['application', 'admin'] as const)('%s: every operation of the contract is there', (surface) => {
+test.each(['application', 'admin'] as const)('%s: has every operation of the contract', (surface) => {
   const shapeOf = (method: string, path: string): string => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`;
   const ours = new Set(surfaces[surface].map(({ method, path }) => shapeOf(method, path)));
   const theirs = contractOperations(surface);
@@ -68,7 +68,7 @@ test.each(['application', 'admin'] as const)('%s: every operation of the contrac
   expect(theirs.filter(({ method, path }) => !ours.has(shapeOf(method, path)))).toEqual([]);
 });
 
-test('every event of the contract is there', () => {
+test('has every event of the contract', () => {
   expect([...WEBHOOK_EVENTS].sort()).toEqual(contractEvents().sort());
 });
 

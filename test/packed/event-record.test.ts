@@ -45,12 +45,12 @@ const PLAIN = {
 test('a plain event is a list, and is read by the names of records', async () => {
   const packed = await packedEvent('{ day = 20000, completed = {}, ledgers = {} }', `false, '${ID}', 'ada', '', ''`);
   expect(unpack(packed)).toEqual(PLAIN);
-  // A list of 16: without what few events have.
+  // A list of 16: without the rare fields.
   expect(packed[0]).toBe(0xdc);
   expect(packed.readUInt16BE(1)).toBe(EVENT_RECORD.more);
 });
 
-test('an event with all that it may have is read whole', async () => {
+test('an event with every field is read completely', async () => {
   const outcome = `{ day = 20000, completed = { 6 }, extended = true, due_moved = true, first_of_day = true, settlements = { { 1, 1, 19999, 19999 }, earned = 1 },
     ledgers = { { system = { no = 5 }, before = 10, total = 15, awards = { { 7, 5, 15, {} } } } } }`;
   const packed = await packedEvent(outcome, `true, '${ID}', 'ada', '{"x":1}', 'key-1'`);
