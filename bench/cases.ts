@@ -10,43 +10,43 @@ export interface CaseOptions {
   connections: number;
 }
 
-/** How much a case does: requests (or direct events) in all; events a direct call; requests a second on a schedule. */
+/** The amount of a case: total requests (or direct events); events per direct call; requests per second on a schedule. */
 export interface Size {
   amount: number;
   batch: number;
   rate: number;
 }
 
-/** Something to be measured, in turn with the others, in every round. */
+/** A measurement, made in turn with the others in every round. */
 export interface Case {
   name: string;
-  /** What it is, for a reader of the table. */
+  /** A description for readers of the table. */
   about: string;
-  /** Whose CPU is the `node` figure. */
+  /** The process whose CPU is the `node` figure. */
   node: Exclude<keyof Stack['pids'], 'worker' | 'postgres'>;
-  /** Requests (or direct events) of the first, uncounted measurement, that finds out how fast it is. */
+  /** Requests (or direct events) of the first, uncounted measurement, which estimates the speed. */
   warmUp: number;
   /** The share of the measured capacity at which it runs; without it, as fast as answers come. */
   ofCapacity?: number;
-  /** True where its events do not go to Laurel's Postgres. */
+  /** True if its events do not go to Laurel's Postgres. */
   elsewhere?: true;
-  /** So many webhooks want all types meanwhile; the worker's and Postgres's CPU is that until all is delivered. */
+  /** This many webhooks want all types meanwhile; the CPU of worker and Postgres includes all deliveries. */
   webhooks?: number;
-  /** The worker is halted meanwhile. */
+  /** The worker is stopped meanwhile. */
   unpersisted?: true;
   /**
-   * In rounds of their own, after the others: what they need (a million members in Redis, a second service's tables
-   * and their vacuuming in Postgres) would weigh on the others.
+   * In separate rounds after the others: their requirements (a million members in Redis, a second service's tables and their
+   * vacuuming in Postgres) would slow the others down.
    */
   apart?: true;
-  /** What the worker does meanwhile, for about so many seconds; it is begun first. */
+  /** The worker's work meanwhile, for about this many seconds; it begins first. */
   beside?: (stack: Stack, seconds: number) => Promise<Beside>;
   job: (options: CaseOptions, size: Size, seed: number) => LoadJob | DirectJob;
 }
 
 const WARM_UP = 4_000;
 
-/** A request at a time on every connection, flat out, events of random users; what differs is laid over. */
+/** One request at a time on every connection, at full speed, events of random users; each case overrides its differences. */
 const load =
   (over: (options: CaseOptions, size: Size) => Partial<LoadJob> = () => ({})): Case['job'] =>
   (options, size, seed) => ({
@@ -95,7 +95,7 @@ export const CASES: readonly Case[] = [
     about: 'the script without HTTP, as many events a call as `event` had, two calls on the way',
     node: 'direct',
     warmUp: WARM_UP,
-    // As the frontend does it: two calls on the way, the events between them in the next.
+    // Like the frontend: two calls in flight, the events between them in the next.
     job: direct((_, { batch }) => ({ batch, atOnce: 2 })),
   },
   {

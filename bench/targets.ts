@@ -6,18 +6,23 @@ export interface Target {
   value: number | null;
   unit: string;
   target: number;
-  /** Whether the value should be at least the target, and not at most. */
+  /** Whether the value should be at least the target, instead of at most. */
   least: boolean;
 }
 
 export interface Memory {
   users: number;
-  /** Redis bytes in use over the users, after one event each, and at the end of the run: without what is handed over. */
+  /**
+   * Redis bytes in use per user, after one event each, and at the end of the run: without entries already handed over to
+   * Postgres.
+   */
   bytesAUserAtFirst: number;
   bytesAUserAtLast: number;
-  /** Of all of Redis: entries that Postgres has stored some seconds ago (`src/redis/handed-over.ts`), after one event each. */
+  /**
+   * In all of Redis: entries that Postgres has stored some seconds ago (`src/redis/handed-over.ts`), after one event each.
+   */
   handedBytesAtFirst: number;
-  /** Events a user had by then on average; near a third of them left an idempotency key. */
+  /** Average number of events per user by then; near a third of them left an idempotency key. */
   eventsAUserAtLast: number;
   /** With their awards and all indexes. */
   postgresBytesAnEvent: number;
@@ -25,7 +30,7 @@ export interface Memory {
   outboxEntriesAtLast: number;
 }
 
-/** Median over the rounds of a figure of one case in ratio to another's in the same round. */
+/** Median over the rounds of the ratio of one case's figure to another's in the same round. */
 function ratio(
   measurements: readonly Measurement[],
   figure: 'perSecond' | 'p99',
@@ -39,7 +44,7 @@ function ratio(
   return ratios.length === 0 ? null : median(ratios);
 }
 
-/** The targets of `npm run bench`, with what was measured. Ratios, because absolute times differ between machines. */
+/** The targets of `npm run bench`, with the measured values. Ratios, because absolute times differ between machines. */
 export function targetsOf(measurements: readonly Measurement[], rows: readonly Row[], memory: Memory): Target[] {
   const of = (name: string, figure: keyof Omit<Row, 'case'>): number | null =>
     rows.find((one) => one.case === name)?.[figure] ?? null;
@@ -87,11 +92,11 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
   ];
 }
 
-/** Targets of the other benchmarks, which print them beside what they measured. */
+/** Targets of the other benchmarks, which print them beside their measurements. */
 export const IDLE_PERCENT = 1.5;
 export const HISTORY_READ_MS = 10;
 
-/** What has no target. */
+/** Without a target. */
 export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast, handedBytesAtFirst }: Memory): string =>
   `Postgres keeps ${postgresBytesAnEvent.toFixed(0)} bytes an event, awards and indexes included; ` +
   `${outboxEntriesAtLast} entries are left in Redis when everything is stored. ` +

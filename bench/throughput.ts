@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: how many events Laurel processes per second, on servers of its own, compared with a bare HTTP server, with direct
- * script calls and with a plain service on Postgres. See `--help`.
+ * `npm run bench`: how many events Laurel processes per second, on its own servers, compared with a bare HTTP server, with
+ * direct script calls and with a plain service on Postgres. See `--help`.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

@@ -14,7 +14,7 @@ const PHRASES: readonly [string, string][] = [
   [`\\b(?:${VERB}|counts?|exists?|applies|keeps?|kept|good) no more\\b(?! (?:than|\\w+s)\\b)`, 'no longer'],
   [`\\bas (?:it|they) ${VERB}(?=[.,;:)'"\`]| (?:before|now)\\b)`, 'unchanged'],
   ['\\bthat is so(?= no more|[.,;:])', 'repeat the condition'],
-  ['(?<!as )\\bof now\\b', 'current'],
+  ['(?<!as )\\bof now\\b(?!\\.\\w)', 'current'],
   ['\\bof before(?=[,;:\'"`])', 'previous, earlier'],
   ['\\b(?:that|which|what|rules?|it) go(?:es)? by(?=[.,;:\'"`]| (?:it|them)\\b)', 'uses, depends on'],
   [`\\b${VERB} at (?:it|rest|work)\\b`, 'works, runs, has ended'],

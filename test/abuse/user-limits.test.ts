@@ -60,7 +60,7 @@ const TOO_MUCH: [string, object, RegExp][] = [
   ['a long name in other letters', { name: `${WIDE}\u20ac` }, /name must have at most 1024 bytes in UTF-8$/],
   ['a long e-mail address', { email: `a@${'x'.repeat(319)}` }, /email must have at most 320 bytes in UTF-8$/],
   ['an e-mail address with a line break', { email: 'a@b.example\nBcc: all' }, /email must be an e-mail address$/],
-  ['an e-mail address that is none', { email: 'nobody' }, /email must be an e-mail address$/],
+  ['an invalid e-mail address', { email: 'nobody' }, /email must be an e-mail address$/],
   ['a long zone', { tz: 'x'.repeat(256) }, /tz must have at most 255 bytes/],
   [
     'a long attribute value',

@@ -229,12 +229,12 @@ describe('changes', () => {
 
   test('organisation changes reach listeners by announcement and by polling', async () => {
     const changes = await listening({ backstopMs: OFTEN });
-    let told = 0;
-    changes.listen({ organisationChanged: () => (told += 1) });
+    let heard = 0;
+    changes.listen({ organisationChanged: () => (heard += 1) });
     await publishSignal(redis, 'changes', '*');
-    await expect.poll(() => told, SOON).toBe(1);
+    await expect.poll(() => heard, SOON).toBe(1);
     await database.pool.query('UPDATE organisation SET revision = revision + 1');
-    await expect.poll(() => told, SOON).toBe(2);
+    await expect.poll(() => heard, SOON).toBe(2);
   });
 });
 

@@ -46,7 +46,7 @@ export function auditWebhooks({ completions, log, received }: WebhookEvidence, d
   for (const what of completions) if (!reported.has(what)) differences.push(`the completion ${what} was not reported`);
   for (const [what, count] of reported) {
     if (count > 1) differences.push(`the completion ${what} was reported ${count} times`);
-    if (!completions.includes(what)) differences.push(`the completion ${what} was reported, and is none`);
+    if (!completions.includes(what)) differences.push(`the completion ${what} was reported, but does not exist`);
   }
 
   const arrived = new Set(received.map(({ headers }) => String(headers['webhook-id'])));

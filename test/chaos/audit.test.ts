@@ -94,7 +94,9 @@ test('finds a completion that is unreported or reported twice, a message that di
   const completions = ['ann goal', 'ann begun'];
   expect(found(completions, both, ['m1', 'm1', 'm2', 'm1'])).toEqual([]);
   expect(found([...completions, 'ben goal'], both, ['m1', 'm2'])).toEqual(['the completion ben goal was not reported']);
-  expect(found(['ann goal'], both, ['m1', 'm2'])).toEqual(['the completion ann begun was reported, and is none']);
+  expect(found(['ann goal'], both, ['m1', 'm2'])).toEqual([
+    'the completion ann begun was reported, but does not exist',
+  ]);
   expect(found(completions, [...both, stored(3, 'goal')], ['m1', 'm2', 'm3'])).toEqual([
     'the completion ann goal was reported 2 times',
   ]);

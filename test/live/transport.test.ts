@@ -243,8 +243,8 @@ test('a rebuild of Redis is a gap to its listeners, who get the messages after i
   // The guard has seen it as well, and filled Redis from Postgres.
   await expect.poll(async () => [null, other].includes(await laurel.redis.get(markKey(0)))).toBe(false);
   await expect.poll(async () => (await laurel.app.post('/v1/live/tickets', {})).status).toBe(201);
-  const anew = await open({ ticket: await ticket() });
-  await anew.next('ready');
+  const next = await open({ ticket: await ticket() });
+  await next.next('ready');
 });
 
 test('a stream that the server ends is a complete response, whose head announced that the connection ends with it', async () => {

@@ -35,7 +35,7 @@ export class ReplayedHistory {
   private facts: StreakFacts;
   exact = true;
 
-  constructor({ catalog, tz, createdMs, endMs, events, calls }: Told) {
+  constructor({ catalog, tz, createdMs, endMs, events, calls }: HistoryInput) {
     this.catalog = catalog;
     this.tz = tz;
     this.createdMs = createdMs;
@@ -185,7 +185,7 @@ export class ReplayedHistory {
   }
 }
 
-interface Told {
+interface HistoryInput {
   catalog: Catalog;
   tz: string;
   createdMs: number;

@@ -28,7 +28,7 @@ export function unpause(streaks: Streaks, pause: { start: LocalDate; end: LocalD
   streaks.pauses = streaks.pauses.filter(({ start, end }) => start <= end);
 }
 
-/** Ends the streaks. What was done in a met period is used up: a streak that begins in it needs more; freezes stay. */
+/** Ends the streaks. Events of a met period are used up: a streak that begins in it needs more; freezes stay. */
 export function reset({ streaks, events }: ModelUser, { today, atMs }: Now, { streaks: settings }: Catalog): boolean {
   const { tracks, kept, lost, resets, usedUp } = streaks;
   if (tracks[settings.frequency].length === 0) return false;

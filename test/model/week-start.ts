@@ -2,8 +2,8 @@ import { addDays, periodBefore, periodOf, type LocalDate, type WeekStart } from 
 import type { ModelUser } from './user.ts';
 
 /**
- * Weeks begin on another day from now on. A week stays the same week when it begins a day earlier or later: what was done or
- * met in it counts there. No streak ends by that, since streaks end at midnights: if today is in the week after the previous
+ * Weeks begin on another day from now on. A week stays the same week when it begins a day earlier or later: its events
+ * count there, and a met week stays met. No streak ends by that, since streaks end at midnights: if today is in the week after the previous
  * one, a living streak continues as if the week that was cut off had been kept.
  */
 export function beginWeeksOn(weekStart: WeekStart, user: ModelUser, today: LocalDate): void {

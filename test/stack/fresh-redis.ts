@@ -7,8 +7,8 @@ import { leftBehind, type Part } from './left-behind.ts';
 import { DATA_FOLDER } from './data-folder.ts';
 
 /**
- * A Redis that nothing else uses, empty at first: the file's own, or the one at `REDIS_URL`. @param durable true: its writes
- * survive a kill
+ * A Redis that nothing else uses, empty at first: the file's own, or the one at `REDIS_URL`.
+ * @param durable true: its writes survive a kill
  */
 export async function freshRedis(durable: boolean): Promise<Part> {
   const given = process.env['REDIS_URL'];

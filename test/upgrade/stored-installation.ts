@@ -65,8 +65,8 @@ export async function readInstallation(
 }
 
 /**
- * Restores a stored installation into an empty database and an empty Redis, with exactly the migrations that it had. @param
- * folder contains exactly those migrations
+ * Restores a stored installation into an empty database and an empty Redis, with exactly the migrations that it had.
+ * @param folder contains exactly those migrations
  */
 export async function restoreInstallation(
   { migrations, tables, sequences, keys }: StoredInstallation,

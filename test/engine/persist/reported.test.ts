@@ -144,8 +144,8 @@ describe('other things that happen', () => {
     reported.clock.set(reported.clock.now() + 3 * DAY_MS);
     await reported.event('ana', 1);
     await reported.persist();
-    const told = (await reported.messages()).map(({ type, payload }) => [type, payload['length']]);
-    expect(told).toEqual([
+    const messages = (await reported.messages()).map(({ type, payload }) => [type, payload['length']]);
+    expect(messages).toEqual([
       ['streak.started', undefined],
       ['streak.extended', undefined],
       ['streak.lost', 2],

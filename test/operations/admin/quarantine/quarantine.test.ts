@@ -195,8 +195,8 @@ test('deleting a user deletes quarantined events, which the export shows before'
   await laurel.admin.delete('/v1/users/finn');
   expect(await waiting('&userId=finn')).toEqual([]);
   expect((await laurel.admin.get('/v1/users/finn/guards')).body).toEqual([]);
-  const anew = await send('finn', 200, { key: 'f' });
-  expect([anew.status, anew.body.idempotentReplayed]).toEqual([202, false]);
+  const again = await send('finn', 200, { key: 'f' });
+  expect([again.status, again.body.idempotentReplayed]).toEqual([202, false]);
   expect(await differences()).toEqual([]);
 });
 

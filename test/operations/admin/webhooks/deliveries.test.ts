@@ -150,7 +150,7 @@ test('admin_webhooks_deliveries_resend queues a message again under its ID and s
   expect((await laurel.admin.post(`${path}/deliveries/${NOBODY}/resend`)).status).toBe(404);
 });
 
-test('admin_webhooks_state: what is pending, since when it fails, and why Laurel disabled it', async () => {
+test('admin_webhooks_state shows pending messages, since when it fails, and why Laurel disabled it', async () => {
   const state = async () => (await laurel.admin.get(`${path}/state`)).body;
   const well = {
     waiting: 0,
