@@ -18,17 +18,17 @@ const PHRASES: readonly [string, string][] = [
   ['\\bof before(?=[,;:\'"`])', 'previous, earlier'],
   ['\\b(?:that|which|what|rules?|it) go(?:es)? by(?=[.,;:\'"`]| (?:it|them)\\b)', 'uses, depends on'],
   [`\\b${VERB} at (?:it|rest|work)\\b`, 'works, runs, has ended'],
-  ['\\bwh(?:o|om)ever\\b', 'everyone who, any user'],
+  ['\\b[Ww]h(?:o|om)ever\\b', 'everyone who, any user'],
   [
-    `\\bwhatever (?:\\w+ ){0,2}(?:${VERB}|has|have|do|does|did|comes?|becam?e|becomes|holds?|happens|begins)\\b`,
+    `\\b[Ww]hatever (?:\\w+ ){0,2}(?:${VERB}|has|have|do|does|did|comes?|becam?e|becomes|holds?|happens|begins)\\b`,
     'any, regardless of',
   ],
   [`(?:/\\*\\*|//|--|["'\`#.:]) What ${VERB} (?!new\\b)[^?.;]*(?=[.;'"\`])`, 'a noun'],
-  ['\\b(?:tells?|told)\\b(?! (?:\\w+ ){0,3}apart)', 'report, record, say, answer, publish'],
+  ['\\b(?:[Tt]ells?|[Tt]old)\\b(?! (?:\\w+ ){0,3}apart)', 'report, record, say, answer, publish'],
   [`\\bstands? in (?:Postgres|Redis|the outbox)\\b`, 'is in, holds'],
-  ['\\banew\\b', 'again'],
+  ['\\b[Aa]new\\b', 'again'],
 ];
-const MATCHERS = PHRASES.map(([phrase, instead]) => [new RegExp(phrase.replaceAll(' ', ' +'), 'gi'), instead] as const);
+const MATCHERS = PHRASES.map(([phrase, instead]) => [new RegExp(phrase.replaceAll(' ', ' +'), 'g'), instead] as const);
 
 const texts = ['src', 'workers', 'lua', 'console/src', 'test', 'bench', 'docs'].flatMap((folder) =>
   readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' })
