@@ -92,7 +92,7 @@ export const CASES: readonly Case[] = [
   { ...frontend, name: 'event', about: 'events of random users, three in ten with an idempotency key', job: load() },
   {
     name: 'direct',
-    about: 'the script without HTTP, as many events a call as `event` had, two calls on the way',
+    about: 'the script without HTTP, as many events per call as `event` had, two calls in flight',
     node: 'direct',
     warmUp: WARM_UP,
     // Like the frontend: two calls in flight, the events between them in the next.
@@ -100,7 +100,7 @@ export const CASES: readonly Case[] = [
   },
   {
     name: 'direct single',
-    about: 'the script without HTTP, one event a call',
+    about: 'the script without HTTP, one event per call',
     node: 'direct',
     warmUp: WARM_UP,
     job: direct(({ connections }) => ({ batch: 1, atOnce: connections })),
@@ -108,7 +108,7 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'event unpersisted',
-    about: '`event` while the worker is halted',
+    about: '`event` while the worker is stopped',
     unpersisted: true,
     job: load(),
   },
@@ -130,13 +130,14 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'bursts',
-    about: 'seven events to three reads, all of a second in a quarter of it, a quarter of the throughput on average',
+    about:
+      'seven events to three reads, the requests of each second within a quarter of it, a quarter of the throughput on average',
     ofCapacity: 0.25,
     job: load((_, { rate }) => ({ requests: 'mix', pace: { burstRate: rate } })),
   },
   {
     name: 'batch',
-    about: '1,000 events a request, answered when all are processed',
+    about: '1,000 events per request, answered when all are processed',
     node: 'frontend',
     warmUp: 8,
     job: load(({ stack }) => ({ url: stack.adminUrl, requests: 'batch', connections: 4 })),
@@ -152,7 +153,7 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'half load alone',
-    about: '`half load` once more, for the next one to be compared with',
+    about: '`half load` again, as the reference for the next one',
     apart: true,
     ofCapacity: 0.5,
     job: load((_, { rate }) => ({ pace: { rate } })),
@@ -169,14 +170,14 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'event alone',
-    about: '`event` once more, for the next one to be compared with',
+    about: '`event` again, as the reference for the next one',
     apart: true,
     job: load(),
   },
   {
     ...frontend,
     name: 'event reported',
-    about: 'the same while three webhooks want all 18 types, until all is delivered',
+    about: 'the same while three webhooks want all 18 types, until everything is delivered',
     apart: true,
     webhooks: 3,
     job: load(),
@@ -184,20 +185,20 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'board of 1,000',
-    about: 'events that move a board of 1,000 more members',
+    about: 'events that move a leaderboard of 1,000 more members',
     apart: true,
     job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.small] } })),
   },
   {
     ...frontend,
     name: 'board of 1,000,000',
-    about: 'events that move a board of 1,000,000 more members',
+    about: 'events that move a leaderboard of 1,000,000 more members',
     apart: true,
     job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.large] } })),
   },
   {
     name: 'plain',
-    about: 'Fastify and pg: the same work in one prepared statement a request, ranks kept in a table',
+    about: 'Fastify and pg: the same work in one prepared statement per request, ranks kept in a table',
     apart: true,
     node: 'plain',
     warmUp: 200,

@@ -39,12 +39,12 @@ export async function makeCrowds(options: {
     ],
   };
   const answer = await fetch(`${url}?demo=keep`, { method: 'PUT', headers, body: JSON.stringify(changed) });
-  if (answer.status !== 200) throw new Error(`The crowds' boards were refused: ${await answer.text()}`);
+  if (answer.status !== 200) throw new Error(`The crowds' leaderboards were refused: ${await answer.text()}`);
 
   const catalog = await loadCatalog(pool, 0);
   for (const [size, members] of Object.entries(CROWDS)) {
     const board = catalog?.leaderboards.find(({ key }) => key === crowds[size as keyof Crowds]);
-    if (board === undefined) throw new Error('A board of the crowds is missing.');
+    if (board === undefined) throw new Error('A leaderboard of the crowds is missing.');
     const set = boardKey(0, { boardNo: board.no, runDay: dayOf(START), group: '' });
     for (let from = 0; from < members; from += CHUNK) {
       const scored = Array.from({ length: Math.min(CHUNK, members - from) }, (_, at) => [

@@ -124,10 +124,10 @@ try {
     const percent = (name: keyof Use): number => ((use[name] - was.use[name]) / SECONDS) * 100;
     const names = Object.keys(use) as (keyof Use)[];
     const all = names.reduce((sum, name) => sum + percent(name), 0);
-    console.log(`${root}\n  % of a core over ${SECONDS} s at rest`);
+    console.log(`${root}\n  % of a core over ${SECONDS} s while idle`);
     for (const name of names) console.log(`    ${name.padEnd(12)} ${percent(name).toFixed(2).padStart(6)}`);
     console.log(
-      `    ${'in all'.padEnd(12)} ${all.toFixed(2).padStart(6)} (target ${IDLE_PERCENT})\n  commands a second of Redis`,
+      `    ${'total'.padEnd(12)} ${all.toFixed(2).padStart(6)} (target ${IDLE_PERCENT})\n  Redis commands per second`,
     );
     const rates = [...commands].map(
       ([name, count]) => [name, (count - (was.commands.get(name) ?? 0)) / SECONDS] as const,

@@ -126,20 +126,20 @@ const perEvent = (instructions: number): string => (instructions / EVENTS / 1_00
 function print(root: string, { bytesAUser, profiles }: Result): void {
   const line = (name: string, of: (profile: Profile) => number): void =>
     console.log(`  ${name.padEnd(28)}${BATCHES.map((batch) => perEvent(of(profiles.get(batch)!))).join('')}`);
-  console.log(`${root}\n  thousands of instructions an event, at`);
+  console.log(`${root}\n  thousands of instructions per event, at`);
   console.log(`  ${''.padEnd(28)}${BATCHES.map((batch) => `${batch} a call`.padStart(10)).join('')}`);
   line('in all', ({ total }) => total);
   for (const [name, functions] of Object.entries(PARTS)) {
     line(name, ({ inclusive }) => functions.reduce((sum, each) => sum + (inclusive.get(each) ?? 0), 0));
   }
-  console.log(`  ${bytesAUser.toFixed(0)} bytes of Redis a user after ${eventsEach} events each`);
+  console.log(`  ${bytesAUser.toFixed(0)} bytes of Redis per user after ${eventsEach} events each`);
 }
 
 if (TENANTS === null) for (const root of [PACKAGE_ROOT, ...OTHERS]) print(root, await measure(root));
 else
   for (const [name, tenants] of [
     ['one tenant', { count: 1, joined: false }],
-    [`${TENANTS} tenants, a command for each`, { count: TENANTS, joined: false }],
+    [`${TENANTS} tenants, one command each`, { count: TENANTS, joined: false }],
     [`${TENANTS} tenants, one command`, { count: TENANTS, joined: true }],
   ] as const)
     print(name, await measure(PACKAGE_ROOT, tenants));

@@ -48,7 +48,7 @@ async function variantsOf(stack: Stack): Promise<Variant[]> {
       end: async () => stack.persist(true),
     },
     {
-      name: 'a frontend with 64 MB for young objects',
+      name: 'a frontend with 64 MB for the young generation',
       url: await stack.anotherFrontend(['--max-semi-space-size=64']),
     },
   ];
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
     const first = await send(FIRST_EVENTS, 'flat out');
     const rate = first.answered / first.seconds / 2;
     await stack.drained();
-    console.log(`${rate.toFixed(0)} events/s, half of what went through`);
+    console.log(`${rate.toFixed(0)} events/s, half of the measured throughput`);
     const measured = new Map<string, Outcome[]>(variants.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round++) {
       for (const { name, begin, end, url } of round % 2 === 0 ? variants : variants.toReversed()) {

@@ -91,7 +91,7 @@ async function measure(root: string): Promise<Map<string, number>> {
 
 for (const root of [PACKAGE_ROOT, ...OTHERS]) {
   const bytes = await measure(root);
-  console.log(`${root}\n  bytes of Redis a user: ${users.toLocaleString('en')} users, ${eventsEach} events each`);
+  console.log(`${root}\n  bytes of Redis per user: ${users.toLocaleString('en')} users, ${eventsEach} events each`);
   for (const [kind, all] of [...bytes].toSorted(([, a], [, b]) => a - b))
     console.log(`  ${kind.padEnd(28)}${(all / users).toFixed(1).padStart(8)}`);
 }

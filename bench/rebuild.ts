@@ -82,7 +82,7 @@ try {
   );
   console.log(`  of it ${steps.join(', ')}`);
   const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
-  console.log(`Redis: ${Math.round(Number(memory) / users)} bytes a user, with an idempotency key each`);
+  console.log(`Redis: ${Math.round(Number(memory) / users)} bytes per user, with an idempotency key each`);
 
   /** A user's state after a while: totals, streaks, points, completions, two runs of each leaderboard. */
   function stateOf(n: number): Buffer {

@@ -43,7 +43,7 @@ const PRELOAD_BATCH = 64;
 export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   const { rounds, seconds, connections, users, only, say } = options;
   const cases = CASES.filter(({ name }) => only === undefined || only.includes(name));
-  say('Starting Redis, Postgres, a frontend, a worker and what they are compared with …');
+  say('Starting Redis, Postgres, a frontend, a worker and the servers to compare with …');
   const stack = await startStack({
     users,
     ...(options.data && { parent: options.data }),
@@ -60,7 +60,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
       const { bytes } = await redisUse(stack.redis);
       return bytes - emptyBytes - (await handedBytes(stack));
     };
-    say(`Every one of ${users.toLocaleString('en')} users is seen once …`);
+    say(`Creating ${users.toLocaleString('en')} users …`);
     const first = await preload(stack, users);
     const bytesAUserAtFirst = (await usedBytes()) / users;
     const handedBytesAtFirst = await handedBytes(stack);
@@ -82,7 +82,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
     const eventsAtLast = (await stack.events()) / users;
     const apart = cases.filter((one) => one.apart);
     if (apart.length > 0) {
-      say('Two boards get a thousand and a million members …');
+      say('Adding a thousand and a million members to two leaderboards …');
       stack.crowds = await makeCrowds(stack);
       await phase(apart);
     }

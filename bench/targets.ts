@@ -66,8 +66,8 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
     least: false,
   });
   return [
-    least('whole event ÷ direct calls, same events a call', throughput('event', 'direct'), 0.85),
-    least('whole event ÷ direct calls, one event a call', throughput('event', 'direct single'), 0.85),
+    least('whole event ÷ direct calls, same events per call', throughput('event', 'direct'), 0.85),
+    least('whole event ÷ direct calls, one event per call', throughput('event', 'direct single'), 0.85),
     least('whole event ÷ bare HTTP server, throughput', throughput('event', 'bare'), 0.15),
     least('bare HTTP server ÷ frontend, CPU', quotient(of('bare', 'nodeMicros'), of('event', 'nodeMicros')), 0.15),
     most('Redis ÷ bare HTTP server, CPU', quotient(of('event', 'redisMicros'), of('bare', 'nodeMicros')), 6.8),
@@ -81,14 +81,19 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
     least('batch ÷ single events, throughput', throughput('batch', 'event'), 1.4),
     least('with persisting ÷ without', throughput('event', 'event unpersisted'), 0.8),
     most(
-      'board of 1,000,000 ÷ of 1,000 members, Redis CPU',
+      'leaderboard of 1,000,000 ÷ 1,000 members, Redis CPU',
       quotient(of('board of 1,000,000', 'redisMicros'), of('board of 1,000', 'redisMicros')),
       1.2,
     ),
     most('p99 at half of the capacity, open loop', of('half load', 'p99'), 15, 'ms'),
     most('p99 beside a sweep ÷ without one', ratio(measurements, 'p99', ['half load + sweep', 'half load alone']), 2),
-    most('Redis memory a user, one event each', memory.bytesAUserAtFirst, 500, 'B'),
-    most(`Redis memory a user, ${memory.eventsAUserAtLast.toFixed(1)} events each`, memory.bytesAUserAtLast, 800, 'B'),
+    most('Redis memory per user, one event each', memory.bytesAUserAtFirst, 500, 'B'),
+    most(
+      `Redis memory per user, ${memory.eventsAUserAtLast.toFixed(1)} events each`,
+      memory.bytesAUserAtLast,
+      800,
+      'B',
+    ),
   ];
 }
 
@@ -98,6 +103,6 @@ export const HISTORY_READ_MS = 10;
 
 /** Without a target. */
 export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast, handedBytesAtFirst }: Memory): string =>
-  `Postgres keeps ${postgresBytesAnEvent.toFixed(0)} bytes an event, awards and indexes included; ` +
+  `Postgres stores ${postgresBytesAnEvent.toFixed(0)} bytes per event, including awards and indexes; ` +
   `${outboxEntriesAtLast} entries are left in Redis when everything is stored. ` +
   `Stored entries that Redis keeps for some seconds took ${(handedBytesAtFirst / 1e6).toFixed(1)} MB.`;

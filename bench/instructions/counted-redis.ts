@@ -85,7 +85,7 @@ async function loaded(url: string, output: () => string): Promise<void> {
     for (;;) {
       const reply = await redis.dbsize().catch(() => 0);
       if (reply > 0) return;
-      if (Date.now() > deadline) throw new Error(`The counted Redis did not start. Its last words:\n${output()}`);
+      if (Date.now() > deadline) throw new Error(`The counted Redis did not start. Its last output:\n${output()}`);
       await sleep(100);
     }
   } finally {

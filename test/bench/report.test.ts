@@ -88,7 +88,7 @@ test('a case that was not measured has no figure', () => {
     targetsOf(measurements, rowsOf(measurements), memory).map((one) => [one.name, one.value]),
   );
   expect(byName['whole event ÷ bare HTTP server, throughput']).toBeNull();
-  expect(byName['Redis memory a user, one event each']).toBe(100);
+  expect(byName['Redis memory per user, one event each']).toBe(100);
 });
 
 test('percentiles of latencies in any order', () => {

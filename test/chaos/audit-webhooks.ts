@@ -53,16 +53,16 @@ export function auditWebhooks({ completions, log, received }: WebhookEvidence, d
   const known = new Map(log.map((message) => [message.id, message]));
   for (const { id, status } of log) {
     if (!arrived.has(id)) differences.push(`the message ${id} did not arrive`);
-    if (status !== 'delivered') differences.push(`the message ${id} arrived, and is ${status}`);
+    if (status !== 'delivered') differences.push(`the message ${id} arrived, but is ${status}`);
   }
-  for (const id of arrived) if (!known.has(id)) differences.push(`the message ${id} arrived, and is not in the log`);
+  for (const id of arrived) if (!known.has(id)) differences.push(`the message ${id} arrived, but is not in the log`);
 
   const last = new Map<string, number>();
   for (const id of arrived) {
     const message = known.get(id);
     if (message === undefined) continue;
     const { userId, sequence } = message;
-    if (sequence < (last.get(userId) ?? 0)) differences.push(`the message ${id} about ${userId} came out of its order`);
+    if (sequence < (last.get(userId) ?? 0)) differences.push(`the message ${id} about ${userId} arrived out of order`);
     last.set(userId, sequence);
   }
   return log.length;

@@ -38,7 +38,7 @@ test('reports no difference if everything agrees', () => {
 test('finds a lost, duplicate, refused or unsent event, and one with another ID', () => {
   const lost = run();
   lost.rows.pop();
-  expect(lost.audit()).toMatchObject({ lost: 1, differences: ['event r-3 was acknowledged, and is lost'] });
+  expect(lost.audit()).toMatchObject({ lost: 1, differences: ['event r-3 was acknowledged, but is lost'] });
 
   const twice = run();
   twice.rows.push({ ...twice.rows[0]!, id: 'id-9' });
@@ -46,7 +46,7 @@ test('finds a lost, duplicate, refused or unsent event, and one with another ID'
 
   const refused = run();
   refused.ledger.events.get('r-2')!.outcome = 'refused';
-  expect(refused.audit().differences).toEqual(['event r-2 was refused, and stands as id-2']);
+  expect(refused.audit().differences).toEqual(['event r-2 was refused, but is stored as id-2']);
 
   const unsent = run();
   unsent.rows.push({ ...unsent.rows[0]!, mark: 'x' });
@@ -54,7 +54,7 @@ test('finds a lost, duplicate, refused or unsent event, and one with another ID'
 
   const other = run();
   other.rows[0]!.id = 'id-8';
-  expect(other.audit().differences).toEqual(['event r-1 was answered as id-1, and stands as id-8']);
+  expect(other.audit().differences).toEqual(['event r-1 was answered as id-1, but is stored as id-8']);
 
   const abandoned = run();
   abandoned.ledger.events.get('r-1')!.outcome = 'abandoned';
@@ -71,7 +71,7 @@ test('finds a planted entry that is not set aside, an unplanted one that is, and
   };
   expect(found([planted])).toEqual([]);
   expect(found([])).toEqual(['the damaged entry at 1-0 of shard 0 is not listed']);
-  expect(found([planted, other])).toEqual(['the entry at 2-0 of shard 0 was set aside, and nobody damaged it']);
+  expect(found([planted, other])).toEqual(['the entry at 2-0 of shard 0 was set aside, although nobody damaged it']);
   expect(found([planted, planted])).toEqual(['the entry at 1-0 of shard 0 is listed twice']);
 });
 
@@ -101,10 +101,10 @@ test('finds a completion that is unreported or reported twice, a message that di
     'the completion ann goal was reported 2 times',
   ]);
   expect(found(completions, both, ['m1'])).toEqual(['the message m2 did not arrive']);
-  expect(found(completions, both, ['m1', 'm2', 'm9'])).toEqual(['the message m9 arrived, and is not in the log']);
-  expect(found(completions, both, ['m2', 'm1'])).toEqual(['the message m1 about ann came out of its order']);
+  expect(found(completions, both, ['m1', 'm2', 'm9'])).toEqual(['the message m9 arrived, but is not in the log']);
+  expect(found(completions, both, ['m2', 'm1'])).toEqual(['the message m1 about ann arrived out of order']);
   expect(found(completions, [both[0]!, { ...both[1]!, status: 'pending' }], ['m1', 'm2'])).toEqual([
-    'the message m2 arrived, and is pending',
+    'the message m2 arrived, but is pending',
   ]);
 });
 

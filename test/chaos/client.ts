@@ -174,7 +174,7 @@ export class Client {
         ledger.contradict(`answered ${reply.status} ${JSON.stringify(reply.body)}`);
       if (once) return null;
       if (performance.now() > deadline)
-        throw new Error(`A call found no answer in ${PATIENCE_MS / 1000} s: ${problem || JSON.stringify(reply)}`);
+        throw new Error(`A call got no answer in ${PATIENCE_MS / 1000} s: ${problem || JSON.stringify(reply)}`);
       await sleep(random.whole(RETRY_MS.min, RETRY_MS.max));
     }
   }

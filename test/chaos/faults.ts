@@ -85,7 +85,7 @@ export const FAULTS: Record<string, Fault> = {
     return true;
   },
   'damaged entries': async (stack) => (await plantDamagedEntries(stack), true),
-  'damaged entries, and kill the worker over them': async (stack) => {
+  'add damaged entries, and kill the worker while it handles them': async (stack) => {
     await plantDamagedEntries(stack);
     return kill(stack, 'worker', 0);
   },

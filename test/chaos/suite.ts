@@ -62,7 +62,7 @@ export async function runChaos({
   say,
 }: ChaosOptions): Promise<ChaosResult> {
   const names = Object.keys(FAULTS).filter((name) => name.includes(only ?? ''));
-  if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(FAULTS).join(', ')}`);
+  if (names.length === 0) throw new Error(`No fault's name contains "${only}": ${Object.keys(FAULTS).join(', ')}`);
   const startedMs = performance.now();
   const random = new Random(seed);
   const receiver = await Receiver.start();
@@ -94,7 +94,7 @@ export async function runChaos({
         // For inspecting processes that hang: the log contains their IDs.
         if (process.env['CHAOS_HOLD']) await sleep(Number(process.env['CHAOS_HOLD']) * 1000);
         const log = (await readFile(stack.logFile, 'utf8')).split('\n').slice(-60).join('\n');
-        throw new Error(`Round ${no}, ${fault}. What Laurel said last:\n${log}`, { cause: error });
+        throw new Error(`Round ${no}, ${fault}. Laurel's last log lines:\n${log}`, { cause: error });
       });
       done.push(round);
       findings = await auditNow({ stack, app, ledger, receiver });

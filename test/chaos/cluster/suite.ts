@@ -73,7 +73,8 @@ const AUDITS = 3;
 export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupChaosResult> {
   const { arrangement, rounds, seed, clients = CLIENTS, only = '', main, say } = options;
   const names = Object.keys(GROUP_FAULTS).filter((name) => name.includes(only));
-  if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(GROUP_FAULTS).join(', ')}`);
+  if (names.length === 0)
+    throw new Error(`No fault's name contains "${only}": ${Object.keys(GROUP_FAULTS).join(', ')}`);
   const startedMs = performance.now();
   const random = new Random(seed);
   const stack = await ChaosStack.start({ REDIS_ACKNOWLEDGE: 'replica' }, { arrangement, ...(main && { main }) });
@@ -92,7 +93,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       const group = random.pick(await groupsWithTenants(stack, tenants));
       const round = await runRound({ stack, tenants, group, random, fault }).catch(async (error: unknown) => {
         const said = await lastLines(stack);
-        throw new Error(`Round ${no}, ${fault}, ${group.name}. What Laurel said last:\n${said}`, { cause: error });
+        throw new Error(`Round ${no}, ${fault}, ${group.name}. Laurel's last log lines:\n${said}`, { cause: error });
       });
       done.push(round);
       findings = await auditNow({ stack, sql, tenants, say });
@@ -101,7 +102,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
         othersFailures += ledger.failures.length;
         const kinds = [...new Set(ledger.failures)].join('; ');
         noticed.push(
-          `Round ${no}, ${id}: ${ledger.failures.length} requests failed, though its group was not hit: ${kinds}`,
+          `Round ${no}, ${id}: ${ledger.failures.length} requests failed, although its group was not hit: ${kinds}`,
         );
         say(`  DIFFERENCE  ${noticed.at(-1)}`);
       }
@@ -109,7 +110,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       const answered = `answered ${round.answeredMs.toFixed(0)} ms after the fault was over`;
       say(`${no}/${rounds}  ${fault}: longest gap of ${gaps}; ${answered}; ${findings.stored} events stored`);
       for (const difference of findings.differences.slice(0, 20)) say(`  DIFFERENCE  ${difference}`);
-      if (findings.differences.length > 0) say(`What Laurel said last:\n${await lastLines(stack)}`);
+      if (findings.differences.length > 0) say(`Laurel's last log lines:\n${await lastLines(stack)}`);
     }
     const sum = (of: (ledger: Ledger) => number): number => tenants.reduce((all, { ledger }) => all + of(ledger), 0);
     return {
@@ -221,7 +222,7 @@ async function auditNow({
       return await withRedis(stack, (redis) => auditTenants(tenants, { sql, redis }));
     } catch (error) {
       if (no === AUDITS || !(error instanceof Error && isRedisOutage(error))) throw error;
-      say(`  The audit is made again, since its connection was cut: ${error.message}`);
+      say(`  Repeating the audit, since its connection was cut: ${error.message}`);
     }
   }
 }

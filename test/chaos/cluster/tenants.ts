@@ -97,5 +97,5 @@ export async function groupOf(cluster: RedisCluster, tenantNo: number): Promise<
 
 async function expectStatus(call: Promise<{ status: number; body: unknown }>, expected: number): Promise<void> {
   const { status, body } = await call;
-  if (status !== expected) throw new Error(`Setting up was answered ${status}: ${JSON.stringify(body)}`);
+  if (status !== expected) throw new Error(`Setup was answered ${status}: ${JSON.stringify(body)}`);
 }
