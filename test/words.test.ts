@@ -30,11 +30,13 @@ const PHRASES: readonly [string, string][] = [
 ];
 const MATCHERS = PHRASES.map(([phrase, instead]) => [new RegExp(phrase.replaceAll(' ', ' +'), 'g'), instead] as const);
 
-const texts = ['src', 'workers', 'lua', 'console/src', 'test', 'bench', 'docs'].flatMap((folder) =>
-  readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(?:tsx?|lua|sql|md)$/.test(name) && name !== 'words.test.ts')
-    .map((name) => join(folder, name)),
-);
+const folders = ['src', 'workers', 'lua', 'console/src', 'test', 'bench', 'docs', 'examples'];
+const texts = folders
+  .flatMap((folder) =>
+    readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  .filter((name) => /\.(?:tsx?|mjs|lua|sql|md)$/.test(name) && name !== join('test', 'words.test.ts'))
+  .concat('README.md', 'CONTRIBUTING.md', 'SECURITY.md');
 
 /** The text on one line, so that a phrase is found across lines; offsets stay the same. */
 const onOneLine = (text: string) =>

@@ -31,7 +31,7 @@ export function isFromLaurel({ secret, headers, body, nowMs = Date.now() }) {
 
 /**
  * Whether a delivery carries a valid signature of the body alone, in `X-Laurel-Signature` or the header that the webhook names.
- * Simpler, but whoever saw a delivery can send it again.
+ * Simpler, but anyone who saw a delivery can send it again.
  */
 export function hasBodySignature({ secret, headers, body, header = 'x-laurel-signature' }) {
   const expected = hmac(secret, body);
