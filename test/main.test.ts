@@ -10,8 +10,8 @@ import { Start } from './processes/start.ts';
 import { DATA_FOLDER } from './stack/data-folder.ts';
 import { inFewFiles } from './stack/in-few-files.ts';
 
-// What `npm start` runs, as a process of its own on an empty data directory. It is the built code: `npm test`
-// builds it first. The first start and those of npm itself run it as it is, the others from few files.
+// Runs `npm start` in its own process on an empty data directory. It uses the built code: `npm test` builds it first. The
+// first start, and those of npm itself, load `dist` directly; the others load a copy in few files.
 const AS_BUILT = 'dist/src/main.js';
 const run = promisify(execFile);
 const hasCurl = await run('curl', ['--version']).then(
