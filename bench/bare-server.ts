@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { uws } from '../src/http/uws.ts';
 
 /**
- * What an HTTP request costs here at least: a route that reads the body and answers. A process of its own; sends
- * its parent the port. Ends with it.
+ * The minimum cost of an HTTP request on this machine: a route that reads the body and answers. Runs as a separate process,
+ * sends the port to its parent, and ends with it.
  */
 const app = uws().App();
 app.post('/*', (res) => {

@@ -1,18 +1,18 @@
 import { beginMidnight, loadMidnight, untilMidnight } from './midnight.ts';
 import type { Stack } from './stack.ts';
 
-/** Something that the worker does beside the load. */
+/** Work of the worker beside the load. */
 export interface Beside {
-  /** Settles when it is done. */
+  /** Resolves when it is done. */
   done: Promise<{ users: number; seconds: number; endedMs: number }>;
 }
 
-/** How many users a second a sweep may settle at most, so that it goes on for as long as the load does. */
+/** How many users per second a sweep may settle at most, so that it lasts as long as the load. */
 const USERS_A_SECOND = 30_000;
-/** The load is made ready while the sweep goes already. */
+/** The load is prepared while the sweep is already running. */
 const READY_SECONDS = 1;
 
-/** A midnight of so many users that it is not over before a load of some seconds is; resolves when it has begun. */
+/** A midnight with enough users to last longer than a load of some seconds; resolves when it has begun. */
 export async function sweepBeside({ redis, pool }: Stack, seconds: number): Promise<Beside> {
   const users = Math.ceil((seconds + READY_SECONDS) * USERS_A_SECOND);
   const nowMs = Date.now();

@@ -10,43 +10,43 @@ export interface CaseOptions {
   connections: number;
 }
 
-/** How much a case does: requests (or direct events) in all; events a direct call; requests a second on a schedule. */
+/** The amount of a case: total requests (or direct events); events per direct call; requests per second on a schedule. */
 export interface Size {
   amount: number;
   batch: number;
   rate: number;
 }
 
-/** Something to be measured, in turn with the others, in every round. */
+/** A measurement, made in turn with the others in every round. */
 export interface Case {
   name: string;
-  /** What it is, for a reader of the table. */
+  /** A description for readers of the table. */
   about: string;
-  /** Whose CPU is the `node` figure. */
+  /** The process whose CPU is the `node` figure. */
   node: Exclude<keyof Stack['pids'], 'worker' | 'postgres'>;
-  /** Requests (or direct events) of the first, uncounted measurement, that finds out how fast it is. */
+  /** Requests (or direct events) of the first, uncounted measurement, which estimates the speed. */
   warmUp: number;
   /** The share of the measured capacity at which it runs; without it, as fast as answers come. */
   ofCapacity?: number;
-  /** True where its events do not go to Laurel's Postgres. */
+  /** True if its events do not go to Laurel's Postgres. */
   elsewhere?: true;
-  /** So many webhooks want all types meanwhile; the worker's and Postgres's CPU is that until all is delivered. */
+  /** This many webhooks want all types meanwhile; the CPU of worker and Postgres includes all deliveries. */
   webhooks?: number;
-  /** The worker is halted meanwhile. */
+  /** The worker is stopped meanwhile. */
   unpersisted?: true;
   /**
-   * In rounds of their own, after the others: what they need (a million members in Redis, a second service's tables
-   * and their vacuuming in Postgres) would weigh on the others.
+   * In separate rounds after the others: their requirements (a million members in Redis, a second service's tables and their
+   * vacuuming in Postgres) would slow the others down.
    */
   apart?: true;
-  /** What the worker does meanwhile, for about so many seconds; it is begun first. */
+  /** The worker's work meanwhile, for about this many seconds; it begins first. */
   beside?: (stack: Stack, seconds: number) => Promise<Beside>;
   job: (options: CaseOptions, size: Size, seed: number) => LoadJob | DirectJob;
 }
 
 const WARM_UP = 4_000;
 
-/** A request at a time on every connection, flat out, events of random users; what differs is laid over. */
+/** One request at a time on every connection, at full speed, events of random users; each case overrides its differences. */
 const load =
   (over: (options: CaseOptions, size: Size) => Partial<LoadJob> = () => ({})): Case['job'] =>
   (options, size, seed) => ({
@@ -92,15 +92,15 @@ export const CASES: readonly Case[] = [
   { ...frontend, name: 'event', about: 'events of random users, three in ten with an idempotency key', job: load() },
   {
     name: 'direct',
-    about: 'the script without HTTP, as many events a call as `event` had, two calls on the way',
+    about: 'the script without HTTP, as many events per call as `event` had, two calls in flight',
     node: 'direct',
     warmUp: WARM_UP,
-    // As the frontend does it: two calls on the way, the events between them in the next.
+    // Like the frontend: two calls in flight, the events between them in the next.
     job: direct((_, { batch }) => ({ batch, atOnce: 2 })),
   },
   {
     name: 'direct single',
-    about: 'the script without HTTP, one event a call',
+    about: 'the script without HTTP, one event per call',
     node: 'direct',
     warmUp: WARM_UP,
     job: direct(({ connections }) => ({ batch: 1, atOnce: connections })),
@@ -108,7 +108,7 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'event unpersisted',
-    about: '`event` while the worker is halted',
+    about: '`event` while the worker is stopped',
     unpersisted: true,
     job: load(),
   },
@@ -130,13 +130,14 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'bursts',
-    about: 'seven events to three reads, all of a second in a quarter of it, a quarter of the throughput on average',
+    about:
+      'seven events to three reads, the requests of each second within a quarter of it, a quarter of the throughput on average',
     ofCapacity: 0.25,
     job: load((_, { rate }) => ({ requests: 'mix', pace: { burstRate: rate } })),
   },
   {
     name: 'batch',
-    about: '1,000 events a request, answered when all are processed',
+    about: '1,000 events per request, answered when all are processed',
     node: 'frontend',
     warmUp: 8,
     job: load(({ stack }) => ({ url: stack.adminUrl, requests: 'batch', connections: 4 })),
@@ -152,7 +153,7 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'half load alone',
-    about: '`half load` once more, for the next one to be compared with',
+    about: '`half load` again, as the reference for the next one',
     apart: true,
     ofCapacity: 0.5,
     job: load((_, { rate }) => ({ pace: { rate } })),
@@ -169,14 +170,14 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'event alone',
-    about: '`event` once more, for the next one to be compared with',
+    about: '`event` again, as the reference for the next one',
     apart: true,
     job: load(),
   },
   {
     ...frontend,
     name: 'event reported',
-    about: 'the same while three webhooks want all 18 types, until all is delivered',
+    about: 'the same while three webhooks want all 18 types, until everything is delivered',
     apart: true,
     webhooks: 3,
     job: load(),
@@ -184,20 +185,20 @@ export const CASES: readonly Case[] = [
   {
     ...frontend,
     name: 'board of 1,000',
-    about: 'events that move a board of 1,000 more members',
+    about: 'events that move a leaderboard of 1,000 more members',
     apart: true,
     job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.small] } })),
   },
   {
     ...frontend,
     name: 'board of 1,000,000',
-    about: 'events that move a board of 1,000,000 more members',
+    about: 'events that move a leaderboard of 1,000,000 more members',
     apart: true,
     job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.large] } })),
   },
   {
     name: 'plain',
-    about: 'Fastify and pg: the same work in one prepared statement a request, ranks kept in a table',
+    about: 'Fastify and pg: the same work in one prepared statement per request, ranks kept in a table',
     apart: true,
     node: 'plain',
     warmUp: 200,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 
 let ticks: number | null = null;
-/** Clock ticks a second, the unit of /proc's CPU times. */
+/** Clock ticks per second, the unit of /proc's CPU times. */
 const ticksPerSecond = (): number => (ticks ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' })));
 
 interface ProcessTimes {
@@ -21,7 +21,7 @@ function timesOf(pid: number | string): ProcessTimes | null {
   } catch {
     return null;
   }
-  // The name, in brackets, may hold anything.
+  // The name, in brackets, may contain anything.
   const fields = text
     .slice(text.lastIndexOf(')') + 2)
     .split(' ')
@@ -30,16 +30,16 @@ function timesOf(pid: number | string): ProcessTimes | null {
   return { pid: Number(pid), parent: fields[1] ?? 0, own: user + system, ended: endedUser + endedSystem };
 }
 
-/** CPU seconds that a process has used. */
+/** CPU seconds of a process. */
 export const processCpu = (pid: number): number => (timesOf(pid)?.own ?? 0) / ticksPerSecond();
 
-/** The processes that a process started and that run, with their command lines. */
+/** The running children of a process, with their command lines. */
 export const childrenOf = (parent: number): { pid: number; command: string }[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && timesOf(name)?.parent === parent)
     .map((name) => ({ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8') }));
 
-/** CPU seconds that a process has used with all its children, those that have ended included. */
+/** CPU seconds of a process and all its children, including ended ones. */
 export function treeCpu(root: number): number {
   const all = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -54,8 +54,8 @@ export function treeCpu(root: number): number {
 }
 
 /**
- * CPU seconds of the machine so far: all, those in processes (without interrupts, which belong to none), idle, and
- * those that the hypervisor gave to others.
+ * CPU seconds of the machine so far: total, in processes (without interrupts, which belong to none), idle, and stolen by the
+ * hypervisor.
  */
 export function machineCpu(): { all: number; inProcesses: number; idle: number; stolen: number } {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
@@ -68,7 +68,7 @@ export function machineCpu(): { all: number; inProcesses: number; idle: number; 
   };
 }
 
-/** What Redis says of itself: CPU seconds (with its background children), calls of scripts, bytes in use. */
+/** Redis's own figures: CPU seconds (with its background children), calls of scripts, bytes in use. */
 export async function redisUse(redis: Redis): Promise<{ cpu: number; scriptCalls: number; bytes: number }> {
   const text = await redis.info('everything');
   const number = (pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);

@@ -9,15 +9,15 @@ const START = '2025-01-01';
 const CROWDS = { small: 1_000, large: 1_000_000 };
 const CHUNK = 10_000;
 
-/** Keys of two metrics, each with a perpetual board: one of 1,000 members, one of 1,000,000. */
+/** Keys of two metrics, each with a perpetual leaderboard: one with 1,000 members, one with 1,000,000. */
 export interface Crowds {
   small: string;
   large: string;
 }
 
 /**
- * Adds the two metrics and boards to the catalog, as an admin would, and members of the boards straight to their
- * sorted sets: they stand for users who came before.
+ * Adds the two metrics and leaderboards to the catalog, like an admin, and members directly to their sorted sets: they
+ * represent earlier users.
  */
 export async function makeCrowds(options: {
   adminUrl: string;
@@ -39,16 +39,16 @@ export async function makeCrowds(options: {
     ],
   };
   const answer = await fetch(`${url}?demo=keep`, { method: 'PUT', headers, body: JSON.stringify(changed) });
-  if (answer.status !== 200) throw new Error(`The crowds' boards were refused: ${await answer.text()}`);
+  if (answer.status !== 200) throw new Error(`The crowds' leaderboards were refused: ${await answer.text()}`);
 
   const catalog = await loadCatalog(pool, 0);
   for (const [size, members] of Object.entries(CROWDS)) {
     const board = catalog?.leaderboards.find(({ key }) => key === crowds[size as keyof Crowds]);
-    if (board === undefined) throw new Error('A board of the crowds is missing.');
+    if (board === undefined) throw new Error('A leaderboard of the crowds is missing.');
     const set = boardKey(0, { boardNo: board.no, runDay: dayOf(START), group: '' });
     for (let from = 0; from < members; from += CHUNK) {
       const scored = Array.from({ length: Math.min(CHUNK, members - from) }, (_, at) => [
-        // Spread over the ranks, in no order.
+        // Spread over the ranks, unordered.
         String(((from + at) * 7_919) % members),
         `member-${from + at}`,
       ]);

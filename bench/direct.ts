@@ -25,8 +25,8 @@ import { EventMaker, KEYED, shapeOf } from './shape.ts';
 const TENANT = 0;
 
 /**
- * A process of its own that calls the script without HTTP: takes a `DirectJob` from its parent, answers with the
- * `Outcome`. Events are checked and made ready before the first call; what is timed is the call alone.
+ * A separate process that calls the script without HTTP: receives a `DirectJob` from its parent, answers with the `Outcome`.
+ * It checks and prepares the events before the first call; only the call is timed.
  */
 process.on('message', (job: DirectJob) => {
   void callScript(job).then((outcome) => process.send?.(outcome));
@@ -94,7 +94,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
   };
 }
 
-/** Marks the shards of the tenants; what is to be believed of each tenant's. */
+/** Marks the shards of the tenants; returns each tenant's expected mark. */
 async function marked(redis: Redis, tenants: number): Promise<Belief[]> {
   const run = await readRedisProcessId(redis);
   const keys = Array.from({ length: tenants }, (_, tenantNo) => markKey(shardOf(tenantNo)));
@@ -102,7 +102,7 @@ async function marked(redis: Redis, tenants: number): Promise<Belief[]> {
   return keys.map((key) => beliefOf(key, 'bench:1', run));
 }
 
-/** The events of each call, by tenant; `compiled`: one catalog a tenant. */
+/** The events of each call, by tenant; `compiled`: one catalog per tenant. */
 function readyCalls(
   { amount, batch, crowd, seed, everyUser }: DirectJob,
   compiled: readonly CompiledCatalog[],

@@ -1,7 +1,8 @@
 /**
- * Reads of the history of a user with very many events, and what others feel of many at a time: loads N events (default 200,000) of
- * one user over a year, each with another value of an attribute, and half as many awards, prints the milliseconds of every read, then those of another user's events (100 a
- * second) alone and beside 20 connections that ask for the first one's wrapped year without a pause. By turns, in one run.
+ * Reads of the history of a user with very many events, and the effect of many concurrent ones on others. Loads N events
+ * (default 200,000) of one user over a year, each with another attribute value, and half as many awards. Prints the
+ * milliseconds of every read, then those of another user's events (100 per second) alone and beside 20 connections that
+ * continuously request the first one's wrapped year. Alternates both in one run.
  *
  *   npm run bench -- history [events] [seconds a turn] [turns]
  */
@@ -42,7 +43,7 @@ async function send(url: string, body?: object): Promise<number> {
 
 const wrapped = (url: string): string => `${url}/v1/users/${BUSY}/wrapped`;
 
-/** In a process of its own: asks until it is told to end; then says how often it was answered what. */
+/** In a separate process: requests until it is asked to end; then reports how often it got which answer. */
 async function attack(url: string): Promise<void> {
   const statuses: Record<string, number> = {};
   let ends = false;
@@ -60,7 +61,7 @@ async function attack(url: string): Promise<void> {
 const ID = `(lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000' || left(md5(n::text), 12) || '0000')::uuid`;
 const MADE = `(SELECT n, now() - n * (INTERVAL '365 days' / $1::int) AS at FROM generate_series(1, $1::int) AS n) AS made`;
 
-/** Stores the past of the busy user, as if it had been sent and persisted. */
+/** Stores the history of the busy user, as if it had been sent and persisted. */
 async function load({ pool }: TemporaryServers): Promise<void> {
   const numbers = async (kind: string): Promise<number[]> =>
     (
@@ -83,7 +84,7 @@ async function load({ pool }: TemporaryServers): Promise<void> {
   await pool.query('VACUUM ANALYZE');
 }
 
-/** What another user's events take, ms, ascending. */
+/** Latencies of another user's events, ms, ascending. */
 async function victim(url: string): Promise<number[]> {
   const waits: Promise<number>[] = [];
   const until = performance.now() + seconds * 1_000;
@@ -96,7 +97,9 @@ async function victim(url: string): Promise<number[]> {
   return (await Promise.all(waits)).toSorted((a, b) => a - b);
 }
 
-/** Prints what each read takes, and the CPU of the frontend and of Postgres, which other work on the machine hardly changes. */
+/**
+ * Prints the time of each read, and the CPU of the frontend and of Postgres, which other work on the machine hardly changes.
+ */
 async function timeReads(url: string, pids: { frontend: number; postgres: number }): Promise<void> {
   const range = `startDate=${day(400)}&endDate=${day(0)}&aggregation=daily`;
   for (const path of [

@@ -1,7 +1,7 @@
 /**
- * What an installation costs while nobody uses it: starts `npm start`'s processes with servers of their own, waits until the
- * start is over, and prints the CPU seconds of each process over some seconds (default 60) at rest, in % of a core, and the
- * commands that Redis was sent most.
+ * The cost of an idle installation: starts the processes of `npm start` with their own servers, waits until the start is
+ * over, and prints the CPU of each process over some seconds (default 60) in % of a core, and the most frequent Redis
+ * commands.
  *
  *   npm run bench -- idle [seconds] [folder of another checkout that is built]
  *
@@ -24,22 +24,22 @@ import { IDLE_PERCENT } from './targets.ts';
 const SECONDS = Number(process.argv[2] ?? 60);
 const OTHER = process.argv[3];
 /**
- * The start's own work is over by then: the first looks, caches, compilation. Not the collection of its garbage, for which Node
- * waits 100 s: a minute that begins now has it, 0.3 to 0.5 % of a core that later minutes do not take.
+ * By then the start's own work is over: the first checks, caches, compilation. Not its garbage collection, for which Node
+ * waits 100 s: a minute that begins now includes it, 0.3 to 0.5 % of a core, and later minutes do not.
  */
 const SETTLE_MS = 45_000;
 
-/** CPU seconds since the start, by what used them. */
+/** CPU seconds since the start, by process. */
 type Use = Record<'worker' | 'frontend' | 'main' | 'redis' | 'postgres', number>;
 
 interface Installation {
   use(): Promise<Use>;
-  /** How often each command of Redis was called since the start. */
+  /** The number of calls of each command of Redis since the start. */
   commands(): Promise<Map<string, number>>;
   stop(): Promise<void>;
 }
 
-/** Starts what `npm start` does, of a built checkout. Resolves when it answers. */
+/** Starts the processes of `npm start` from a built checkout. Resolves when it answers. */
 async function startInstallation(root: string): Promise<Installation> {
   const program = findRedisProgram();
   if (program === null) throw new Error('This needs redis-server or valkey-server on the PATH.');
@@ -124,10 +124,10 @@ try {
     const percent = (name: keyof Use): number => ((use[name] - was.use[name]) / SECONDS) * 100;
     const names = Object.keys(use) as (keyof Use)[];
     const all = names.reduce((sum, name) => sum + percent(name), 0);
-    console.log(`${root}\n  % of a core over ${SECONDS} s at rest`);
+    console.log(`${root}\n  % of a core over ${SECONDS} s while idle`);
     for (const name of names) console.log(`    ${name.padEnd(12)} ${percent(name).toFixed(2).padStart(6)}`);
     console.log(
-      `    ${'in all'.padEnd(12)} ${all.toFixed(2).padStart(6)} (target ${IDLE_PERCENT})\n  commands a second of Redis`,
+      `    ${'total'.padEnd(12)} ${all.toFixed(2).padStart(6)} (target ${IDLE_PERCENT})\n  Redis commands per second`,
     );
     const rates = [...commands].map(
       ([name, count]) => [name, (count - (was.commands.get(name) ?? 0)) / SECONDS] as const,

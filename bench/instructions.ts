@@ -1,15 +1,16 @@
 /**
- * How many instructions Redis executes for an event: counted, not timed, so that a busy machine gives the same figures (± 1 %).
- * Users (default 5,000) of the demo catalog get some events each (default 5), then events of random users are sent at 1, 8 and
- * 64 a call to a Redis under valgrind's callgrind, without append-only file. Also prints the memory of a user then.
+ * The number of instructions that Redis executes for an event: counted, not timed, so that a busy machine gives the same
+ * figures (± 1 %). Users (default 5,000) of the demo catalog get some events each (default 5), then events of random users
+ * are sent at 1, 8 and 64 per call to a Redis under valgrind's callgrind, without append-only file. Also prints the memory
+ * of a user at that time.
  *
  *   npm run bench:instructions -- [users] [events each] [folder of another checkout …]
  *   npm run bench:instructions -- --tenants <n> [users] [events each]
  *
- * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured by its own scripts.
+ * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured with its own scripts.
  *
- * With tenants, of which each has so many users, the events of a call are of them in turn: measured are one tenant, all of them with a
- * command for each, and with one command for all.
+ * With tenants, each of which has that many users, the events of a call alternate between them. This measures one tenant,
+ * all of them with a command each, and all with one command.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,10 +32,10 @@ const [users = 5_000, eventsEach = 5] = positionals.slice(0, 2).map(Number);
 const OTHERS = positionals.slice(2);
 const TENANTS = values.tenants === undefined ? null : Number(values.tenants);
 const BATCHES = [1, 8, 64];
-/** Counted events of each size of a call; as many before them are not counted. */
+/** Counted events of each call size; the same number before them is not counted. */
 const EVENTS = 1_920;
 
-/** What the instructions went into, by functions of Redis that do not call themselves or each other. */
+/** A breakdown of the instructions by functions of Redis that do not call themselves or each other. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   'the function, in all': ['fcallCommand'],
   'unpacking (cmsgpack)': ['mp_unpack'],
@@ -48,7 +49,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 
 interface Result {
   bytesAUser: number;
-  /** Instructions an event, by events a call. */
+  /** Instructions per event, by events per call. */
   profiles: Map<number, Profile>;
 }
 
@@ -82,7 +83,7 @@ async function measure(root: string, tenants?: DirectJob['tenants']): Promise<Re
     const { bytes: empty } = await redisUse(redis);
     const all = users * (tenants?.count ?? 1);
     for (let round = 0; round < eventsEach; round += 1) await send(servers.redisUrl, all, 50, true);
-    // The outbox is what Postgres does not have yet: no part of a user.
+    // The outbox, which Postgres does not have yet, is no part of a user.
     await redis.del(SHARD_NUMBERS.map(outboxKey));
     const { bytes } = await redisUse(redis);
     await redis.save();
@@ -125,20 +126,20 @@ const perEvent = (instructions: number): string => (instructions / EVENTS / 1_00
 function print(root: string, { bytesAUser, profiles }: Result): void {
   const line = (name: string, of: (profile: Profile) => number): void =>
     console.log(`  ${name.padEnd(28)}${BATCHES.map((batch) => perEvent(of(profiles.get(batch)!))).join('')}`);
-  console.log(`${root}\n  thousands of instructions an event, at`);
+  console.log(`${root}\n  thousands of instructions per event, at`);
   console.log(`  ${''.padEnd(28)}${BATCHES.map((batch) => `${batch} a call`.padStart(10)).join('')}`);
   line('in all', ({ total }) => total);
   for (const [name, functions] of Object.entries(PARTS)) {
     line(name, ({ inclusive }) => functions.reduce((sum, each) => sum + (inclusive.get(each) ?? 0), 0));
   }
-  console.log(`  ${bytesAUser.toFixed(0)} bytes of Redis a user after ${eventsEach} events each`);
+  console.log(`  ${bytesAUser.toFixed(0)} bytes of Redis per user after ${eventsEach} events each`);
 }
 
 if (TENANTS === null) for (const root of [PACKAGE_ROOT, ...OTHERS]) print(root, await measure(root));
 else
   for (const [name, tenants] of [
     ['one tenant', { count: 1, joined: false }],
-    [`${TENANTS} tenants, a command for each`, { count: TENANTS, joined: false }],
+    [`${TENANTS} tenants, one command each`, { count: TENANTS, joined: false }],
     [`${TENANTS} tenants, one command`, { count: TENANTS, joined: true }],
   ] as const)
     print(name, await measure(PACKAGE_ROOT, tenants));

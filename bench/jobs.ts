@@ -1,9 +1,9 @@
 import type { Crowd, Shape } from './shape.ts';
 
-/** What a request is: an event, 1,000 events in one (answered when all are processed), a read, or a mix of these. */
+/** The type of a request: an event, 1,000 events in one (answered when all are processed), a read, or a mix of these. */
 export type RequestKind = 'event' | 'batch' | 'metric' | 'board' | 'summary' | 'mix';
 
-/** When requests are sent: as fast as answers come, evenly at a rate a second, or in bursts of that mean rate. */
+/** When to send requests: as fast as answers come, evenly at a rate per second, or in bursts of that mean rate. */
 export type Pace = 'flat out' | { rate: number } | { burstRate: number };
 
 /** Requests over HTTP. */
@@ -13,19 +13,19 @@ export interface LoadJob {
   apiKey: string;
   requests: RequestKind;
   connections: number;
-  /** Requests in all. */
+  /** Total requests. */
   amount: number;
   pace: Pace;
   shape: Shape;
   crowd: Crowd;
-  /** Share of the events that carry an idempotency key. */
+  /** Share of the events that have an idempotency key. */
   keyed: number;
   seed: number;
-  /** `customerId` of the tenants that the events are of, each with the crowd's users; left out: the organisation's own. */
+  /** `customerId` of the tenants of the events, each with the crowd's users; if absent, the organisation's own. */
   tenants?: readonly string[];
 }
 
-/** Script calls without HTTP: `batch` events a call, `atOnce` calls on the way. */
+/** Script calls without HTTP: `batch` events per call, `atOnce` calls in flight. */
 export interface DirectJob {
   kind: 'direct';
   redisUrl: string;
@@ -35,22 +35,22 @@ export interface DirectJob {
   amount: number;
   crowd: Crowd;
   seed: number;
-  /** One event of each user in turn, without attributes left to chance: to have them all there. */
+  /** One event of each user in turn, without random attributes: so that all users exist. */
   everyUser: boolean;
   /**
-   * The events of a call are of so many tenants in turn, each with the crowd's users and the catalog of the organisation's own:
-   * a command for each, or one for all of them (`joined`). Left out: of the organisation's own.
+   * The events of a call alternate between this many tenants, each with the crowd's users and the catalog of the
+   * organisation's own: with a command each, or one for all of them (`joined`). If absent, the organisation's own.
    */
   tenants?: { count: number; joined: boolean };
 }
 
-/** What a process that made load reports. */
+/** The report of a process that made load. */
 export interface Outcome {
   /** Seconds from the first request to the last answer. */
   seconds: number;
   /** Requests or events that were answered. */
   answered: number;
-  /** How many of each status (direct calls: `201` for a record, else the kind of refusal). */
+  /** The number of each status (direct calls: `201` for a record, else the kind of refusal). */
   statuses: Record<string, number>;
   /** Events among them that were processed. */
   processed: number;
@@ -61,7 +61,7 @@ export interface Outcome {
   cpuSeconds?: number;
 }
 
-/** The outcome of latencies in ms; `latencies` is sorted in place. */
+/** The outcome of latencies in ms; sorts `latencies` in place. */
 export function outcomeOf({
   seconds,
   statuses,

@@ -1,7 +1,7 @@
 /**
- * Where the slowest answers come from: events at half of the throughput, on a schedule that does not wait for answers, as
- * shipped and with one thing changed at a time, in turn. Prints for each how much of the time until 50 % and 99 % of the answers
- * goes with it (medians over the rounds of what was measured in the same round).
+ * The causes of the slowest answers: events at half of the throughput, on a schedule that does not wait for answers, with
+ * the default settings and with one change at a time, alternating. Prints for each change how much of the time until 50 %
+ * and 99 % of the answers disappears (medians over the rounds of figures measured in the same round).
  *
  *   npm run bench -- latency [rounds] [seconds] [users] [directory of the data]
  */
@@ -15,10 +15,10 @@ import { startStack, type Stack } from './stack.ts';
 const [rounds = 5, seconds = 4, users = 50_000] = process.argv.slice(2, 5).map(Number);
 const PARENT = process.argv[5] ?? tmpdir();
 const CONNECTIONS = 64;
-/** Events of the run that finds out how fast it is, and of the one that warms up. */
+/** Events of the run that estimates the speed, and of the one that warms up. */
 const FIRST_EVENTS = 20_000;
 
-/** Something changed, alone. */
+/** A single change. */
 interface Variant {
   name: string;
   begin?: () => Promise<unknown>;
@@ -40,7 +40,7 @@ async function variantsOf(stack: Stack): Promise<Variant[]> {
       end: () => redis.config('SET', 'appendfsync', 'always'),
     },
     { name: 'Postgres waits for no disk', begin: () => fsync(false), end: () => fsync(true) },
-    // Each page that is first changed after it goes into the WAL whole.
+    // Each page that is first changed afterwards goes into the WAL whole.
     { name: 'just after a checkpoint', begin: () => pool.query('CHECKPOINT') },
     {
       name: 'the worker is halted',
@@ -48,7 +48,7 @@ async function variantsOf(stack: Stack): Promise<Variant[]> {
       end: async () => stack.persist(true),
     },
     {
-      name: 'a frontend with 64 MB for young objects',
+      name: 'a frontend with 64 MB for the young generation',
       url: await stack.anotherFrontend(['--max-semi-space-size=64']),
     },
   ];
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
     const first = await send(FIRST_EVENTS, 'flat out');
     const rate = first.answered / first.seconds / 2;
     await stack.drained();
-    console.log(`${rate.toFixed(0)} events/s, half of what went through`);
+    console.log(`${rate.toFixed(0)} events/s, half of the measured throughput`);
     const measured = new Map<string, Outcome[]>(variants.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round++) {
       for (const { name, begin, end, url } of round % 2 === 0 ? variants : variants.toReversed()) {

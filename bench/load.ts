@@ -4,8 +4,8 @@ import { RequestMaker } from './requests.ts';
 import { onSchedule } from './schedule.ts';
 
 /**
- * A process of its own that makes HTTP load, so that its CPU is not the frontend's: takes a `LoadJob` from its
- * parent, answers with the `Outcome`. All requests are made before the first is sent.
+ * A separate process that makes HTTP load, so that its CPU is not the frontend's: receives a `LoadJob` from its parent,
+ * answers with the `Outcome`. It makes all requests before it sends the first.
  */
 process.on('message', (job: LoadJob) => {
   void (job.pace === 'flat out' ? asFastAsAnswered(job) : onSchedule(job, job.pace)).then((outcome) =>

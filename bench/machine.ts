@@ -15,7 +15,7 @@ export interface Machine {
   appendfsync: string;
 }
 
-/** Where and with what the figures were taken. */
+/** The machine and versions of the figures. */
 export async function machineOf(redis: Redis, pool: Pool): Promise<Machine> {
   const { rows } = await pool.query<{ server_version: string }>('SHOW server_version');
   const setting = async (name: string): Promise<string> => ((await redis.config('GET', name)) as string[])[1] ?? '?';
@@ -31,7 +31,7 @@ export async function machineOf(redis: Redis, pool: Pool): Promise<Machine> {
   };
 }
 
-/** `-changed`: with edits to what is measured that are not committed. */
+/** `-changed`: the measured code has uncommitted edits. */
 function commit(): string {
   const git = (...args: string[]): string =>
     execFileSync('git', args, { cwd: PACKAGE_ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();

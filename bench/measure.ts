@@ -3,13 +3,13 @@ import { machineCpu, processCpu, redisUse, treeCpu } from './cpu.ts';
 import type { Outcome } from './jobs.ts';
 import type { Stack } from './stack.ts';
 
-/** One case in one round. CPU in µs an event, or a request where there are no events. */
+/** One case in one round. CPU in µs per event, or per request without events. */
 export interface Measurement extends Outcome {
   case: string;
   round: number;
-  /** Events a second, or requests. */
+  /** Events or requests per second. */
   perSecond: number;
-  /** Of the machine's CPU time: the shares that other machines and other programs took, and what was left over. */
+  /** Of the machine's CPU time: the shares of other machines, of other programs, and idle. */
   steal: number;
   others: number;
   idle: number;
@@ -21,15 +21,15 @@ export interface Measurement extends Outcome {
   eventsPerCall: number;
   /** Seconds after the last answer until everything was stored. */
   drainSeconds: number;
-  /** What the worker did meanwhile: users that it settled, in how many seconds, and for which share of the load. */
+  /** The worker's work meanwhile: settled users, in how many seconds, and for which share of the load. */
   beside?: { users: number; seconds: number; share: number };
 }
 
 let seed = 0;
 
 /**
- * Runs one case and waits until Postgres holds what it wrote, so that nothing of it weighs on the next. Every run
- * has events and idempotency keys of its own.
+ * Runs one case and waits until Postgres has its writes, so that they do not slow down the next. Every run has its own
+ * events and idempotency keys.
  */
 export async function measure(one: Case, round: number, options: CaseOptions, size: Size): Promise<Measurement> {
   const { stack } = options;

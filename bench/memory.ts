@@ -1,12 +1,12 @@
 /**
- * What a user takes of Redis, by kind of key: users (default 20,000) of the demo catalog get some events each (default 11), near
- * a third of them with an idempotency key; then the keys of one kind after the other are removed, and what Redis uses
- * less is counted. So the allocator's rounding is in it, which `MEMORY USAGE` leaves out in part.
+ * A user's memory in Redis by kind of key: users (default 20,000) of the demo catalog get some events each (default 11),
+ * near a third of them with an idempotency key. Then it removes the keys of one kind after the other and measures the
+ * difference. So the figures include the allocator's rounding, which `MEMORY USAGE` partly omits.
  *
  *   npm run bench -- memory [users] [events each] [folder of another checkout …]
  *
- * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured by its own scripts. Uses temporary
- * servers. Counts, not times: it does not matter who else uses the machine.
+ * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured with its own scripts. Uses
+ * temporary servers. Counts instead of times, so other load on the machine does not matter.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ async function keysByKind(redis: Redis): Promise<Map<string, string[]>> {
   return kinds;
 }
 
-/** Bytes of each kind of key, and of what is left when none is. */
+/** Bytes of each kind of key, and the rest without keys. */
 async function measure(root: string): Promise<Map<string, number>> {
   const theirs = (await import(join(root, 'dist/bench/temporary-servers.js'))) as {
     demoCatalog: typeof demoCatalog;
@@ -69,7 +69,7 @@ async function measure(root: string): Promise<Map<string, number>> {
       caller.send(job);
       const [{ processed, statuses }] = (await once(caller, 'message')) as [Outcome];
       if (processed !== users) throw new Error(`Not every event was applied: ${JSON.stringify(statuses)}`);
-      // What Postgres does not have yet, or has since some seconds, is no part of a user.
+      // Entries that Postgres does not have yet, or only since some seconds, are no part of a user.
       await redis.del([...SHARD_NUMBERS.map(outboxKey), ...SHARD_NUMBERS.map(handedKey)]);
     }
     const bytes = new Map<string, number>();
@@ -91,7 +91,7 @@ async function measure(root: string): Promise<Map<string, number>> {
 
 for (const root of [PACKAGE_ROOT, ...OTHERS]) {
   const bytes = await measure(root);
-  console.log(`${root}\n  bytes of Redis a user: ${users.toLocaleString('en')} users, ${eventsEach} events each`);
+  console.log(`${root}\n  bytes of Redis per user: ${users.toLocaleString('en')} users, ${eventsEach} events each`);
   for (const [kind, all] of [...bytes].toSorted(([, a], [, b]) => a - b))
     console.log(`  ${kind.padEnd(28)}${(all / users).toFixed(1).padStart(8)}`);
 }

@@ -9,7 +9,7 @@ import { dayIn, zoneOffset } from '../src/domain/zone.ts';
 import { binaryArray, BYTEA, TEXT } from '../src/postgres/persist/binary-rows.ts';
 import { userKey } from '../src/redis/keys.ts';
 
-/** Where the users live whose day ends; the load's users live elsewhere. */
+/** The zone of the users whose day ends; the load's users live elsewhere. */
 const ZONE = 'Pacific/Kiritimati';
 const TENANT = 0;
 const AT_ONCE = 5_000;
@@ -17,7 +17,7 @@ const LOOK_MS = 50;
 const PATIENCE_MS = 600_000;
 
 /**
- * Makes users, or those of an earlier call again, each with a streak of three days that ends when today begins in their
+ * Creates users, or those of an earlier call again, each with a streak of three days that ends when today begins in their
  * zone. Nothing happens to them before `beginMidnight`. `nowMs`: any time of that day.
  */
 export async function loadMidnight({
@@ -69,7 +69,7 @@ function stateOf(id: string, today: number): Buffer {
   });
 }
 
-/** The zone's midnight is due from now on: the next pass of a schedule sweeps it. `nowMs`: as when they were loaded. */
+/** Makes the zone's midnight due: the next pass of a schedule sweeps it. `nowMs`: as when they were loaded. */
 export async function beginMidnight(pool: Pool, nowMs: number): Promise<void> {
   await pool.query(
     `INSERT INTO streak_zones (tenant_no, zone, swept_day) VALUES ($1, $2, $3)

@@ -1,8 +1,8 @@
 /**
- * What an event costs the persister and Postgres, where Postgres keeps its data as it is shipped. Events of the demo are
- * recorded by the script, and each 1,750 persisted in one transaction, as at 7,000 events/s. Postgres compresses the whole
- * pages in its WAL in each way that it can, in turn, first right after a checkpoint, then before the next. Prints CPU and
- * bytes of WAL an event (medians).
+ * The cost of an event for the persister and Postgres, with Postgres's data in its default place. The script records events
+ * of the demo, and each 1,750 are persisted in one transaction, as at 7,000 events/s. Postgres compresses the full pages in
+ * its WAL with each available method in turn, first right after a checkpoint, then before the next. Prints CPU and bytes of
+ * WAL per event (medians).
  *
  *   npm run bench -- persist [transactions a round] [rounds] [users] [directory of the data]
  */
@@ -32,7 +32,7 @@ const SHARD = 0;
 
 const WHEN = ['after a checkpoint', 'before the next'] as const;
 
-/** Of one event: µs of CPU, bytes of WAL. */
+/** Per event: µs of CPU, bytes of WAL. */
 interface Cost {
   persister: number;
   postgres: number;
@@ -42,7 +42,7 @@ interface Cost {
 interface Bench {
   redis: Redis;
   postgres: { url: string; pid: number };
-  /** Has so many events recorded. */
+  /** Records this many events. */
   record: (over: Pick<DirectJob, 'amount' | 'everyUser'>) => Promise<void>;
 }
 

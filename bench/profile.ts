@@ -9,7 +9,7 @@ interface CpuProfile {
   timeDeltas: number[];
 }
 
-/** The functions that a process spent its time in itself, most first, from the one profile in a folder. */
+/** The functions with the most self time, from the one profile in a folder. */
 export function topFunctions(folder: string, count: number): string {
   const file = readdirSync(folder).find((name) => name.endsWith('.cpuprofile'));
   if (file === undefined) return 'There is no profile: the frontend did not end by itself.';

@@ -1,6 +1,6 @@
 /**
- * Redis rebuilt from Postgres, and compared with it: users (default 1,000,000) of the demo catalog whose states a
- * script made, as many events with idempotency keys. Then their shard is moved to another Redis.
+ * Rebuilds Redis from Postgres and compares both: users (default 1,000,000) of the demo catalog with generated states, and
+ * as many events with idempotency keys. Then moves their shard to another Redis.
  *
  *   npm run bench -- rebuild [users]
  *
@@ -82,9 +82,9 @@ try {
   );
   console.log(`  of it ${steps.join(', ')}`);
   const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
-  console.log(`Redis: ${Math.round(Number(memory) / users)} bytes a user, with an idempotency key each`);
+  console.log(`Redis: ${Math.round(Number(memory) / users)} bytes per user, with an idempotency key each`);
 
-  /** A state as a user has it after a while: totals, streaks, points, completions, two runs of each board. */
+  /** A user's state after a while: totals, streaks, points, completions, two runs of each leaderboard. */
   function stateOf(n: number): Buffer {
     const day = 20_000 + (n % 7);
     const streak: PackedStreak = [n % 40, 20_000, 20_040, 1_763_800_000_000, 20_040];

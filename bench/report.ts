@@ -24,7 +24,7 @@ export function tableOf(rows: readonly Row[]): string {
   ].join('\n');
 }
 
-/** The figures beside what is to be reached. */
+/** The figures beside their targets. */
 export function targetTable(targets: readonly Target[]): string {
   const number = (value: number, unit: string): string =>
     `${unit === '' ? value.toFixed(2) : value.toFixed(unit === 'B' ? 0 : 1)} ${unit}`.trim();

@@ -8,17 +8,17 @@ export interface MadeRequest {
   body: string;
   /** Events that it submits. */
   events: number;
-  /** The status that says they are processed. */
+  /** The status of processed events. */
   done: 200 | 201;
 }
 
-/** Events of a batch: as many as one may have. */
+/** Events per batch: the maximum. */
 export const BATCH_EVENTS = 1_000;
-/** Of mixed traffic: a share of reads, in equal parts. */
+/** In mixed traffic: a share of reads, in equal parts. */
 const READS = ['metric', 'board', 'summary'] as const;
 const EVENTS_OF_MIX = 0.7;
 
-/** Makes the requests of a job, in their order; the same ones for the same seed. */
+/** Makes the requests of a job, in order; the same ones for the same seed. */
 export class RequestMaker {
   private readonly job: LoadJob;
   private readonly events: EventMaker;
@@ -76,7 +76,7 @@ export class RequestMaker {
   }
 }
 
-/** A request as it goes over the wire (HTTP/1.1). */
+/** A request in its wire format (HTTP/1.1). */
 export function requestText({ method, path, headers, body }: MadeRequest): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const length = method === 'POST' ? `content-length: ${Buffer.byteLength(body)}\r\n` : '';

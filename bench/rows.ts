@@ -22,7 +22,7 @@ export interface Row {
   idle: number;
 }
 
-/** NaN of nothing. */
+/** NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

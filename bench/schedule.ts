@@ -7,9 +7,9 @@ import { RequestMaker, requestText } from './requests.ts';
 const BURST_MS = { every: 1000, lasting: 250 };
 
 /**
- * Requests on a schedule that does not wait for answers (Poisson arrivals, evenly or in bursts), latencies from when
- * each was due. Not autocannon: its rate limit sends a second's requests at the second's beginning, as fast as they
- * are answered, so that half of the capacity would be full load for half of the time.
+ * Requests on a schedule that does not wait for answers (Poisson arrivals, evenly or in bursts), with latencies from when
+ * each was due. Not autocannon: its rate limit sends a second's requests at the second's beginning, as fast as they are
+ * answered, so that half of the capacity would be full load for half of the time.
  */
 export async function onSchedule(job: LoadJob, pace: Exclude<Pace, 'flat out'>): Promise<Outcome> {
   const { connections, amount } = job;
@@ -69,18 +69,18 @@ function arrivals(amount: number, pace: { rate: number } | { burstRate: number }
   return dueMs.map((at) => Math.floor(at / every) * every + (at % every) * (lasting / every));
 }
 
-/** What a request ended with that the server closed the connection on. */
+/** The outcome of a request whose connection the server closed. */
 const CLOSED = 'closed';
 
 /**
- * One connection, one request at a time. Reads no more of an answer than its status and where it ends. The server closes one that
- * has carried nothing for some seconds: it is opened again by the next request.
+ * One connection, one request at a time. Reads only the status and the end of an answer. The server closes a connection that
+ * was idle for some seconds: the next request opens it again.
  */
 class Connection {
   private readonly to: { port: number; host: string };
   private readonly answered: (connection: Connection, request: number, status: string) => void;
   private socket: Socket | null = null;
-  /** The number of the request that it carries; null: none. */
+  /** The number of its request; null without one. */
   private request: number | null = null;
   private received: Buffer = Buffer.alloc(0);
 
@@ -111,7 +111,7 @@ class Connection {
     this.socket = socket;
     this.received = Buffer.alloc(0);
     socket.on('data', (chunk) => this.take(chunk));
-    // What is wrong is followed by 'close'.
+    // 'close' follows an error.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.destroy());
     socket.on('close', () => {

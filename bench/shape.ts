@@ -14,28 +14,28 @@ interface Choice {
   values: string[];
 }
 
-/** What events against a catalog may name. Plain data: it is sent to the processes that make load. */
+/** The names that events may use for a catalog. Plain data, since it is sent to the processes that make load. */
 export interface Shape {
   metrics: string[];
-  /** Keys of a board and a points system that events move, to be read. */
+  /** Keys of a leaderboard and a points system that events change, for reads. */
   board: string;
   pointsSystem: string;
   userAttributes: Choice[];
   eventAttributes: Choice[];
 }
 
-/** Who the events are from: random users of so many, or one. */
+/** The users of the events: random ones of a number, or one. */
 export type Crowd = { users: number } | { hotUser: string };
 
-/** Shares of the events that carry each. */
+/** Shares of the events with each of these. */
 const WITH = { userAttributes: 0.5, eventAttributes: 0.5, decimal: 0.2 };
-/** Share of the events with an idempotency key, where a case does not say otherwise. */
+/** Share of the events with an idempotency key, unless a case says otherwise. */
 export const KEYED = 0.3;
 const ZONES = ['Europe/London', 'America/New_York', 'Asia/Tokyo', undefined];
-/** Values that no condition of the catalog asks for, so that some events match and some do not. */
+/** Values that no condition of the catalog requires, so that some events match and some do not. */
 const OTHER_VALUES = ['one', 'two'];
 
-/** Every metric, and every attribute with the values that the catalog's conditions ask for, and others. */
+/** Every metric, and every attribute with the values that the catalog's conditions require, and others. */
 export function shapeOf(catalog: Catalog): Shape {
   const conditions: AttributeCondition[] = [
     ...[...catalog.achievements, ...catalog.triggers].flatMap((item) => [
@@ -71,7 +71,9 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-/** Makes events: a user keeps the same zone and attribute values, so that groups of boards are not hopped between. */
+/**
+ * Makes events: a user keeps the same zone and attribute values, so that users do not hop between groups of leaderboards.
+ */
 export class EventMaker {
   /** From 0 to below 1, the same sequence for the same seed. */
   readonly random: () => number;
@@ -83,7 +85,7 @@ export class EventMaker {
     this.random = randomFrom(options.seed);
   }
 
-  /** `userNo`: of that user; without, of a random one of the crowd. Idempotency keys never repeat over seeds. */
+  /** `userNo`: the user; by default a random one of the crowd. Idempotency keys never repeat over seeds. */
   next(userNo = this.userNo()): MadeEvent {
     const { random } = this;
     const { shape, seed, keyed } = this.options;

@@ -23,17 +23,17 @@ const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
 const READY_TIMEOUT_MS = 60_000;
 const DRAIN_TIMEOUT_MS = 300_000;
 
-/** Where spans go, and of what, if the environment says so: to measure what they cost. */
+/** Where to send spans, and which, from the environment: to measure their cost. */
 const tracing = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('OTEL_')));
 
-/** All of Laurel with servers of its own, as `npm start` runs it, and the processes that make load. */
+/** All of Laurel with its own servers, as `npm start` runs it, and the processes that make load. */
 export interface Stack {
   url: string;
   adminUrl: string;
   bareUrl: string;
   plainUrls: { ranked: string; unranked: string };
-  /** Metrics with boards of their own, see `crowds.ts`; empty until they are made. */
+  /** Metrics with their own leaderboards, see `crowds.ts`; empty until they are created. */
   crowds: Crowds;
   apiKey: string;
   redisUrl: string;
@@ -41,18 +41,18 @@ export interface Stack {
   redis: Redis;
   pool: Pool;
   pids: Record<'frontend' | 'worker' | 'postgres' | 'bare' | 'plain' | 'unranked' | 'direct', number>;
-  /** Have a process of its own do a job; its outcome. */
+  /** Runs a job in a separate process; returns its outcome. */
   load: (job: object) => Promise<unknown>;
   direct: (job: object) => Promise<unknown>;
-  /** Halts the worker, or lets it go on. */
+  /** Stops the worker, or lets it continue. */
   persist(on: boolean): void;
-  /** How many events Postgres holds. */
+  /** The number of events in Postgres. */
   events(): Promise<number>;
-  /** Settles when Postgres holds everything. */
+  /** Resolves when Postgres has everything. */
   drained(): Promise<void>;
-  /** Those that hear of what happens, none at first. */
+  /** The webhooks, none at first. */
   webhooks: ListeningWebhooks;
-  /** Starts one more frontend, with options of Node; its URL. */
+  /** Starts one more frontend, with options of Node; returns its URL. */
   anotherFrontend(nodeOptions: readonly string[]): Promise<string>;
   /** Ends the frontend, so that it writes its profile. */
   endFrontend(): Promise<void>;
@@ -60,8 +60,8 @@ export interface Stack {
 }
 
 /**
- * Starts Redis and Postgres as they are shipped (every answer on disk) on a new data directory below `parent`,
- * the demo catalog, one frontend and one worker. `profileTo`: a folder for the frontend's CPU profile.
+ * Starts Redis and Postgres with their default settings (every answer on disk) on a new data directory below `parent`, the
+ * demo catalog, one frontend and one worker. `profileTo`: a folder for the frontend's CPU profile.
  */
 export async function startStack({
   parent = tmpdir(),
@@ -70,7 +70,7 @@ export async function startStack({
 }: {
   parent?: string;
   profileTo?: string;
-  /** How many the plain service knows from the beginning. */
+  /** The number of users that the plain service has initially. */
   users: number;
 }): Promise<Stack> {
   const program = findRedisProgram();
@@ -106,12 +106,12 @@ export async function startStack({
       REDIS_URL: servers.redisUrl,
       DATABASE_URL: servers.databaseUrl,
       ADMIN_API_KEY: API_KEY,
-      // What is measured are loads that one user would not be allowed.
+      // The measured loads exceed the limits of one user.
       RATE_LIMIT: '0',
       IDEMPOTENCY_KEYS_PER_DAY: '0',
       // The receiver of webhooks is on this machine.
       WEBHOOK_ALLOW_PRIVATE: '1',
-      // A worker that is halted for a while warns that its jobs were taken from it.
+      // A worker that was stopped for a while warns that its jobs were taken from it.
       LOG_LEVEL: 'error',
     };
     await prepareDatabase({ env: readEnv(variables), servers });

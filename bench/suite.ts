@@ -37,13 +37,13 @@ export interface SuiteResult {
 const PRELOAD_BATCH = 64;
 
 /**
- * Starts a stack, lets every user be seen once, warms up, measures the cases in turn in every round, and checks
- * that Postgres holds exactly the events that were answered. Leaves nothing running.
+ * Starts a stack, creates every user, warms up, measures the cases in turn in every round, and checks that Postgres has
+ * exactly the events that were answered. Leaves nothing running.
  */
 export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   const { rounds, seconds, connections, users, only, say } = options;
   const cases = CASES.filter(({ name }) => only === undefined || only.includes(name));
-  say('Starting Redis, Postgres, a frontend, a worker and what they are compared with …');
+  say('Starting Redis, Postgres, a frontend, a worker and the servers to compare with …');
   const stack = await startStack({
     users,
     ...(options.data && { parent: options.data }),
@@ -54,12 +54,13 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
     if (catalog === null) throw new Error('There is no demo catalog.');
     const measuring: CaseOptions = { stack, shape: shapeOf(catalog), users, connections };
     const emptyBytes = (await redisUse(stack.redis)).bytes;
-    // Without what Redis keeps for some seconds for a Postgres that comes back older: that is of the last events, not of users.
+    // Without what Redis keeps for some seconds in case Postgres returns with older data: it belongs to the last events, not
+    // to users.
     const usedBytes = async (): Promise<number> => {
       const { bytes } = await redisUse(stack.redis);
       return bytes - emptyBytes - (await handedBytes(stack));
     };
-    say(`Every one of ${users.toLocaleString('en')} users is seen once …`);
+    say(`Creating ${users.toLocaleString('en')} users …`);
     const first = await preload(stack, users);
     const bytesAUserAtFirst = (await usedBytes()) / users;
     const handedBytesAtFirst = await handedBytes(stack);
@@ -81,7 +82,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
     const eventsAtLast = (await stack.events()) / users;
     const apart = cases.filter((one) => one.apart);
     if (apart.length > 0) {
-      say('Two boards get a thousand and a million members …');
+      say('Adding a thousand and a million members to two leaderboards …');
       stack.crowds = await makeCrowds(stack);
       await phase(apart);
     }
@@ -115,7 +116,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   }
 }
 
-/** Every case once, of an amount that is known before its speed is. */
+/** Every case once, with a fixed amount, before its speed is known. */
 async function warmUp(
   cases: readonly Case[],
   { measuring, options, warmUps }: { measuring: CaseOptions; options: SuiteOptions; warmUps: Measurement[] },
@@ -128,7 +129,7 @@ async function warmUp(
   }
 }
 
-/** As much as takes the time asked for, going by what was measured so far. */
+/** As much as takes the requested time, according to the measurements so far. */
 function sizeOf(
   one: Case,
   known: { measurements: Measurement[]; warmUps: Measurement[]; options: SuiteOptions },
@@ -150,7 +151,7 @@ function sizeOf(
   };
 }
 
-/** What entries take that left the outbox and are kept for a while. */
+/** The size of entries that left the outbox and are kept for a while. */
 async function handedBytes({ redis }: Stack): Promise<number> {
   const ofShards = await Promise.all(
     SHARD_NUMBERS.map((shard) => redis.memory('USAGE', handedKey(shard), 'SAMPLES', 0) as Promise<number | null>),
@@ -186,7 +187,7 @@ function progress(one: Measurement, rounds: number): string {
   return `  ${one.round}/${rounds} ${one.case.padEnd(18)}${Math.round(one.perSecond).toLocaleString('en').padStart(8)}/s  ${notes.join('  ')}`.trimEnd();
 }
 
-/** What Postgres keeps for an event, and what Redis still does: nothing, when everything is stored. */
+/** What Postgres stores for an event, and what Redis still does: nothing, when everything is stored. */
 async function storedBytes(
   stack: Stack,
   events: number,

@@ -6,18 +6,23 @@ export interface Target {
   value: number | null;
   unit: string;
   target: number;
-  /** Whether the value should be at least the target, and not at most. */
+  /** Whether the value should be at least the target, instead of at most. */
   least: boolean;
 }
 
 export interface Memory {
   users: number;
-  /** Redis bytes in use over the users, after one event each, and at the end of the run: without what is handed over. */
+  /**
+   * Redis bytes in use per user, after one event each, and at the end of the run: without entries already handed over to
+   * Postgres.
+   */
   bytesAUserAtFirst: number;
   bytesAUserAtLast: number;
-  /** Of all of Redis: entries that Postgres has stored some seconds ago (`src/redis/handed-over.ts`), after one event each. */
+  /**
+   * In all of Redis: entries that Postgres has stored some seconds ago (`src/redis/handed-over.ts`), after one event each.
+   */
   handedBytesAtFirst: number;
-  /** Events a user had by then on average; near a third of them left an idempotency key. */
+  /** Average number of events per user by then; near a third of them left an idempotency key. */
   eventsAUserAtLast: number;
   /** With their awards and all indexes. */
   postgresBytesAnEvent: number;
@@ -25,7 +30,7 @@ export interface Memory {
   outboxEntriesAtLast: number;
 }
 
-/** Median over the rounds of a figure of one case in ratio to another's in the same round. */
+/** Median over the rounds of the ratio of one case's figure to another's in the same round. */
 function ratio(
   measurements: readonly Measurement[],
   figure: 'perSecond' | 'p99',
@@ -39,7 +44,7 @@ function ratio(
   return ratios.length === 0 ? null : median(ratios);
 }
 
-/** The targets of `npm run bench`, with what was measured. Ratios, because absolute times differ between machines. */
+/** The targets of `npm run bench`, with the measured values. Ratios, because absolute times differ between machines. */
 export function targetsOf(measurements: readonly Measurement[], rows: readonly Row[], memory: Memory): Target[] {
   const of = (name: string, figure: keyof Omit<Row, 'case'>): number | null =>
     rows.find((one) => one.case === name)?.[figure] ?? null;
@@ -61,8 +66,8 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
     least: false,
   });
   return [
-    least('whole event ÷ direct calls, same events a call', throughput('event', 'direct'), 0.85),
-    least('whole event ÷ direct calls, one event a call', throughput('event', 'direct single'), 0.85),
+    least('whole event ÷ direct calls, same events per call', throughput('event', 'direct'), 0.85),
+    least('whole event ÷ direct calls, one event per call', throughput('event', 'direct single'), 0.85),
     least('whole event ÷ bare HTTP server, throughput', throughput('event', 'bare'), 0.15),
     least('bare HTTP server ÷ frontend, CPU', quotient(of('bare', 'nodeMicros'), of('event', 'nodeMicros')), 0.15),
     most('Redis ÷ bare HTTP server, CPU', quotient(of('event', 'redisMicros'), of('bare', 'nodeMicros')), 6.8),
@@ -76,24 +81,29 @@ export function targetsOf(measurements: readonly Measurement[], rows: readonly R
     least('batch ÷ single events, throughput', throughput('batch', 'event'), 1.4),
     least('with persisting ÷ without', throughput('event', 'event unpersisted'), 0.8),
     most(
-      'board of 1,000,000 ÷ of 1,000 members, Redis CPU',
+      'leaderboard of 1,000,000 ÷ 1,000 members, Redis CPU',
       quotient(of('board of 1,000,000', 'redisMicros'), of('board of 1,000', 'redisMicros')),
       1.2,
     ),
     most('p99 at half of the capacity, open loop', of('half load', 'p99'), 15, 'ms'),
     most('p99 beside a sweep ÷ without one', ratio(measurements, 'p99', ['half load + sweep', 'half load alone']), 2),
-    most('Redis memory a user, one event each', memory.bytesAUserAtFirst, 500, 'B'),
-    most(`Redis memory a user, ${memory.eventsAUserAtLast.toFixed(1)} events each`, memory.bytesAUserAtLast, 800, 'B'),
+    most('Redis memory per user, one event each', memory.bytesAUserAtFirst, 500, 'B'),
+    most(
+      `Redis memory per user, ${memory.eventsAUserAtLast.toFixed(1)} events each`,
+      memory.bytesAUserAtLast,
+      800,
+      'B',
+    ),
   ];
 }
 
-/** Targets of the other benchmarks, which print them beside what they measured. */
+/** Targets of the other benchmarks, which print them beside their measurements. */
 export const IDLE_PERCENT = 1.5;
 export const HISTORY_READ_MS = 10;
 export const ANALYTICS_READ_MS = 300;
 
-/** What has no target. */
+/** Without a target. */
 export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast, handedBytesAtFirst }: Memory): string =>
-  `Postgres keeps ${postgresBytesAnEvent.toFixed(0)} bytes an event, awards and indexes included; ` +
+  `Postgres stores ${postgresBytesAnEvent.toFixed(0)} bytes per event, including awards and indexes; ` +
   `${outboxEntriesAtLast} entries are left in Redis when everything is stored. ` +
   `Stored entries that Redis keeps for some seconds took ${(handedBytesAtFirst / 1e6).toFixed(1)} MB.`;

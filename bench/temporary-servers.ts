@@ -13,7 +13,7 @@ import { migrate } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 
-/** A Redis and a Postgres of a bench's own, whose data goes with them. */
+/** A bench's own Redis and Postgres, whose data is removed with them. */
 export interface TemporaryServers {
   redisUrl: string;
   databaseUrl: string;

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: how many events Laurel processes per second, on servers of its own, compared with a bare HTTP server, with direct
- * script calls and with a plain service on Postgres. See `--help`.
+ * `npm run bench`: how many events Laurel processes per second, on its own servers, compared with a bare HTTP server, with
+ * direct script calls and with a plain service on Postgres. See `--help`.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -16,12 +16,12 @@ import { memoryText } from './targets.ts';
 const HELP = `npm run bench -- [options]
 
   --rounds <n>       rounds, each measuring every case in turn (default 5)
-  --seconds <n>      about so long a measurement (default 3)
+  --seconds <n>      approximate length of a measurement (default 3)
   --connections <n>  of the load generator (default 64)
   --users <n>        random users (default 100000)
-  --only <a,b,…>     these cases only, of those below
-  --data <folder>    where the servers keep their data meanwhile (default: the system's temporary folder)
-  --profile          take a CPU profile of the frontend, and show where its time goes; figures suffer
+  --only <a,b,…>     only these of the cases below
+  --data <folder>    where the servers keep their data (default: the system's temporary folder)
+  --profile          take a CPU profile of the frontend, and show where its time goes; slows the run down
   --no-save          write nothing to bench/results
 
 Cases:
@@ -45,7 +45,7 @@ const { values } = parseArgs({
 async function main(): Promise<void> {
   if (values.help) return console.log(HELP);
   const [load = 0] = loadavg();
-  if (load > 0.5) console.log(`The machine is busy (load ${load.toFixed(1)}): the figures will suffer.`);
+  if (load > 0.5) console.log(`The machine is busy (load ${load.toFixed(1)}): the figures will be worse.`);
   const profileTo = values.profile ? mkdtempSync(join(tmpdir(), 'laurel-profile-')) : undefined;
   const options: SuiteOptions = {
     rounds: Number(values.rounds),

@@ -7,7 +7,7 @@ const spans = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 const servers = { REDIS_URL: 'redis://r:6379', DATABASE_URL: 'postgres://l:x@p/laurel' };
 
 describe('readEnv', () => {
-  test('an empty environment has defaults', () => {
+  test('defaults of an empty environment', () => {
     expect(readEnv({})).toEqual({
       production: false,
       demo: true,
@@ -57,7 +57,7 @@ describe('readEnv', () => {
     expect(readEnv({ REDIS_ACKNOWLEDGE: 'master' }).acknowledgeMs).toBe(null);
   });
 
-  test('values are taken', () => {
+  test('reads values', () => {
     const env = readEnv({
       ...servers,
       NODE_ENV: 'production',
@@ -79,7 +79,7 @@ describe('readEnv', () => {
     });
   });
 
-  test('ADMIN_API_KEY, the first admin key, <prefix>.<body>: a short one will do outside production', () => {
+  test('ADMIN_API_KEY, the first admin key, <prefix>.<body>: may be short outside production', () => {
     expect(readEnv({ ADMIN_API_KEY: 'test.secret' }).adminApiKey).toBe('test.secret');
   });
 
@@ -145,7 +145,7 @@ describe('readEnv', () => {
       'OTEL_TRACES_SAMPLER_ARG must be a number',
     ],
     [{ LAUREL_PORT: '1' }, 'LAUREL_PORT is not a setting of Laurel'],
-  ])('%o is refused with a sentence', (variables, sentence) => {
+  ])('refuses %o with a sentence', (variables, sentence) => {
     expect(() => readEnv(variables)).toThrow(StartError);
     expect(() => readEnv(variables)).toThrow(sentence);
   });
@@ -163,21 +163,21 @@ describe('readEnv', () => {
     expect(readEnv(variables).traces).toEqual({ url: 'http://collector:4318/v1/traces', sampler });
   });
 
-  test('an endpoint of the traces’ own is taken as it is, and OTEL_SDK_DISABLED switches all off', () => {
+  test('uses the traces endpoint unchanged, and OTEL_SDK_DISABLED switches everything off', () => {
     const own = { ...spans, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/in' };
     expect(readEnv(own).traces?.url).toBe('https://traces.example/in');
     expect(readEnv({ ...own, OTEL_SDK_DISABLED: 'TRUE' }).traces).toBeNull();
     expect(readEnv({ ...own, OTEL_TRACES_EXPORTER: 'none' }).traces).toBeNull();
   });
 
-  test('the demo is there unless it is left out, and never in production', () => {
+  test('configures the demo unless it is disabled, and never in production', () => {
     expect(readEnv({}).demo).toBe(true);
     expect(readEnv({ LAUREL_DEMO: '1' }).demo).toBe(true);
     expect(readEnv({ LAUREL_DEMO: '0' }).demo).toBe(false);
     expect(readEnv({ ...servers, NODE_ENV: 'production', LAUREL_DEMO: '1' }).demo).toBe(false);
   });
 
-  test('everything that is wrong is reported at once, and no secret', () => {
+  test('reports every error at once, and no secret', () => {
     const variables = { APP_PORT: 'x', ADMIN_API_KEY: 'hush-hush', DATABASE_URL: 'hush-hush' };
     expect(() => readEnv(variables)).toThrow(/APP_PORT[^]*DATABASE_URL[^]*ADMIN_API_KEY/);
     expect(() => readEnv(variables)).not.toThrow(/hush/);

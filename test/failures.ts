@@ -1,21 +1,21 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { expect } from 'vitest';
 
-/** What a promise is rejected with. */
+/** The reason of a rejected promise. */
 export const reasonOf = (promise: Promise<unknown>): Promise<Error> =>
   promise.then(
     () => expect.unreachable('it was to fail'),
     (reason: unknown) => reason as Error,
   );
 
-/** A server that takes connections and never says a word. */
+/** A server that accepts connections and never answers. */
 export async function muteServer(): Promise<{ port: number; server: Server }> {
   const server = createServer((socket) => socket.resume());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { port: (server.address() as AddressInfo).port, server };
 }
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 export async function deadPort(): Promise<number> {
   const { port, server } = await muteServer();
   await new Promise((resolve) => server.close(resolve));

@@ -22,7 +22,7 @@ import { TestClient } from './http/client.ts';
 import { isClusterRun } from './stack/own-cluster.ts';
 import { testStack } from './stack/stack.ts';
 
-/** A whole Laurel in this process, over a Redis and a Postgres of its own, with a client of each surface. */
+/** A whole Laurel in this process, with its own Redis and Postgres, and a client of each surface. */
 export interface TestLaurel {
   app: TestClient;
   admin: TestClient;
@@ -32,12 +32,12 @@ export interface TestLaurel {
   redisUrl: string;
   databaseUrl: string;
   redis: Redis;
-  /** Another connection to where `redis` leads, which answers; nobody guards it. */
+  /** Another, unguarded connection to the Redis of `redis`, which answers. */
   connect(): Promise<Redis>;
   pool: Pool;
-  /** What the first frontend's operations are handed. */
+  /** The context of the first frontend's operations. */
   services: Services;
-  /** Another frontend on the same databases; `redisUrl`: another way to the same Redis. */
+  /** Another frontend on the same databases; `redisUrl`: another address of the same Redis. */
   another(redisUrl?: string): Promise<{
     app: TestClient;
     admin: TestClient;
@@ -49,11 +49,10 @@ export interface TestLaurel {
 }
 
 /**
- * Starts one. `clock`: stands still where given. `configuration`: applied to the organisation's own tenant.
- * `workers`: whether events are moved to Postgres and what falls due is done. `testClock`: the time is set through
- * the admin API instead. `redisUrl`, `databaseUrl`: of a Redis and a migrated database that the test looks after itself, and a key
- * that the database has (`adminKey`); `cluster`: whether Redis is a cluster, without it as in the whole run
- * (`TEST_REDIS=cluster npm test`). `log`: silent by default.
+ * Starts one. `clock`: does not advance if given. `configuration`: applied to the organisation's own tenant. `workers`:
+ * whether events are moved to Postgres and due work is done. `testClock`: the admin API sets the time instead. `redisUrl`,
+ * `databaseUrl`: a Redis and a migrated database that the test manages, and a key of the database (`adminKey`); `cluster`:
+ * whether Redis is a cluster, by default as in the whole run (`TEST_REDIS=cluster npm test`). `log`: silent by default.
  */
 export async function startLaurel(
   options: {
@@ -61,7 +60,7 @@ export async function startLaurel(
     testClock?: boolean;
     configuration?: Configuration;
     workers?: boolean;
-    /** Options of that worker which differ from its defaults. */
+    /** Options of that worker that differ from its defaults. */
     worker?: Pick<WorkersOptions, 'idempotencyHotDays' | 'idempotencyKeysPerDay' | 'delivery'>;
     backlogLimit?: number;
     backlogLimitBytes?: number;
@@ -74,7 +73,7 @@ export async function startLaurel(
     acknowledgeMs?: number;
     failedKeyLimit?: number;
     idempotencyKeysPerDay?: number;
-    /** Requests a second; any number where left out. */
+    /** Requests per second; unlimited if absent. */
     rateLimits?: Partial<RateLimits>;
     liveLimits?: LiveLimits;
     trustedProxies?: string;
@@ -152,7 +151,7 @@ export async function startLaurel(
     await stack.close();
     throw error;
   });
-  // Redis is accepted behind the start, which takes its time on a busy machine.
+  // Redis is accepted in the background, which takes time on a busy machine.
   await untilReady(first.adminUrl);
   const others: { close(): Promise<void> }[] = [];
   if (options.workers === true) {
@@ -163,7 +162,7 @@ export async function startLaurel(
   if (options.configuration !== undefined) {
     const apply = () => first.admin.put('/v1/configuration', options.configuration);
     let applied = await apply();
-    // A Redis that does not answer for 3 s is taken for gone, which on a busy machine it may not be.
+    // A Redis that does not answer for 3 s counts as down, which may be wrong on a busy machine.
     while (applied.status === 503) applied = await sleep(100).then(apply);
     if (applied.status !== 200) throw new Error(`The configuration was refused: ${JSON.stringify(applied.body)}`);
   }
@@ -195,7 +194,7 @@ export async function startLaurel(
   };
 }
 
-/** Resolves when a frontend takes requests, or after a while: a test may be about one that does not. */
+/** Resolves when a frontend accepts requests, or after a while: a test may be about one that does not. */
 async function untilReady(url: string): Promise<void> {
   const deadlineMs = performance.now() + 20_000;
   while ((await fetch(`${url}/readyz`)).status !== 200 && performance.now() < deadlineMs) await sleep(20);

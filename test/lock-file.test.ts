@@ -22,13 +22,13 @@ const lock = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package-lock.json'), 'u
 };
 const packages = Object.entries(lock.packages).filter(([path]) => path !== '');
 
-/** What the image and a server run on. */
+/** The platform of the image and of servers. */
 const production = { os: 'linux', cpu: 'x64', libc: 'glibc' } as const;
 const isForProduction = (locked: Locked): boolean =>
   (['os', 'cpu', 'libc'] as const).every((part) => locked[part]?.includes(production[part]) ?? true);
 
 describe('the lock file', () => {
-  test('what is installed on Linux x64 with glibc has an integrity', () => {
+  test('every package for Linux x64 with glibc has an integrity', () => {
     const without = packages.filter(([, locked]) => isForProduction(locked) && locked.integrity === undefined);
     expect(without.map(([path]) => path)).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe('the lock file', () => {
     expect(without.length).toBeLessThanOrEqual(32);
   });
 
-  test('names no registry: a package comes from the one that npm is set to', () => {
+  test('names no registry: a package comes from the one that npm is configured to use', () => {
     expect(packages.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
   });
 
@@ -57,7 +57,7 @@ describe('the lock file', () => {
   });
 });
 
-test('ops/lock-integrity.mjs adds what the registry has, names what it has not, and changes nothing else', async () => {
+test('ops/lock-integrity.mjs adds what the registry has, names what it lacks, and changes nothing else', async () => {
   const integrity = `sha512-${'A'.repeat(86)}==`;
   const registry = createServer((request, response) => {
     const name = decodeURIComponent(request.url!.slice(1));

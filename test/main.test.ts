@@ -10,8 +10,8 @@ import { Start } from './processes/start.ts';
 import { DATA_FOLDER } from './stack/data-folder.ts';
 import { inFewFiles } from './stack/in-few-files.ts';
 
-// What `npm start` runs, as a process of its own on an empty data directory. It is the built code: `npm test`
-// builds it first. The first start and those of npm itself run it as it is, the others from few files.
+// Runs `npm start` in its own process on an empty data directory. It uses the built code: `npm test` builds it first. The
+// first start, and those of npm itself, load `dist` directly; the others load a copy in few files.
 const AS_BUILT = 'dist/src/main.js';
 const run = promisify(execFile);
 const hasCurl = await run('curl', ['--version']).then(
@@ -19,7 +19,7 @@ const hasCurl = await run('curl', ['--version']).then(
   () => false,
 );
 
-/** Command lines of the processes that have this text in theirs, those that are about to be reaped excluded. */
+/** Command lines of the processes that contain this text, except those about to be reaped. */
 function processesWith(text: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -53,17 +53,17 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  // Whatever a failed test left is ended; killed, its servers end by themselves.
+  // Ends what a failed test left; its servers end by themselves when it is killed.
   for (const { process: child } of starts.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
   await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
 });
 
-/** Resolves when no process uses the data any longer. A look reads what `/proc` says of every process, so they are few. */
+/** Resolves when no process uses the data any longer. Polls rarely, since each check reads `/proc` for every process. */
 const nothingRuns = (): Promise<void> => expect.poll(() => processesWith(dataDir).length, { interval: 200 }).toBe(0);
 
 describe('npm start', () => {
   let key = '';
-  /** The one that runs, from one test to the next. */
+  /** The running one, shared by consecutive tests. */
   let laurel: Start;
 
   test('on an empty machine: prints a key and a line that submits an event; Ctrl-C leaves nothing running', async () => {
@@ -128,7 +128,7 @@ describe('npm start', () => {
     expect(await event(key, 1)).toMatchObject({ total: 16 });
   });
 
-  test('a second one beside it is refused, for its port or for its data', async () => {
+  test('refuses a second one beside it, for its port or for its data', async () => {
     const port = Number(variables['APP_PORT']);
     const second = start();
     expect(await second.end()).toBe(1);
@@ -142,9 +142,9 @@ describe('npm start', () => {
     await nothingRuns();
   });
 
-  test('SIGTERM or SIGKILL to npm itself leaves nothing running, the port free and the data whole', async () => {
+  test('SIGTERM or SIGKILL to npm itself leaves nothing running, the port free and the data intact', async () => {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      // Without its own build, which would take away what other tests run.
+      // Without its own build, which would remove files that other tests run.
       const npm = start({}, ['npm', 'start', '--ignore-scripts']);
       await npm.running();
       await npm.end(signal);
@@ -156,7 +156,7 @@ describe('npm start', () => {
     expect(await next.end('SIGTERM')).toBe(0);
   });
 
-  test('a start that is called off when the first key is made shows it: the next one cannot', async () => {
+  test('a start that is interrupted when the first key is made shows the key: the next start cannot', async () => {
     const data = await mkdtemp(join(DATA_FOLDER, 'laurel-test-start-'));
     try {
       const calledOff = start({ DATA_DIR: data });
@@ -194,7 +194,7 @@ async function event(key: string, value: number): Promise<unknown> {
   return response.json();
 }
 
-/** The same request for a machine without curl: what stands in the line's quotes. */
+/** The same request for a machine without curl: the text in the line's quotes. */
 async function pastedWithoutCurl(line: string): Promise<string> {
   const [url = ''] = /http:\S+/.exec(line) ?? [];
   const headers = [...line.matchAll(/-H "([^:]+): ([^"]+)"/g)].map(([, name = '', value = '']): [string, string] => [

@@ -50,7 +50,7 @@ describe('parseRedisUrl', () => {
     ['redis://r?family=5', 'has a "family" that is not 4 or 6'],
     ['redis://r?ca=x', 'names a certificate authority but has no TLS'],
     ['redis+sentinel://a:1,b:2', 'does not end with the name of the master'],
-  ])('%s is refused', (url, problem) => {
+  ])('refuses %s', (url, problem) => {
     expect(parseRedisUrl(url)).toContain(problem);
     expect(() => addressOptions(url)).toThrow(`REDIS_URL ${problem}`);
   });

@@ -3,14 +3,14 @@ import { rounds } from '../src/rounds.ts';
 
 const AN_HOUR_MS = 3_600_000;
 
-test('a round begins at once, and the next one when the last one said', async () => {
+test('a round begins at once, and the next one at the time that the previous one returned', async () => {
   let count = 0;
   const running = rounds(async () => ((count += 1) < 3 ? 0 : AN_HOUR_MS));
   await expect.poll(() => count).toBe(3);
   await running.close();
 });
 
-test('a wake-up brings the next round forward, also one that comes during a round', async () => {
+test('a wake-up brings the next round forward, even during a round', async () => {
   let count = 0;
   const held: (() => void)[] = [];
   const running = rounds(async () => {
@@ -33,7 +33,7 @@ test('a wake-up brings the next round forward, also one that comes during a roun
   expect(count).toBe(3);
 });
 
-test('a later wake-up does not put an earlier one off, and after the end there are no rounds', async () => {
+test('a later wake-up does not delay an earlier one, and no round follows the end', async () => {
   let count = 0;
   const running = rounds(async () => {
     count += 1;

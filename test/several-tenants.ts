@@ -3,7 +3,7 @@ import type { Configuration } from '../src/domain/configuration.ts';
 import type { TestLaurel } from './laurel.ts';
 import { STUDY_APP } from './study-app.ts';
 
-/** Makes tenants of these customer IDs, in the order of their numbers, each with a configuration of its own. */
+/** Creates tenants with these customer IDs, in the order of their numbers, each with its own configuration. */
 export async function addTenants(
   laurel: Pick<TestLaurel, 'admin'>,
   customerIds: readonly string[],

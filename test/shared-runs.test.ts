@@ -13,7 +13,7 @@ function heldRuns(): { runs: SharedRuns<void>; begun: Begun[] } {
   return { runs: new SharedRuns(work, { everyMs: 0 }), begun };
 }
 
-test('whoever asks during a run is answered by the next, and all of them by one', async () => {
+test('one next run answers all calls made during a run', async () => {
   const { runs, begun } = heldRuns();
   const first = runs.run();
   await expect.poll(() => begun.length).toBe(1);
@@ -28,7 +28,7 @@ test('whoever asks during a run is answered by the next, and all of them by one'
   expect(begun).toHaveLength(2);
 });
 
-test('a run that fails fails for those who asked for it, and for nobody else', async () => {
+test('a failing run fails only for its own callers', async () => {
   const { runs, begun } = heldRuns();
   const first = runs.run();
   await expect.poll(() => begun.length).toBe(1);
@@ -40,7 +40,7 @@ test('a run that fails fails for those who asked for it, and for nobody else', a
   await second;
 });
 
-test('runs begin this far apart at least', async () => {
+test('runs begin at least this far apart', async () => {
   const begunMs: number[] = [];
   const runs = new SharedRuns(async () => void begunMs.push(performance.now()), { everyMs: 30 });
   for (let n = 0; n < 3; n += 1) await runs.run();

@@ -10,14 +10,14 @@ import { readProfile, type Profile } from './profile.ts';
 /** A Redis whose instructions are counted. */
 export interface CountedRedis {
   url: string;
-  /** What it executes until the work is done. */
+  /** The instructions that it executes until the work is done. */
   count(work: () => Promise<unknown>): Promise<Profile>;
   stop(): Promise<void>;
 }
 
 const READY_TIMEOUT_MS = 120_000;
 
-/** Starts it on the `dump.rdb` of a directory, without a log. Throws where valgrind is missing. */
+/** Starts it on the `dump.rdb` of a directory, without a log. Throws if valgrind is missing. */
 export async function startCountedRedis({
   program,
   directory,
@@ -33,7 +33,7 @@ export async function startCountedRedis({
   const port = await freePort();
   const out = join(directory, 'callgrind.out');
   const configuration = join(directory, 'redis.conf');
-  // Its own chores would be counted by the time that passes.
+  // Otherwise its periodic work would count, in proportion to the elapsed time.
   const quiet = ['hz 1', 'dynamic-hz no', 'activerehashing no', 'save ""', 'appendonly no'];
   const own = ['bind 127.0.0.1', `port ${port}`, `dir ${JSON.stringify(directory)}`];
   writeFileSync(configuration, [...own, ...quiet, ''].join('\n'));
@@ -55,17 +55,17 @@ export async function startCountedRedis({
   });
   const url = `redis://127.0.0.1:${port}`;
   await loaded(url, () => server.output());
-  const tell = (...command: string[]): void => {
+  const control = (...command: string[]): void => {
     execFileSync('vgdb', [`--pid=${server.pid}`, ...command], { stdio: 'ignore' });
   };
   let dumps = 0;
   return {
     url,
     count: async (work) => {
-      tell('instrumentation', 'on');
+      control('instrumentation', 'on');
       await work();
-      tell('dump');
-      tell('instrumentation', 'off');
+      control('dump');
+      control('instrumentation', 'off');
       dumps += 1;
       const dump = `${out}.${dumps}`;
       const profile = readProfile(readFileSync(dump, 'utf8'));
@@ -85,7 +85,7 @@ async function loaded(url: string, output: () => string): Promise<void> {
     for (;;) {
       const reply = await redis.dbsize().catch(() => 0);
       if (reply > 0) return;
-      if (Date.now() > deadline) throw new Error(`The counted Redis did not start. Its last words:\n${output()}`);
+      if (Date.now() > deadline) throw new Error(`The counted Redis did not start. Its last output:\n${output()}`);
       await sleep(100);
     }
   } finally {

@@ -1,7 +1,7 @@
 /** Instructions by function, as callgrind counted them. */
 export interface Profile {
   total: number;
-  /** Function → instructions in it and in what it called, for functions that do not call themselves. */
+  /** Function → its instructions and those of its callees, for functions that do not call themselves. */
   inclusive: ReadonlyMap<string, number>;
 }
 

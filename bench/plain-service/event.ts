@@ -1,4 +1,4 @@
-/** An event as the plain service takes it; in a batch with its metric and idempotency key. */
+/** The plain service's event; in a batch with its metric and idempotency key. */
 export interface Event {
   user: { id: string; tz?: string | null; attributes?: Record<string, string> };
   value: number;

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { AttributeCondition } from '../../src/domain/schemas.ts';
 
-/** Writes the rules of a catalog into the plain service's tables: what it knows of the demo, as rows. */
+/** Writes the rules of a catalog into the plain service's tables: the part of the demo that it supports, as rows. */
 export async function loadRules(pool: Pool, catalog: Catalog): Promise<void> {
   const noOf = new Map<string | null, number>(
     [...catalog.metrics, ...catalog.achievements].map((resource) => [resource.id, resource.no]),

@@ -6,8 +6,8 @@ import { createPool } from '../../src/postgres/pool.ts';
 import { loadRules } from './load-rules.ts';
 
 /**
- * Makes the plain service's database beside Laurel's, in the same Postgres: the catalog's rules, and as many users
- * with a total, points and board scores each. Returns its URL.
+ * Creates the plain service's database beside Laurel's, in the same Postgres: the catalog's rules, and this many users with
+ * a total, points and leaderboard scores each. Returns its URL.
  */
 export async function preparePlainService(
   databaseUrl: string,
@@ -38,7 +38,7 @@ export async function preparePlainService(
   await pool.query(
     'INSERT INTO standings SELECT board, run, grp, floor(score), count(*) FROM scores GROUP BY 1, 2, 3, 4',
   );
-  // Rows in every table, so that the plans that Postgres settles on use the indexes.
+  // Rows in every table, so that the plans that Postgres keeps use the indexes.
   await pool.query("INSERT INTO counts SELECT 'user-' || n, -1, 1, 1 FROM generate_series(0, $1 - 1) n", [users]);
   await pool.query("INSERT INTO completions SELECT 'user-' || n, -1, now() FROM generate_series(0, $1 - 1) n", [users]);
   await pool.query(

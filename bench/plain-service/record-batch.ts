@@ -10,7 +10,7 @@ const NULL = String.raw`\N`;
 const text = (value: string | null | undefined): string =>
   value === undefined || value === null ? NULL : copyText(value);
 
-/** Records events in one transaction, copied in together. Answers what became of each, user by user. */
+/** Copies events in and records them in one transaction. Returns the outcome of each, user by user. */
 export async function recordBatch(
   pool: Pool,
   events: readonly Event[],

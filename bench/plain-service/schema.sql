@@ -1,6 +1,6 @@
--- The same work as Laurel's event, as who knows Postgres would build it: everything in Postgres, one prepared function
--- call a request, which is one transaction. Written to be fast: every look-up has its index, every statement takes a set,
--- the plans are cached by PL/pgSQL, and ranks are kept as numbers of members by score, so that none is counted.
+-- The same work as Laurel's event, built by an experienced Postgres user: everything in Postgres, one prepared function
+-- call per request, which is one transaction. Optimised for speed: every lookup has an index, every statement handles a
+-- set, PL/pgSQL caches the plans, and ranks use stored counts of members by score.
 
 CREATE TABLE metrics (no integer PRIMARY KEY, key text NOT NULL UNIQUE);
 CREATE TABLE achievements (
@@ -24,7 +24,7 @@ CREATE TABLE users (
 CREATE TABLE totals (
   user_id text, metric integer, total numeric NOT NULL, peak numeric NOT NULL, PRIMARY KEY (user_id, metric)
 ) WITH (fillfactor = 70);
--- of events that meet a rule's conditions
+-- of events that match a rule's conditions
 CREATE TABLE counts (
   user_id text, rule integer, total numeric NOT NULL, peak numeric NOT NULL, PRIMARY KEY (user_id, rule)
 ) WITH (fillfactor = 70);
@@ -33,8 +33,8 @@ CREATE TABLE scores (
   board integer, run date, grp text, user_id text, score numeric NOT NULL, PRIMARY KEY (board, run, grp, user_id)
 );
 CREATE INDEX scores_by_rank ON scores (board, run, grp, score, user_id);
--- How many members of a board have a score of which this is the whole part: a rank is a sum over the larger ones, and those
--- of the same whole part counted.
+-- The number of a leaderboard's members by the whole part of their score. A rank is the sum over the larger whole parts,
+-- plus a count of those with the same whole part.
 CREATE TABLE standings (
   board integer, run date, grp text, whole bigint, members bigint NOT NULL, PRIMARY KEY (board, run, grp, whole)
 ) WITH (fillfactor = 50);
@@ -50,8 +50,7 @@ CREATE TABLE awards (
 );
 CREATE INDEX awards_of_user ON awards (user_id, at);
 
--- The ranks that the score had and that the new one has, of a user whose new one is stored; null: there was none. Standings
--- still have the old one.
+-- The previous and new rank of a user whose new score is stored; null without a rank. Standings still have the old score.
 CREATE FUNCTION ranks_of(
   p_board integer, p_run date, p_group text, p_user text, p_old numeric, p_new numeric, OUT old_rank bigint, OUT new_rank bigint
 ) LANGUAGE plpgsql AS $$
@@ -70,7 +69,7 @@ BEGIN
        AND score > p_old AND score < floor(p_old) + 1 AND user_id <> p_user) END;
 END $$;
 
--- Moves members in the order of the rows, so that no two transactions wait for each other.
+-- Moves members in the order of the rows, so that transactions do not deadlock.
 CREATE FUNCTION move_standings(p_moves standings[]) RETURNS void LANGUAGE sql AS $$
   INSERT INTO standings AS s
   SELECT board, run, grp, whole, sum(members) FROM unnest(p_moves) GROUP BY board, run, grp, whole HAVING sum(members) <> 0
@@ -78,8 +77,8 @@ CREATE FUNCTION move_standings(p_moves standings[]) RETURNS void LANGUAGE sql AS
   ON CONFLICT (board, run, grp, whole) DO UPDATE SET members = s.members + EXCLUDED.members
 $$;
 
--- With `p_ranks`, the user's rank on every board before and after, as Laurel's answer has it. In a batch there are none, and
--- what moves is put aside in `moved`, to be moved once.
+-- With `p_ranks`, returns the user's rank on every leaderboard before and after, like Laurel's answer. A batch has no ranks;
+-- it collects the moves in `moved` and applies each once.
 CREATE FUNCTION record_event(
   p_id uuid, p_user text, p_tz text, p_user_attributes jsonb, p_metric integer, p_value numeric,
   p_event_attributes jsonb, p_key text, p_at timestamptz, p_ranks boolean, p_batched boolean DEFAULT false
@@ -98,7 +97,7 @@ BEGIN
   INSERT INTO users AS u (id, tz, attributes) VALUES (p_user, coalesce(p_tz, 'UTC'), p_user_attributes)
   ON CONFLICT (id) DO UPDATE SET tz = coalesce(p_tz, u.tz), attributes = u.attributes || p_user_attributes
   RETURNING * INTO the_user;
-  -- The row is locked from here on: events of one user follow one another.
+  -- The row is locked from here on: events of one user are applied in sequence.
   is_new := the_user.streak_day IS NULL AND the_user.points = 0;
   today := (p_at AT TIME ZONE the_user.tz)::date;
 
@@ -225,7 +224,7 @@ BEGIN
     'points', jsonb_build_object('total', the_user.points, 'awards', awards_made), 'leaderboards', boards_moved);
 END $$;
 
--- What a batch copies in, and what it moves. Temporary: each connection has its own.
+-- The copied events of a batch, and its moves. Temporary: each connection has its own.
 CREATE FUNCTION make_temporary_tables() RETURNS void LANGUAGE sql SET client_min_messages = warning AS $$
   CREATE TEMPORARY TABLE IF NOT EXISTS staged (
     n integer, id uuid, user_id text, tz text, user_attributes jsonb, metric integer, value numeric, attributes jsonb, key text
@@ -233,7 +232,7 @@ CREATE FUNCTION make_temporary_tables() RETURNS void LANGUAGE sql SET client_min
   CREATE TEMPORARY TABLE IF NOT EXISTS moved (LIKE standings) ON COMMIT DELETE ROWS
 $$;
 
--- The staged events, user by user, each user's in their order: batches lock users in one order too.
+-- The staged events, user by user, each user's in order: this also makes batches lock users in one order.
 CREATE FUNCTION record_staged(p_at timestamptz) RETURNS SETOF jsonb LANGUAGE plpgsql AS $$
 BEGIN
   RETURN QUERY SELECT record_event(id, user_id, tz, user_attributes, metric, value, attributes, key, p_at, false, true)

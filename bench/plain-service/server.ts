@@ -1,7 +1,7 @@
 /**
- * A plain service that does the same work: Fastify and pg, an event is one prepared statement in one transaction
- * (schema.sql), a batch is copied in and one transaction, durable when it is answered. A process of its own; sends its parent
- * the port, ends with it. `RANKS=0`: without the ranks before and after, and without what they are kept in.
+ * A plain service that does the same work: Fastify and pg. An event is one prepared statement in one transaction
+ * (schema.sql); a batch is copied in and one transaction. Answers are durable. Runs as a separate process, sends the port to
+ * its parent, and ends with it. `RANKS=0`: without the ranks before and after, and without their data.
  */
 import { once } from 'node:events';
 import Fastify from 'fastify';
@@ -10,7 +10,7 @@ import { createPool } from '../../src/postgres/pool.ts';
 import { BATCH, EVENT, type Event } from './event.ts';
 import { recordBatch } from './record-batch.ts';
 
-// Twice the cores and more: further connections only wait for one another here (measured 5 to 20: the same within noise).
+// At least twice the cores: further connections only wait for each other here (measured 5 to 20: the same within noise).
 const pool = createPool(process.env['DATABASE_URL']!, { max: 8 });
 const ranks = process.env['RANKS'] !== '0';
 const apiKey = process.env['ADMIN_API_KEY'];

@@ -5,7 +5,7 @@ import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 const DELIVERED_TIMEOUT_MS = 300_000;
 const LOOK_MS = 50;
 
-/** Webhooks of a stack's tenant that want all types, made when they are first asked for. */
+/** Webhooks of a stack's tenant for all types, created on demand. */
 export class ListeningWebhooks {
   private readonly options: { adminUrl: string; apiKey: string; pool: Pool; receiverUrl: string };
   private readonly ids: string[] = [];
@@ -14,7 +14,7 @@ export class ListeningWebhooks {
     this.options = options;
   }
 
-  /** Enables so many, and disables the others. */
+  /** Enables this many, and disables the others. */
   async listen(count: number): Promise<void> {
     const { receiverUrl: url } = this.options;
     const missing = Math.max(0, count - this.ids.length);
@@ -30,7 +30,7 @@ export class ListeningWebhooks {
     );
   }
 
-  /** Settles when nothing waits to be delivered. */
+  /** Resolves when no message is pending. */
   async delivered(): Promise<void> {
     const deadlineMs = Date.now() + DELIVERED_TIMEOUT_MS;
     const asked = 'SELECT EXISTS (SELECT FROM webhook_queue) AS waits';

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What the receiver reports: where it listens, then when a message came to `/timed` (epoch ms). */
+/** The receiver's reports: where it listens, then when a message came to `/timed` (epoch ms). */
 export type ReceiverReport = { port: number } | { id: string; atMs: number };
 
-// A process of its own, so that its CPU is not the worker's. It answers 200, and never what is sent to /hang.
+// A separate process, so that its CPU is not the worker's. It answers 200, except to /hang, which it never answers.
 const server = createServer((request, response) => {
   if (request.url === '/timed') {
     const report: ReceiverReport = { id: String(request.headers['webhook-id']), atMs: Date.now() };

@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import { hasBodySignature, isFromLaurel } from './verify.mjs';
 
-// The header of the simple signature, where the webhook names another one.
+// The header of the simple signature, if the webhook renames it.
 const {
   WEBHOOK_SECRET: secret,
   SIGNATURE_HEADER = 'X-Laurel-Signature',
@@ -15,31 +15,31 @@ if (!secret?.startsWith('whsec_')) {
   process.exit(1);
 }
 
-/** Far more than any message has. */
+/** Far more than the size of any message. */
 const MOST_BYTES = 4 * 1024 * 1024;
-/** IDs and sequences that are remembered. Keep them in your database instead, written in the transaction that does the work. */
+/** Number of remembered IDs and sequences. Store them in your database instead, in the transaction that does the work. */
 const REMEMBERED = 100_000;
 
-/** Of these only the latest counts: an older one that arrives late is passed over. */
+/** Only the latest of these counts: an older one that arrives late is skipped. */
 const LATEST_COUNTS = new Set(['points.changed', 'leaderboard.changed', 'leaderboard.rank_changed']);
 
 const seen = new Map();
 const latest = new Map();
 
-/** Remembers, and forgets the oldest beyond a bound. */
+/** Remembers a value; forgets the oldest beyond the limit. */
 function remember(map, key, value) {
   map.delete(key);
   map.set(key, value);
   if (map.size > REMEMBERED) map.delete(map.keys().next().value);
 }
 
-/** What is to be done about a message: `new`, `duplicate` (it was here already), `outdated` (a later one was). */
+/** Classifies a message: `new`, `duplicate` (received before) or `outdated` (a later one was received). */
 function judge({ id, sequence, payload }) {
   if (seen.has(id)) return 'duplicate';
   remember(seen, id, true);
   if (!LATEST_COUNTS.has(payload.type)) return 'new';
   const { user, points, leaderboard } = payload;
-  // Each run and group of a leaderboard has rankings of its own.
+  // Each run and group of a leaderboard has its own rankings.
   const place = [leaderboard?.id, leaderboard?.start, leaderboard?.breakdownAttributeValues];
   const about = JSON.stringify([payload.type, user?.id, points?.id, place]);
   if ((latest.get(about) ?? 0) > sequence) return 'outdated';
@@ -47,7 +47,7 @@ function judge({ id, sequence, payload }) {
   return 'new';
 }
 
-/** Here your work begins: after the answer, so that Laurel does not wait for it. */
+/** Your work begins here, after the answer, so that Laurel does not wait for it. */
 function work(message) {
   const { id, sequence, payload } = message;
   const line = { outcome: judge(message), id, sequence, type: payload.type, userId: payload.user?.id ?? null };

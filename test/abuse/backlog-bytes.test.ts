@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 
-// Few entries that are large fill Redis as well as many that are small.
+// A few large entries fill Redis as surely as many small ones.
 let laurel: TestLaurel;
 beforeAll(async () => {
   const attributes = Array.from({ length: 20 }, (_, no) => ({ key: `a${no}`, name: `a${no}`, type: 'user' as const }));
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test('what waits for Postgres is bounded in bytes, and events are taken again when it is stored', async () => {
+test('the backlog of Postgres is limited in bytes, and events are accepted again once it is stored', async () => {
   const attributes = Object.fromEntries(Array.from({ length: 20 }, (_, no) => [`a${no}`, 'x'.repeat(1_000)]));
   const send = async (): Promise<number> =>
     (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'large', attributes }, value: 1 })).status;

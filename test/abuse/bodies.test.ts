@@ -13,13 +13,13 @@ afterAll(() => laurel.close());
 
 const EVENT = '/v1/metrics/flips/event';
 
-/** An event of exactly so many bytes: the rest is a field that nothing knows. */
+/** An event of exactly this many bytes. An unknown field fills the rest. */
 const eventOf = (bytes: number): string => {
   const event = (filler: string): string => JSON.stringify({ user: { id: 'ada' }, value: 1, filler });
   return event('x'.repeat(bytes - event('').length));
 };
 
-test('an event of 64 KiB is taken, one byte more is 413', async () => {
+test('accepts an event of 64 KiB and answers 413 for one byte more', async () => {
   const send = (bytes: number) => laurel.app.post(EVENT, undefined, { rawBody: eventOf(bytes) });
   expect((await send(BODY_BYTES)).status).toBe(201);
   expect(await send(BODY_BYTES + 1)).toMatchObject({
@@ -28,7 +28,7 @@ test('an event of 64 KiB is taken, one byte more is 413', async () => {
   });
 });
 
-test('only batches of events and the document may be as large as BODY_LIMIT allows', () => {
+test('only batches of events and the configuration document may be as large as BODY_LIMIT', () => {
   const limits = [...applicationOperations, ...adminOperations].filter(({ body }) => body !== null);
   const unlimited = limits.filter(({ bodyBytes }) => bodyBytes === null).map(({ id }) => id);
   expect(unlimited.toSorted()).toEqual([
@@ -39,11 +39,11 @@ test('only batches of events and the document may be as large as BODY_LIMIT allo
   for (const { id, surface, bodyBytes } of limits)
     if (bodyBytes !== null && id !== 'admin_imports_create')
       expect(bodyBytes).toBeLessThanOrEqual(surface === 'admin' ? BULK_BODY_BYTES : BODY_BYTES);
-  // The past of users, for administrators only.
+  // User imports, for administrators only.
   expect(limits.find(({ id }) => id === 'admin_imports_create')!.bodyBytes).toBe(4 * BULK_BODY_BYTES);
 });
 
-test('a hundred of the largest items fit into a bulk body', async () => {
+test('a bulk body has room for 100 items of the largest size', async () => {
   const owl = '🦉';
   const webhook = {
     name: owl.repeat(255),
@@ -59,7 +59,7 @@ test('a hundred of the largest items fit into a bulk body', async () => {
     expect((await laurel.admin.post(path, body)).status).toBeLessThan(300);
 });
 
-test('an error does not repeat what was sent without end', async () => {
+test('an error truncates the input that it quotes', async () => {
   const attributes = Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`${'k'.repeat(600)}${at}`, 'v']));
   const { status, body } = await laurel.app.post(EVENT, { user: { id: 'ada' }, value: 1, attributes });
   expect(status).toBeGreaterThanOrEqual(400);

@@ -5,7 +5,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { addTenants } from '../several-tenants.ts';
 import { keysOf } from '../stack/all-servers.ts';
 
-// Users say themselves what is in the attributes that split a board: as much as they may, and as often as they like.
+// End users choose the attribute values that split a leaderboard: as long as allowed, and as many as they like.
 
 const NAMES = ['a', 'b', 'c', 'd'];
 const BOARD = { rankBy: 'metric', metricKey: 'm', start: '2030-01-01', status: 'active' } as const;
@@ -43,12 +43,12 @@ const asked = (attributes: Record<string, string>): string =>
     .map(([key, value]) => `${key}:${value}`)
     .join(',')}`;
 
-test('the longest values there are hold up no final run, no snapshot, no history, of any tenant', async () => {
-  // What cannot be compressed, as an index entry is: four of them are far beyond what one may hold.
+test('the longest values delay no final run, snapshot or history of any tenant', async () => {
+  // Incompressible, like an index entry. Four of them far exceed what one index entry may hold.
   const longest = Object.fromEntries(NAMES.map((name) => [name, randomBytes(512).toString('hex')]));
   const short = Object.fromEntries(NAMES.map((name) => [name, 'x']));
   await event('attacked', 'attacker', longest);
-  // Longest in bytes, too: what is indexed of a user beside them.
+  // Also the longest in bytes: the values that share the index entry with the user.
   await event('attacked', '\u{1F984}'.repeat(255), short);
   for (const tenantId of tenants) await event(tenantId, 'user', short);
   const set = await laurel.admin.put('/v1/clock', { now: '2030-01-07T12:30:00Z' });
@@ -70,7 +70,7 @@ test('the longest values there are hold up no final run, no snapshot, no history
   }
 });
 
-test('who goes through many groups leaves none behind', async () => {
+test('a user who passes through many groups leaves none of them behind', async () => {
   for (let n = 0; n < 300; n += 1) await event('attacked', 'wanderer', { a: `group ${n}` }, 1);
   const lists = await keysOf(laurel.redis, '*:g:*');
   const listed = (await Promise.all(lists.map((key) => laurel.redis.smembers(key)))).flat();

@@ -14,7 +14,10 @@ import { testStack, type TestStack } from '../stack/stack.ts';
 import { sized } from './length.ts';
 
 const KEY = 'costly.0123456789abcdef';
-/** In parsings of a text of 900 KB, 8 to 10 ms where the largest stretch was 50 ms; four times that, for a busy machine. */
+/**
+ * In units of parsing a text of 900 KB, which takes 8 to 10 ms where the longest stretch was 50 ms. Four times that, for a
+ * busy machine.
+ */
 const MOST_PARSINGS = 20;
 
 let stack: TestStack;
@@ -61,14 +64,14 @@ const event = (id: string): Promise<Response> =>
     body: JSON.stringify({ user: { id }, value: 1 }),
   });
 
-test('no request holds the loop of a frontend, the costliest that each operation takes and those made to', async () => {
+test('no request blocks the event loop of a frontend, including the costliest request of each operation and crafted ones', async () => {
   const generic = largestRequests([...applicationOperations, ...adminOperations]);
   const requests = [...generic, ...craftedRequests(sized({ short: 3_000, long: 9_500 }))];
   const parsingMs = await frontend.calibrate();
   const slow: string[] = [];
   for (const request of requests) {
     let status = 0;
-    // The second time nothing is compiled or loaded for the first.
+    // The second round, without compiling or loading anything for the first time.
     for (const measured of [false, true]) {
       const stretchMs = await frontend.longestStretch(async () => {
         const [answer, other] = await Promise.all([send(request), event('somebody')]);

@@ -6,7 +6,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { sized } from './length.ts';
 
-// Damaged entries among the events of others: these are answered and stored, and the damaged ones are listed.
+// Damaged entries among other users' events: those events are answered and stored, and the damaged entries are listed.
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
@@ -43,7 +43,7 @@ async function listed(): Promise<{ id: string; position: string; tenantNo: numbe
   }
 }
 
-test('the events of others are answered and stored, and each damaged entry is listed once', async () => {
+test('other events are answered and stored, and each damaged entry is listed once', async () => {
   const event = (id: string, key: string) =>
     laurel.app.post('/v1/metrics/flips/event', { user: { id }, value: 1 }, { headers: { 'Idempotency-Key': key } });
   const taken = String((await event('first', 'first')).body.eventId).replaceAll('-', '');
@@ -82,7 +82,7 @@ test('the events of others are answered and stored, and each damaged entry is li
   );
 });
 
-test('the command lists them, and its exit codes say what became of them', async () => {
+test('the command lists dead letters, and its exit codes report the result', async () => {
   const ids = (await listed()).map(({ id }) => id);
   const [list, retry, missing, unasked] = await Promise.all([
     cli('list'),

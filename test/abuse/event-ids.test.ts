@@ -3,7 +3,7 @@ import { FixedClock } from '../../src/clock.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-/** What one user does who knows how event IDs are made, and chooses its idempotency keys. */
+/** Attacks by a user who knows how event IDs are derived and chooses idempotency keys. */
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
 
 const withLaurel = async (run: (laurel: TestLaurel) => Promise<void>): Promise<void> => {
@@ -18,13 +18,13 @@ const withLaurel = async (run: (laurel: TestLaurel) => Promise<void>): Promise<v
 const flip = (app: TestLaurel['app'], id: string, key: string) =>
   app.post('/v1/metrics/flips/event', { user: { id }, value: 1 }, { headers: { 'Idempotency-Key': key } });
 
-test('an ID does not follow from what the sender knows: another installation gives another', async () => {
+test('a sender cannot predict an event ID: another installation derives another one', async () => {
   const ids: string[] = [];
   for (let n = 0; n < 2; n += 1) {
     await withLaurel(async (laurel) => {
       const other = await laurel.another();
       const first = await flip(laurel.app, 'mallory', 'k');
-      // One that started beside the first names the same.
+      // A second process of the same installation derives the same ID.
       const replayed = await flip(other.app, 'mallory', 'k');
       expect([first.status, replayed.status, replayed.body.eventId]).toEqual([201, 202, first.body.eventId]);
       ids.push(first.body.eventId);
@@ -35,10 +35,13 @@ test('an ID does not follow from what the sender knows: another installation giv
   expect(one!.slice(15)).not.toBe(two!.slice(15));
 });
 
-/** Found by a search of some minutes: an SHA-1 without the installation's secret gives events with these keys of metric 4 the same ID. */
+/**
+ * Found by a search of some minutes: an SHA-1 without the installation's secret gives events with these keys of metric 4 the
+ * same ID.
+ */
 const PAIR = ['03d5df767537e739', '00bd4e8fdc80f31e'] as const;
 
-test('two keys with the same digest if it had no secret: their events have different IDs and are stored, as are those of others', async () => {
+test('two keys that would collide without the secret get different event IDs, and all events are stored', async () => {
   await withLaurel(async (laurel) => {
     const { rows: metrics } = await laurel.pool.query(
       `SELECT no FROM catalog_resources WHERE kind = 'metric' AND identity = 'flips'`,

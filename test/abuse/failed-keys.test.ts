@@ -23,7 +23,7 @@ const guesses = async (from: (no: number) => string, key = (no: number): string 
 const LIMITED = [...Array<number>(LIMIT).fill(401), ...Array<number>(5).fill(429)];
 const UNLIMITED = Array<number>(LIMIT + 5).fill(401);
 
-test('an address that sent many wrong keys is answered 429 for a while; others and good keys are not', async () => {
+test('answers 429 for a while to an address that sent many wrong keys, but not to other addresses or valid keys', async () => {
   expect(await guesses(() => '198.51.100.7')).toEqual(LIMITED);
   const refused = await ask('guess.wrong', '198.51.100.7');
   expect([refused.status, await refused.json()]).toEqual([
@@ -36,7 +36,7 @@ test('an address that sent many wrong keys is answered 429 for a while; others a
   expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0);
   expect((await ask('guess.wrong', '198.51.100.8')).status).toBe(401);
   expect((await ask(null, '198.51.100.7')).status).toBe(401);
-  // One that no process has seen yet.
+  // A key that no process has seen yet.
   const { body } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'New' }]);
   expect((await ask(body.created[0].key, '198.51.100.7')).status).not.toBe(429);
   expect((await ask(laurel.adminKey, '198.51.100.7')).status).not.toBe(429);
@@ -58,13 +58,13 @@ test('wrong bodies of a known key and malformed keys count as well', async () =>
   ).toEqual(LIMITED);
 });
 
-test('an IPv6 address counts with its /64; what a sender writes before the proxy does not', async () => {
+test("an IPv6 address counts with its /64; addresses that the sender wrote before the proxy's do not count", async () => {
   expect(await guesses((no) => `2001:db8:1:2::${no + 1}`)).toEqual(LIMITED);
   expect(await guesses((no) => `2001:db8:1:${no + 3}::1`)).toEqual(UNLIMITED);
   expect(await guesses((no) => `203.0.113.${no}, 198.51.100.30`)).toEqual(LIMITED);
 });
 
-test('good keys that no process has seen yet are admitted amid a flood of wrong ones from their address', async () => {
+test('admits valid keys that no process has seen yet during a flood of wrong ones from the same address', async () => {
   const items = Array.from({ length: 20 }, (_, no) => ({ name: `New ${no}` }));
   const { body } = await laurel.admin.post('/v1/admin-api-keys', items);
   const keys: string[] = body.created.map(({ key }: { key: string }) => key);
@@ -85,7 +85,7 @@ const fromHere = async (to: TestLaurel): Promise<number[]> => {
   return seen;
 };
 
-test('this machine itself is counted unless clients come through trusted proxies', async () => {
+test('the local machine counts as well, unless clients come through trusted proxies', async () => {
   expect(await fromHere(laurel)).toEqual(UNLIMITED);
   const direct = await startLaurel({ failedKeyLimit: LIMIT });
   expect(await fromHere(direct)).toEqual(LIMITED);
@@ -105,7 +105,7 @@ test.each<[string, string | null, string, string]>([
   expect(clientAddress(peer, { forwardedFor: forwarded, trusted: trustedNetworks })).toBe(name);
 });
 
-test('no answer may be kept by a cache', async () => {
+test('no answer may be cached', async () => {
   const answers = [
     await fetch(`${laurel.appUrl}/healthz`),
     await fetch(`${laurel.appUrl}/nowhere`),

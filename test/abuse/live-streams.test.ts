@@ -13,7 +13,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { LiveClient } from '../live/live-client.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-/** What somebody with one user's key may do to the live streams of others. */
+/** How the holder of one user's key may try to disturb other users' live streams. */
 
 let laurel: TestLaurel;
 let ids: MessageIds;
@@ -49,7 +49,7 @@ async function open(query: Record<string, string>, lastEventId?: string): Promis
   return client;
 }
 
-/** The last ID of a stream of mallory's that is closed, and the one open. */
+/** The last ID of a closed stream of mallory, and an open stream. */
 async function lastIdOf(userId: string): Promise<string> {
   const client = await open({ ticket: await ticket({}, await keyOf(userId)) });
   const { id } = await client.next('ready');
@@ -58,7 +58,7 @@ async function lastIdOf(userId: string): Promise<string> {
   return id;
 }
 
-/** Opens the only stream of the shard with an ID, and then another one, which must hear of events, as must the first. */
+/** Opens the only stream of the shard with an ID, then another one. Both must receive events. */
 async function expectNobodySilenced(lastEventId: string, userId: string): Promise<void> {
   const forger = await open({}, lastEventId);
   expect(forger.status).toBe(200);
@@ -79,10 +79,10 @@ const FUTURE = `${Date.now() + 86_400_000}-0`;
 
 test.each<[string, (id: string) => string]>([
   ['of a later time', (id) => id.replace(/~[\da-z]+-(\d+)~/, `~${(Date.now() + 86_400_000).toString(36)}-$1~`)],
-  ['with a sequence that no position can have', (id) => id.replace(/-\d+~/, '-99999999999999999999~')],
+  ['with an impossible sequence number', (id) => id.replace(/-\d+~/, '-99999999999999999999~')],
   ['with another signature', (id) => id.slice(0, -1) + (id.endsWith('A') ? 'B' : 'A')],
   ['without a signature', (id) => id.slice(0, id.lastIndexOf('~'))],
-])('a last ID that a client made up (%s) is answered with a reset, and silences nobody', async (name, forge) => {
+])('a forged last ID (%s) is answered with a reset and silences nobody', async (name, forge) => {
   const userId = `mallory-${name.length}`;
   const id = await lastIdOf(userId);
   expect(forge(id)).not.toBe(id);
@@ -93,7 +93,7 @@ test.each<[string, Partial<ListenerPosition>]>([
   ['of the outbox', { outbox: FUTURE, boards: FUTURE }],
   ['of announced notifications', { announced: FUTURE }],
 ])(
-  'an authentic ID with a position %s ahead of everything is answered with a reset, and silences nobody',
+  'an authentic ID with a position %s ahead of everything is answered with a reset and silences nobody',
   async (name, ahead) => {
     const userId = `ahead-${name.length}`;
     const { authentic } = ids.parse(await lastIdOf(userId))!;
@@ -105,7 +105,7 @@ test.each<[string, Partial<ListenerPosition>]>([
   },
 );
 
-/** Opens a stream whose client is in the test's hands. */
+/** Opens a stream whose client the test controls. */
 async function openRaw(path: string, headers: readonly string[] = [], url = laurel.appUrl): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -125,7 +125,7 @@ const PING = 0x89;
 const PONG = 0x8a;
 const TEXT = 0x81;
 
-/** A masked frame of a client, with as many bytes as a control frame may have. */
+/** A masked client frame with the maximum size of a control frame. */
 const frame = (kind: number): Buffer =>
   Buffer.concat([Buffer.from([kind, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125, 'a')]);
 
@@ -133,7 +133,7 @@ test.each([
   ['pings', PING],
   ['pongs', PONG],
   ['messages', TEXT],
-])('a WebSocket client that sends more %s than any has a use for is closed, and told why', async (_, kind) => {
+])('closes a WebSocket client that sends more %s than any client needs, with a reason', async (_, kind) => {
   const socket = await openRaw(`/v1/live/ws?ticket=${await ticket()}`, UPGRADE);
   let received = '';
   socket.setEncoding('latin1').on('data', (text: string) => (received += text));
@@ -152,7 +152,7 @@ test.each([
   await expect.poll(() => laurel.services.live.count).toBe(0);
 });
 
-test('answers to the pings of a WebSocket client that reads nothing do not fill the memory', async () => {
+test('pongs to a WebSocket client that reads nothing do not fill the memory', async () => {
   const socket = await openRaw(`/v1/live/ws?ticket=${await ticket()}`, UPGRADE);
   socket.pause();
   await expect.poll(() => laurel.services.live.count).toBe(1);
@@ -169,7 +169,7 @@ test('answers to the pings of a WebSocket client that reads nothing do not fill 
   await expect.poll(() => laurel.services.live.count).toBe(0);
 });
 
-/** What left the outbox after a position: entries of another tenant, each of so many bytes. */
+/** Outbox entries after a position: entries of another tenant, each of the given size in bytes. */
 async function keepEntries(count: number, bytes: number): Promise<void> {
   await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   const afterMs = Date.now();
@@ -177,11 +177,11 @@ async function keepEntries(count: number, bytes: number): Promise<void> {
   for (let n = 0; n < count; n += 1)
     pipeline.xadd(recentKey(0), `${afterMs}-${n}`, OUTBOX.tenant, '999', OUTBOX.records, 'x'.repeat(bytes));
   for (const [error] of (await pipeline.exec())!) expect(error).toBeNull();
-  // The events that follow have later positions.
+  // Later events have later positions.
   await vi.waitUntil(() => Date.now() > afterMs + 1);
 }
 
-test('a stream that would have to read too much gets what holds now instead, as do several of one user', async () => {
+test('a stream that would have to read too much gets the current state instead, as do several streams of one user', async () => {
   const key = await keyOf('away');
   const client = await open({ ticket: await ticket({}, key) });
   const { id } = await client.next('ready');
@@ -195,7 +195,7 @@ test('a stream that would have to read too much gets what holds now instead, as 
   for (const [at, one] of back.entries()) await one.next('points.changed', before[at]);
 });
 
-test('several streams of a user that come back at once all get what they missed', async () => {
+test('several streams of a user that reconnect at once all get the messages they missed', async () => {
   const key = await keyOf('tabs');
   const client = await open({ ticket: await ticket({}, key) });
   const { id } = await client.next('ready');
@@ -210,11 +210,11 @@ test('several streams of a user that come back at once all get what they missed'
   }
 });
 
-test('a stream that comes back joins the others though they never saw the newest entry of another tenant', async () => {
+test('a reconnecting stream joins the others though they never saw the newest entry of another tenant', async () => {
   const id = await lastIdOf('joining');
   const admin = await open({ ticket: await ticket() });
   await admin.next('ready');
-  // Stored at once and let go of before the others read: nobody listens to that tenant.
+  // Stored at once, and released before the others read it: nobody listens to that tenant.
   const [added] = (await laurel.redis
     .multi()
     .xadd('{s0}:outbox', '*', OUTBOX.tenant, '999', OUTBOX.records, 'x')
@@ -227,11 +227,11 @@ test('a stream that comes back joins the others though they never saw the newest
   expect((await back.next('ready')).resumed).toBe(true);
   const before = await reads();
   await sleep(500);
-  // The one reader of the shard reads every 40 ms.
+  // The shard's only reader reads every 40 ms.
   expect((await reads()) - before).toBeLessThan(100);
 });
 
-test('opening a stream counts under the limit of the key that asked for it, also with a last ID', async () => {
+test('opening a stream counts against the limit of its key, also with a last ID', async () => {
   const limited = await startLaurel({
     configuration: STUDY_APP,
     rateLimits: { applicationPerSecond: 1 },
@@ -261,7 +261,7 @@ test('opening a stream counts under the limit of the key that asked for it, also
   }
 });
 
-test('a place that many streams of a user follow is read once', async () => {
+test("reads a user's rank once for all streams that follow it", async () => {
   await event('followed', 7);
   const compiled = await laurel.services.catalogs.of(0);
   const board = compiled.catalog.leaderboards.find(({ key }) => key === 'flips')!;

@@ -4,8 +4,8 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { keysOf } from '../stack/all-servers.ts';
 
-// Postgres holds no NUL, and the places of idempotency keys are made of a user's ID, the metric and the key with a NUL
-// between them: one inside of a part would let two keys be taken for one. It is refused wherever it could come in.
+// Postgres cannot store NUL, and a NUL separates user ID, metric and key in the place of an idempotency key. A NUL within a
+// part would let two keys be taken for one, so every input refuses it.
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
@@ -100,7 +100,7 @@ describe("a metric's key", () => {
   });
 });
 
-test('nothing of it is there', async () => {
+test('stores nothing of it', async () => {
   expect(await keysOf(laurel.redis, '*:u:*')).toEqual([]);
   expect(await keysOf(laurel.redis, '*:i:*')).toEqual([]);
 });

@@ -3,7 +3,7 @@ import type { SeenResponse } from '../http/client.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-/** What one user does with the numbers that it may send, by the key that is in its browser. */
+/** What a user can do with numbers, using the key in the browser. */
 let laurel: TestLaurel;
 let mallory: string;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ const MOST = 1e12;
 const flips = (id: string, value: number, request: { key?: string } = {}): Promise<SeenResponse> =>
   laurel.app.post('/v1/metrics/flips/event', { user: { id }, value }, request);
 
-/** What Postgres holds of a user: how many events, and the last total. */
+/** What Postgres holds of a user: the number of events and the last total. */
 const stored = async (userId: string): Promise<{ events: number; total: string | null }> => {
   const { rows } = await laurel.pool.query<{ events: number; total: string | null }>(
     `SELECT count(*)::int AS events, (array_agg(total ORDER BY id DESC))[1]::text AS total FROM events WHERE user_id = $1`,
@@ -25,7 +25,7 @@ const stored = async (userId: string): Promise<{ events: number; total: string |
   return rows[0]!;
 };
 
-test('9,100 events of 1e12: a total ends at its bound, others are answered and stored meanwhile', async () => {
+test("9,100 events of 1e12: the total stops at its bound, and other users' events are answered and stored meanwhile", async () => {
   let taken = 0;
   for (let sent = 0; sent < 9_100; sent += 100) {
     const answers = await Promise.all([
@@ -44,7 +44,7 @@ test('9,100 events of 1e12: a total ends at its bound, others are answered and s
   expect((await flips('mallory', -5, { key: mallory })).body.total).toBe(999 * MOST - 5);
 });
 
-test('a batch refuses the events that go too far, and only those', async () => {
+test('a batch refuses only the events that exceed the bound', async () => {
   const event = (id: string, value: number) => ({ key: 'minutes', user: { id }, value });
   const events = Array.from({ length: 1000 }, () => event('eve', MOST));
   const last = [event('eve', MOST), event('bob', 3), event('eve', -2), event('eve', 1)];
@@ -68,7 +68,7 @@ test('a batch refuses the events that go too far, and only those', async () => {
   await expect.poll(() => stored('bob')).toEqual({ events: 1, total: '3' });
 });
 
-test('the bound stands in what the operations say of themselves', async () => {
+test('the descriptions of the operations state the bound', async () => {
   for (const [client, path] of [
     [laurel.app, '/v1/metrics/{key}/event'],
     [laurel.admin, '/v1/metrics/events'],

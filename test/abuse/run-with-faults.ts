@@ -19,7 +19,10 @@ export interface Secrets {
   adminKey: string;
 }
 
-/** The built Laurel with servers of its own that ask for passwords; all that it prints is kept. Faults are the caller's. */
+/**
+ * The built Laurel with password-protected servers of its own. Keeps everything that it prints. The caller causes the
+ * faults.
+ */
 export class RunWithFaults {
   output = '';
   redis!: Redis;
@@ -58,7 +61,7 @@ export class RunWithFaults {
     });
     this.servers.push(postgres);
     this.redis = new Redis(redis.url);
-    // Its own connection may be cut by the faults as well.
+    // The faults may also cut the test's own connection.
     this.redis.on('error', () => undefined);
     this.postgres = new pg.Pool({ connectionString: postgres.url, max: 1 });
     this.postgres.on('error', () => undefined);
@@ -86,7 +89,7 @@ export class RunWithFaults {
     );
   }
 
-  /** Runs a file of the build on the same servers, and resolves with its exit code. */
+  /** Runs a built file against the same servers; resolves with its exit code. */
   async command(args: readonly string[]): Promise<number | null> {
     const child = this.run(args);
     await once(child, 'close');
@@ -103,7 +106,7 @@ export class RunWithFaults {
     return response.status;
   }
 
-  /** Ends Laurel well, then its servers. */
+  /** Stops Laurel gracefully, then its servers. */
   async stop(): Promise<void> {
     const { laurel } = this;
     if (laurel !== null && laurel.exitCode === null) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { userKey } from '../../src/redis/keys.ts';
 import { RunWithFaults } from './run-with-faults.ts';
 
-// A whole run meets one fault after the other; then everything that its processes printed is searched for what was planted.
+// One run meets one fault after the other; then the test searches everything that its processes printed for planted secrets.
 const planted = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
 
 const secrets = {
@@ -41,7 +41,7 @@ const stored = async (userId: string): Promise<boolean> =>
 beforeAll(() => run.start());
 afterAll(() => run.close());
 
-test('events are taken; a key that the operator set is not printed', async () => {
+test('accepts events and does not print a key that the operator configured', async () => {
   expect(await event()).toBe(201);
   await expect.poll(() => stored(secrets.userId)).toBe(true);
   expect(run.output).not.toContain(secrets.adminBody);
@@ -61,8 +61,8 @@ test('bad requests and unknown keys', async () => {
   await run.call(`${run.admin}/v1/webhooks`, webhooks);
 });
 
-test('a script that fails', async () => {
-  // Somebody put another type where the user is.
+test('a failing script', async () => {
+  // Another Redis type at the user's key.
   const victim = `${secrets.userId}-2`;
   await run.redis.set(userKey(0, victim), secrets.attribute);
   expect(await event({ ...person, id: victim })).toBe(500);
@@ -70,7 +70,7 @@ test('a script that fails', async () => {
   await run.redis.del(userKey(0, victim));
 });
 
-test("Redis's password is rotated", async () => {
+test("rotates Redis's password", async () => {
   await run.redis.config('SET', 'requirepass', secrets.newRedisPassword);
   await run.redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   await logged('WRONGPASS');
@@ -79,7 +79,7 @@ test("Redis's password is rotated", async () => {
   await expect.poll(() => event().catch(() => 0)).toBe(201);
 });
 
-test("Postgres's password is rotated; then it is away", async () => {
+test("rotates Postgres's password; then Postgres is unavailable", async () => {
   const setPassword = (password: string) => run.postgres.query(`ALTER ROLE laurel PASSWORD '${password}'`);
   await setPassword(secrets.newPostgresPassword);
   await run.postgres.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
@@ -94,11 +94,11 @@ test("Postgres's password is rotated; then it is away", async () => {
   await expect.poll(() => run.output.slice(before)).toMatch(/ECONNRE|Connection terminated/);
 });
 
-test('a command whose Postgres is away', async () => {
+test('a command while Postgres is unavailable', async () => {
   expect(await run.command(['src/cli/laurel.mjs', 'verify'])).not.toBe(0);
 });
 
-test('a statement that fails: its row is named by nothing', async () => {
+test('a failing statement: nothing identifies its row', async () => {
   run.postgresProxy.retarget((run.postgres.options.connectionString ?? '') as string);
   await run.postgres.query(
     `ALTER TABLE users ADD CONSTRAINT planted_rule CHECK (id NOT LIKE '%${secrets.refusedId}%') NOT VALID`,
@@ -107,7 +107,7 @@ test('a statement that fails: its row is named by nothing', async () => {
   await logged('planted_rule');
 });
 
-test('nothing of what was planted is in the log, which says what went wrong all the same', async () => {
+test('the log contains no planted secret, and still states what went wrong', async () => {
   await run.stop();
   expect(Object.entries(secrets).flatMap(([what, secret]) => (run.output.includes(secret) ? [what] : []))).toEqual([]);
   const lines = run.output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as object] : []));

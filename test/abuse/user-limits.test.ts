@@ -5,7 +5,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { changeState } from '../stack/change-state.ts';
 
-// What a user may say of itself is bounded, by every way in.
+// Every input limits what a user can say about itself.
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({
@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => laurel.close());
 
 const ID = 'fixed';
-/** Every request that says something of a user: its status and its error. */
+/** Every request that says something about a user, with its status and error. */
 const WAYS: Record<string, (user: object) => Promise<{ status: number; body: { error?: string } }>> = {
   'an event': (user) => laurel.app.post('/v1/metrics/flips/event', { user: { id: ID, ...user }, value: 1 }),
   'the alias of an event': (user) =>
@@ -50,7 +50,7 @@ const WAYS: Record<string, (user: object) => Promise<{ status: number; body: { e
   'a batch': (user) => laurel.admin.post('/v1/metrics/events', [{ key: 'flips', user: { id: ID, ...user }, value: 1 }]),
 };
 
-/** As many attributes as a request may have, and nearly as many bytes as may be kept of them. */
+/** As many attributes as a request may have, with nearly as many bytes as are allowed. */
 const attributes = Array.from({ length: 100 }, (_, no) => [`a${no}`, 'x'.repeat(no < 22 ? 1_024 : 1)]);
 
 /** 341 characters, 1,023 bytes. */
@@ -60,7 +60,7 @@ const TOO_MUCH: [string, object, RegExp][] = [
   ['a long name in other letters', { name: `${WIDE}\u20ac` }, /name must have at most 1024 bytes in UTF-8$/],
   ['a long e-mail address', { email: `a@${'x'.repeat(319)}` }, /email must have at most 320 bytes in UTF-8$/],
   ['an e-mail address with a line break', { email: 'a@b.example\nBcc: all' }, /email must be an e-mail address$/],
-  ['an e-mail address that is none', { email: 'nobody' }, /email must be an e-mail address$/],
+  ['an invalid e-mail address', { email: 'nobody' }, /email must be an e-mail address$/],
   ['a long zone', { tz: 'x'.repeat(256) }, /tz must have at most 255 bytes/],
   [
     'a long attribute value',
@@ -81,12 +81,12 @@ const TOO_MUCH: [string, object, RegExp][] = [
 ];
 
 describe.each(Object.keys(WAYS))('%s', (way) => {
-  test.each(TOO_MUCH)('refuses %s, by name', async (_what, user, error) => {
+  test.each(TOO_MUCH)('refuses %s and names the field', async (_what, user, error) => {
     expect(await WAYS[way]!(user)).toMatchObject({ status: 400, body: { error: expect.stringMatching(error) } });
   });
 
-  test('takes as much as there may be', async () => {
-    // Each field may be as long as it may, and all together have PROFILE_BYTES; so the others are cleared first.
+  test('accepts the maximum', async () => {
+    // Each field may have its own maximum, and all together PROFILE_BYTES; so the others are cleared first.
     const cleared = {
       name: '',
       email: '',
@@ -107,7 +107,7 @@ describe.each(Object.keys(WAYS))('%s', (way) => {
   });
 });
 
-test('attributes of an event, and a rule of the streak, are bounded as well', async () => {
+test('attributes of an event and a streak rule are limited as well', async () => {
   const event = (attributes: object) =>
     laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b' }, value: 1, attributes });
   expect(await event({ deck: 'x'.repeat(1_025) })).toMatchObject({
@@ -126,7 +126,7 @@ test('attributes of an event, and a rule of the streak, are bounded as well', as
   });
 });
 
-describe('the whole of what is kept of a user', () => {
+describe('everything that Laurel keeps of a user', () => {
   const full = (from: number, count: number, value = 'x'.repeat(1_024)): object =>
     Object.fromEntries(Array.from({ length: count }, (_, no) => [`a${from + no}`, value]));
   const stateBytes = (id: string): Promise<number> => laurel.redis.strlen(userKey(0, id));
@@ -143,7 +143,7 @@ describe('the whole of what is kept of a user', () => {
     expect((await patch(id, full(0, 23))).status).toBe(200);
   };
 
-  test('what requests say is bounded, and nothing of what is refused is applied', async () => {
+  test('limits what requests say, and applies nothing of a refused request', async () => {
     await filled('much');
     const before = await stateBytes('much');
     expect(before).toBeGreaterThan(23_000);
@@ -162,9 +162,9 @@ describe('the whole of what is kept of a user', () => {
     expect(await event('much')).toMatchObject({ status: 201, body: { total: 1 } });
   });
 
-  test('leaves room for what events add, which is bounded with it', async () => {
+  test('leaves room for what events add, which is limited together with it', async () => {
     await laurel.app.put('/v1/users/grouped', {});
-    // The value is in the groups of 40 leaderboards as well: 41 KB, of a user who had nothing.
+    // The value is in the groups of 40 leaderboards as well: 41 KB for a user who had nothing.
     const value = 'x'.repeat(1_024);
     expect(await event('grouped', { a399: value })).toMatchObject(refusedFor(STATE_BYTES));
     expect(await stateBytes('grouped')).toBeLessThan(1_000);
@@ -174,7 +174,7 @@ describe('the whole of what is kept of a user', () => {
     expect(await stateBytes('grouped')).toBeLessThanOrEqual(STATE_BYTES);
   });
 
-  test('is counted over the events of one call', async () => {
+  test('counts the events of one call together', async () => {
     await laurel.app.put('/v1/users/together', {});
     const events = Array.from({ length: 8 }, (_, no) => event('together', full(no * 5, 5)));
     const statuses = (await Promise.all(events)).map(({ status }) => status);
@@ -185,7 +185,7 @@ describe('the whole of what is kept of a user', () => {
     expect((await laurel.app.get('/v1/users/together/metrics/minutes')).body.current).toBe(taken);
   });
 
-  test('a user beyond the bounds can be read and brought below, but does not grow', async () => {
+  test('a user beyond the limits can be read and reduced, but cannot grow', async () => {
     await filled('old');
     const grow = "for no in pairs(state[USER.attributes]) do state[USER.attributes][no] = string.rep('y', 5000) end";
     await changeState(laurel.redis, userKey(0, 'old'), grow);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-// A zone is one zone, however it is spelled, and only as long as somebody is in it.
+// All spellings of a time zone are one zone, which exists only while it has users.
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, testClock: true, workers: true });
@@ -19,13 +19,13 @@ const tzOf = async (id: string): Promise<unknown> => (await laurel.app.get(`/v1/
 const zones = async (): Promise<string[]> =>
   (await laurel.pool.query('SELECT zone FROM streak_zones ORDER BY zone')).rows.map(({ zone }) => zone as string);
 
-/** The name in as many spellings as there are, up to a number. */
+/** The zone name in all spellings, up to a number. */
 const spellings = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, no) =>
     Array.from(name, (letter, at) => ((no >> at) & 1 ? letter.toUpperCase() : letter.toLowerCase())).join(''),
   );
 
-test('every spelling of a zone is answered and swept as one', async () => {
+test('answers and sweeps every spelling of a zone as one zone', async () => {
   await setClock('2031-03-03T12:00:00.000Z');
   const sent = spellings('europe/berlin', 200);
   for (const [no, tz] of sent.entries()) expect((await event(`b${no}`, tz)).status).toBe(201);
@@ -43,7 +43,7 @@ test.each(['us/pacific', 'asia/kolkata', 'asia/calcutta', 'utc', 'etc/gmt+5', 'a
 );
 
 test.each(['+05:30', '-08', 'UTC+1', 'Europe/Berlin ', 'Asia/\u212Aolkata', '../etc', 'Mars/Olympus'])(
-  '%j is none: fixed offsets are as many as one likes',
+  'refuses %j: there would be no limit to the number of fixed offsets',
   async (tz) => {
     expect(await laurel.app.put('/v1/users/named', { tz })).toMatchObject({
       status: 422,
@@ -52,7 +52,7 @@ test.each(['+05:30', '-08', 'UTC+1', 'Europe/Berlin ', 'Asia/\u212Aolkata', '../
   },
 );
 
-test('a zone that everybody left is gone after its next midnight, and back with whoever comes', async () => {
+test('a zone that its last user left is gone after its next midnight, and is back with the next user', async () => {
   expect((await event('traveller', 'Asia/Tokyo')).status).toBe(201);
   await expect.poll(zones).toContain('Asia/Tokyo');
   expect((await event('traveller', 'Europe/Berlin')).status).toBe(201);

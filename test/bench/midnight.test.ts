@@ -19,7 +19,7 @@ const lost = async (): Promise<unknown> =>
     )
   ).rows[0];
 
-test('the midnight of the bench is one: all of its users lose a streak, once each time that they are loaded', async () => {
+test('in the midnight bench every user loses a streak, once per load', async () => {
   const { redis, pool } = laurel;
   expect((await laurel.admin.put('/v1/clock', { now: new Date(NOW).toISOString() })).status).toBe(200);
   for (const round of [1, 2]) {
@@ -33,7 +33,7 @@ test('the midnight of the bench is one: all of its users lose a streak, once eac
   expect((await laurel.app.get('/v1/users/sleeper-7/streak')).body).toMatchObject({ length: 0 });
 });
 
-test('what is measured beside a sweep has a twin without one, of the same load', () => {
+test('each measurement beside a sweep has a twin without one, under the same load', () => {
   const swept = CASES.filter(({ beside }) => beside !== undefined);
   expect(swept.map(({ name }) => name)).toEqual(['half load + sweep']);
   const alone = CASES.find(({ name }) => name === 'half load alone');

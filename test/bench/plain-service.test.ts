@@ -33,7 +33,7 @@ afterAll(async () => {
   await laurel.close();
 });
 
-test('the plain service of the bench does the same work: its answers are those of Laurel', async () => {
+test("the plain service of the bench does the same work: its answers equal Laurel's", async () => {
   const maker = new EventMaker({
     shape: shapeOf(catalog),
     crowd: { users: 12 },
@@ -45,7 +45,7 @@ test('the plain service of the bench does the same work: its answers are those o
   const boardKey = new Map(catalog.leaderboards.map(({ no, key }) => [no, key]));
   for (let round = 0; round < 150; round++) {
     const { metricKey, event } = maker.next();
-    // Always the same ones: the plain service does not take a score along into another group.
+    // Fixed attributes: the plain service does not move a score into another group.
     event.user.attributes = { country: `country-${event.user.id.length}`, plan: 'pro' };
     const answer = await laurel.app.post(`/v1/metrics/${metricKey}/event`, event);
     const ours = answer.body as EventResponse;
@@ -84,7 +84,7 @@ test('the plain service of the bench does the same work: its answers are those o
   }
 });
 
-test('a batch of it is recorded as its events are one by one, and ranks are kept for both', async () => {
+test('records a batch like its events one by one, and keeps ranks for both', async () => {
   const metrics = new Map(catalog.metrics.map(({ key, no }) => [key, no]));
   const maker = new EventMaker({
     shape: shapeOf(catalog),

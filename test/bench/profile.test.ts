@@ -33,7 +33,7 @@ fn=memcpy
 totals: 135
 `;
 
-test('each instruction counts once in the total, and in every function that led to it', () => {
+test('each instruction counts once in the total, and in every function on its call stack', () => {
   const { total, inclusive } = readProfile(DUMP);
   expect(total).toBe(135);
   expect(Object.fromEntries(inclusive)).toEqual({ mp_pack: 30, memcpy: 15 });

@@ -35,13 +35,13 @@ const memory = {
   outboxEntriesAtLast: 0,
 };
 
-test('median of odd and even counts, and of none', () => {
+test('median of odd and even counts, and of nothing', () => {
   expect(median([9, 1, 5])).toBe(5);
   expect(median([9, 1, 5, 7])).toBe(6);
   expect(median([])).toBeNaN();
 });
 
-test('a round in which others took the CPU is dropped, unless there is no other', () => {
+test('drops a round in which other processes used the CPU, unless there is no other round', () => {
   const stolen = { steal: 0.2 };
   const rows = rowsOf([
     measurement('event', 1, 8000),
@@ -56,7 +56,7 @@ test('a round in which others took the CPU is dropped, unless there is no other'
   ]);
 });
 
-test('a ratio compares within a round: what slows a whole round down does not move it', () => {
+test('compares within a round: a round that is slow as a whole does not change a ratio', () => {
   const measurements = [
     measurement('event', 1, 8000),
     measurement('direct', 1, 10_000),
@@ -69,7 +69,7 @@ test('a ratio compares within a round: what slows a whole round down does not mo
   expect(whole).toMatchObject({ value: 0.8, target: 0.85 });
 });
 
-test('what events wait beside a sweep is compared with what they waited without one in the same round', () => {
+test('compares the latency of events beside a sweep with their latency without one in the same round', () => {
   const measurements = [
     measurement('half load alone', 1, 100, { p99: 10 }),
     measurement('half load + sweep', 1, 100, { p99: 15 }),
@@ -88,7 +88,7 @@ test('a case that was not measured has no figure', () => {
     targetsOf(measurements, rowsOf(measurements), memory).map((one) => [one.name, one.value]),
   );
   expect(byName['whole event ÷ bare HTTP server, throughput']).toBeNull();
-  expect(byName['Redis memory a user, one event each']).toBe(100);
+  expect(byName['Redis memory per user, one event each']).toBe(100);
 });
 
 test('percentiles of latencies in any order', () => {

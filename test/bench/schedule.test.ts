@@ -8,7 +8,7 @@ import { onSchedule } from '../../bench/schedule.ts';
 const closing: (() => void)[] = [];
 afterEach(() => closing.splice(0).forEach((close) => close()));
 
-/** Six events on two connections, to a server of the test's own, which closes connections right after an answer. */
+/** Six events on two connections to a server of the test, which closes connections right after an answer. */
 async function loadOf(listener: RequestListener): Promise<Outcome> {
   const server = createServer(listener);
   server.listen(0, '127.0.0.1');
@@ -32,7 +32,7 @@ async function loadOf(listener: RequestListener): Promise<Outcome> {
   );
 }
 
-test('a connection that the server closed meanwhile is opened again by the next request', async () => {
+test('reopens a connection that the server has closed for the next request', async () => {
   const outcome = await loadOf((request, response) => {
     request.resume();
     response.shouldKeepAlive = false;
@@ -40,12 +40,12 @@ test('a connection that the server closed meanwhile is opened again by the next 
   });
   const { 201: done = 0, closed = 0 } = outcome.statuses;
   expect(outcome).toMatchObject({ answered: 6, processed: done });
-  // A request may cross the server's closing; never the first of a connection.
+  // A request may cross the server's close, but never the first request of a connection.
   expect(done).toBeGreaterThanOrEqual(2);
   expect(done + closed).toBe(6);
 });
 
-test('a request that is never answered is counted as such, and the load goes on', async () => {
+test('counts a request that is never answered, and the load continues', async () => {
   let requests = 0;
   const outcome = await loadOf((request, response) => {
     request.resume();

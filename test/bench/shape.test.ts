@@ -25,7 +25,7 @@ const made = (count: number, seed: number) => {
   return Array.from({ length: count }, () => maker.next());
 };
 
-test('events name every metric, and attributes with values that conditions ask for and with others', () => {
+test('events use every metric, and attribute values that conditions match and others that they do not', () => {
   const events = made(2000, 1);
   expect(new Set(events.map(({ metricKey }) => metricKey))).toEqual(new Set(['flips', 'minutes']));
   const topics = new Set(events.map(({ event }) => event.attributes?.['topic']));
@@ -35,7 +35,7 @@ test('events name every metric, and attributes with values that conditions ask f
   expect(new Set(events.map(({ event }) => event.user.id)).size).toBeGreaterThan(1900);
 });
 
-test('events fit the schema, and no idempotency key is made twice', () => {
+test('events fit the schema, and idempotency keys are unique', () => {
   const validate = new Ajv2020({ strict: false }).compile(MetricEvent);
   const events = [...made(1000, 1), ...made(1000, 2)];
   for (const { event } of events) expect(validate(event)).toBe(true);
@@ -44,7 +44,7 @@ test('events fit the schema, and no idempotency key is made twice', () => {
   expect(new Set(keys).size).toBe(keys.length);
 });
 
-test('the same seed makes the same events', () => {
+test('the same seed generates the same events', () => {
   expect(made(50, 7)).toEqual(made(50, 7));
   expect(made(50, 7)).not.toEqual(made(50, 8));
 });

@@ -35,7 +35,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** What an edit of the catalog does in Postgres: one more metric, one version on. */
+/** An edit of the catalog in Postgres: adds a metric and increments the version. */
 async function addMetric(key: string): Promise<number> {
   const { rows } = await database.pool.query<{ version: number }>(
     `WITH tenant AS (
@@ -52,7 +52,9 @@ async function addMetric(key: string): Promise<number> {
   return rows[0]!.version;
 }
 
-/** Connections that notify: their last statement is the look that follows when notifications begin to arrive. */
+/**
+ * Connections that listen for notifications: their last statement is the check that runs when notifications begin to arrive.
+ */
 async function openListeners(): Promise<number> {
   const { rowCount } = await database.pool.query(
     "SELECT FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database() AND query LIKE 'SELECT%'",
@@ -61,7 +63,7 @@ async function openListeners(): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** A proxy before a Postgres that holds every notification back. */
+/** A proxy to Postgres that drops every notification. */
 async function deafProxy(target: string): Promise<{ url: string; readonly held: number; close(): void }> {
   let held = 0;
   const { hostname, port } = new URL(target);
@@ -69,7 +71,7 @@ async function deafProxy(target: string): Promise<{ url: string; readonly held: 
     const upstream = connect(Number(port), hostname);
     client.on('data', (chunk) => upstream.write(chunk));
     upstream.on('data', (chunk: Buffer) => {
-      // Without a statement under way a server sends nothing else. 'A': a notification.
+      // Without a running statement, a server sends nothing else. 'A': a notification.
       if (chunk[0] === 0x41) held += 1;
       else client.write(chunk);
     });
@@ -93,7 +95,7 @@ async function deafProxy(target: string): Promise<{ url: string; readonly held: 
 
 const keys = (): string[] => [...(catalogs.get(0)?.metrics.keys() ?? [])];
 
-/** What is heard of in these tests is heard of without a look. */
+/** These tests rely on announcements, not on polling. */
 const NEVER = { alone: 3_600_000, notified: 3_600_000 };
 const OFTEN = { alone: 20, notified: 20 };
 
@@ -110,7 +112,7 @@ async function listening(options: Pick<ChangesOptions, 'backstopMs'> = {}): Prom
 }
 
 describe('loading', () => {
-  test('a catalog is there at once after the first time, whole and in order', async () => {
+  test('after the first load a catalog is available at once, complete and in order', async () => {
     await addMetric('first');
     await addMetric('second');
     expect(catalogs.get(0)).toBeUndefined();
@@ -124,20 +126,20 @@ describe('loading', () => {
     ]);
   });
 
-  test('many at once share one query', async () => {
+  test('concurrent loads share one query', async () => {
     const before = database.pool.totalCount + database.pool.waitingCount;
     const loads = Array.from({ length: 50 }, () => catalogs.load(0));
     expect(database.pool.waitingCount).toBeLessThanOrEqual(before + 1);
     expect(new Set(await Promise.all(loads)).size).toBe(1);
   });
 
-  test('an unknown tenant is not found', async () => {
+  test('reports an unknown tenant as not found', async () => {
     await expect(catalogs.of(999)).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
 describe('changes', () => {
-  test('an announced version takes the place of the older one, long before the next look', async () => {
+  test('an announced version replaces the older one long before the next poll', async () => {
     await listening({ backstopMs: NEVER });
     await catalogs.load(0);
     const version = await addMetric('new');
@@ -145,7 +147,7 @@ describe('changes', () => {
     await expect.poll(keys, SOON).toContain('new');
   });
 
-  test('a version that is announced while an older one is being read is read as well', async () => {
+  test('also reads a version that is announced while an older one is being read', async () => {
     await catalogs.load(0);
     catalogs.catalogChanged(0, await addMetric('one'));
     const version = await addMetric('two');
@@ -153,14 +155,14 @@ describe('changes', () => {
     await expect.poll(() => catalogs.get(0)?.catalog.version, SOON).toBe(version);
   });
 
-  test('without announcements the backstop finds it', async () => {
+  test('polling finds a change without announcements', async () => {
     await listening({ backstopMs: OFTEN });
     await catalogs.load(0);
     await addMetric('unannounced');
     await expect.poll(keys, SOON).toContain('unannounced');
   });
 
-  test('after Redis cut the subscription it is made again, and what was missed is found', async () => {
+  test('resubscribes after Redis closes the subscription, and finds what it missed', async () => {
     await listening({ backstopMs: NEVER });
     await catalogs.load(0);
     await addMetric('missed');
@@ -168,17 +170,17 @@ describe('changes', () => {
     await expect.poll(keys, SOON).toContain('missed');
   });
 
-  test('Postgres notifies of what nobody announced, long before the next look', async () => {
+  test('Postgres notifies of unannounced changes long before the next poll', async () => {
     let reported = 0;
     (await listening({ backstopMs: NEVER })).listen({ organisationChanged: () => (reported += 1) });
-    // The first may be found by the look that follows when notifications begin to arrive.
+    // The check that follows when notifications begin to arrive may find the first change.
     for (const count of [1, 2, 3]) {
       await countRevision(database.pool);
       await expect.poll(() => reported, SOON).toBe(count);
     }
   });
 
-  test('when the connection that notifies breaks, the counters are looked at as often as without one', async () => {
+  test('polls as often as without notifications when the notifying connection breaks', async () => {
     let reported = 0;
     const changes = await listening({ backstopMs: { ...NEVER, alone: 20 } });
     changes.listen({ organisationChanged: () => (reported += 1) });
@@ -191,7 +193,7 @@ describe('changes', () => {
     await expect.poll(() => reported, SOON).toBe(1);
   });
 
-  test('behind a proxy through which no notification arrives the counters are looked at as often as without', async () => {
+  test('polls as often as without notifications behind a proxy that drops them', async () => {
     const proxy = await deafProxy(database.stack.databaseUrl);
     const pool = createPool(proxy.url, { max: 2 });
     let reported = 0;
@@ -212,9 +214,9 @@ describe('changes', () => {
     }
   });
 
-  test('whatever is written to Postgres is noticed, and what is only read is not', async () => {
+  test('notices every write to Postgres, but not reads', async () => {
     const seen = async (): Promise<string> => (await readRevisions(database.pool))!.snapshot;
-    // Others who write to the same server may come between.
+    // Other clients of the same server may come between.
     await expect.poll(async () => (await seen()) === (await seen()), SOON).toBe(true);
     let written = 0;
     const changes = await listening({ backstopMs: OFTEN });
@@ -225,20 +227,20 @@ describe('changes', () => {
     await expect.poll(() => written, SOON).toBeGreaterThan(0);
   });
 
-  test('news of the organisation reach those who listen, by announcement and by the backstop', async () => {
+  test('organisation changes reach listeners by announcement and by polling', async () => {
     const changes = await listening({ backstopMs: OFTEN });
-    let told = 0;
-    changes.listen({ organisationChanged: () => (told += 1) });
+    let heard = 0;
+    changes.listen({ organisationChanged: () => (heard += 1) });
     await publishSignal(redis, 'changes', '*');
-    await expect.poll(() => told, SOON).toBe(1);
+    await expect.poll(() => heard, SOON).toBe(1);
     await database.pool.query('UPDATE organisation SET revision = revision + 1');
-    await expect.poll(() => told, SOON).toBe(2);
+    await expect.poll(() => heard, SOON).toBe(2);
   });
 });
 
-test('the loaded catalog stays while Postgres does not answer, and is renewed when it does', async () => {
+test('keeps the loaded catalog while Postgres does not answer, and reloads it afterwards', async () => {
   const pool = createPool(database.stack.databaseUrl, { max: 1 });
-  // The pool's only connection in other hands stands for a Postgres that hangs.
+  // Holding the pool's only connection simulates a Postgres that hangs.
   const gated = new Catalogs({ pool });
   close.push(() => gated.close());
   const loaded = await gated.load(0);
@@ -251,7 +253,7 @@ test('the loaded catalog stays while Postgres does not answer, and is renewed wh
   await pool.end();
 });
 
-test('a load that fails is tried again', async () => {
+test('retries a failed load', async () => {
   const failing = createPool(database.stack.databaseUrl, { max: 1 });
   const retrying = new Catalogs({ pool: failing });
   close.push(() => retrying.close());

@@ -52,7 +52,7 @@ test('an empty tenant has an empty document with the default settings', async ()
 });
 
 describe('applying', () => {
-  test('the demo is stored whole, once', async () => {
+  test('stores the whole demo once', async () => {
     expect(await loadDemo(store)).toBe(true);
     expect(await loadDemo(store)).toBe(false);
     const { version, achievements, metrics, triggers, boosts, levels, leaderboards } = await catalog();
@@ -66,7 +66,7 @@ describe('applying', () => {
     expect([levels.length, boosts.length, leaderboards.length]).toEqual([3, 1, 3]);
   });
 
-  test('a document does not mix with the demo unseen: what it does not name is listed, and removed or kept by choice', async () => {
+  test('a document never mixes with the demo silently: it lists what the document does not name, and the caller chooses whether to keep it', async () => {
     const systems = [{ key: 'xp', name: 'XP', triggers: [] }];
     const mine: Configuration = { metrics: [{ key: 'steps', name: 'Steps' }], pointsSystems: systems };
     expect(await store.hasDemo(0)).toBe(false);
@@ -77,10 +77,10 @@ describe('applying', () => {
     expect(demo.map(({ kind }) => kind)).toHaveLength(18);
     expect(demo).toContainEqual(expect.objectContaining({ kind: 'points_boost', pointsSystemKey: 'xp' }));
     expect(changes).toContainEqual(expect.objectContaining({ kind: 'points_boost', action: 'delete', demo: true }));
-    // What is kept builds on metrics that the document leaves out.
+    // The kept resources depend on metrics that the document omits.
     await expect(store.diff(0, mine, 'keep')).rejects.toThrow("unknown metric 'flashcards-flipped'");
     await expect(apply(mine)).rejects.toThrow("unknown metric 'flashcards-flipped'");
-    // Where nothing is decided what is not named stays, is listed, and is still the demo's.
+    // Without a choice, unnamed resources stay, are listed and still belong to the demo.
     const undecided = await apply({ attributes: DEMO.attributes! });
     expect([undecided.changes, undecided.demo.some(({ kind }) => kind === 'points_boost')]).toEqual([[], true]);
     expect(await store.hasDemo(0)).toBe(true);
@@ -94,11 +94,11 @@ describe('applying', () => {
     ]);
     expect([boosts, levels, attributes, achievements, leaderboards]).toEqual([[], [], [], [], []]);
     expect(await store.hasDemo(0)).toBe(false);
-    // From now on lists that are left out stay, as ever.
+    // From now on omitted lists stay, as usual.
     expect((await apply({ leaderboards: [] })).changes).toEqual([]);
   });
 
-  test('what somebody made their own is not removed with the demo; what is kept is no demo any more', async () => {
+  test('resources that the user edited are not removed with the demo; what is kept no longer belongs to the demo', async () => {
     await loadDemo(store);
     const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock });
     const [metric, other] = (await catalog()).metrics;
@@ -119,7 +119,7 @@ describe('applying', () => {
     expect((await apply({ leaderboards: [] })).changes).toEqual([]);
   });
 
-  test('again it changes nothing, and neither does what was read', async () => {
+  test('applying a document twice, or applying an export, changes nothing', async () => {
     await apply(DEMO);
     const before = await catalog();
     clock.set(Date.UTC(2026, 5, 1));
@@ -131,7 +131,7 @@ describe('applying', () => {
     expect(rows).toEqual([{ version: 1, who: 'adm_test' }]);
   });
 
-  test('what is read there makes the same elsewhere', async () => {
+  test('an exported document creates the same configuration elsewhere', async () => {
     await apply(DEMO);
     const document = await store.read(0);
     await apply({ attributes: [], metrics: [], achievements: [], pointsSystems: [], leaderboards: [] });
@@ -160,7 +160,7 @@ describe('applying', () => {
     );
   });
 
-  test('what a list leaves out is deleted softly, with its parts; its key again is a new resource', async () => {
+  test('soft-deletes what a list omits, with its parts; reusing the key creates a new resource', async () => {
     await apply({ pointsSystems: [{ key: 'xp', name: 'XP', levels: [{ key: 'one', name: 'One', points: 1 }] }] });
     const [old] = (await catalog()).pointsSystems;
     const { changes } = await apply({ pointsSystems: [] });
@@ -183,7 +183,7 @@ describe('applying', () => {
     expect(levels).toEqual([]);
   });
 
-  test('lists and settings that are not named stay', async () => {
+  test('keeps lists and settings that the document omits', async () => {
     await apply(DEMO);
     const before = await catalog();
     await apply({ streaks: { freezes: { enabled: true, max: 2 } } });
@@ -199,14 +199,14 @@ describe('applying', () => {
     ]);
   });
 
-  test('two at once follow one another', async () => {
+  test('serialises two concurrent documents', async () => {
     const metrics = (key: string): Configuration => ({ metrics: [{ key, name: key }] });
     const versions = await Promise.all(['a', 'b', 'c'].map((key) => apply(metrics(key))));
     expect(versions.map(({ version }) => version)).toEqual(expect.arrayContaining([1, 2, 3]));
     expect((await catalog()).metrics).toHaveLength(1);
   });
 
-  test('tenants have nothing in common', async () => {
+  test('tenants share nothing', async () => {
     await database.pool.query(`INSERT INTO tenants (no, id, name) VALUES (7, gen_random_uuid(), 'Seven')`);
     await apply({ metrics: [{ key: 'same', name: 'Mine' }] });
     await store.apply(7, { metrics: [{ key: 'same', name: 'Theirs' }] }, WHO);
@@ -214,7 +214,7 @@ describe('applying', () => {
     expect(announced).toEqual(['0:1', '7:1']);
   });
 
-  test('resolves when the catalogs of this process have it', async () => {
+  test('resolves once the catalogs of this process have the change', async () => {
     const catalogs = new Catalogs({ pool: database.pool });
     const near = new ConfigurationStore({ pool: database.pool, announce: async () => undefined, catalogs });
     await catalogs.load(0);
@@ -224,7 +224,7 @@ describe('applying', () => {
   });
 });
 
-describe('which resource is meant', () => {
+describe('matching resources', () => {
   const trigger = (points: number, metricThreshold = 1): object => ({
     type: 'metric',
     points,
@@ -237,14 +237,14 @@ describe('which resource is meant', () => {
   });
   const nos = async (): Promise<[number, number][]> => (await catalog()).triggers.map(({ no, points }) => [no, points]);
 
-  test('a trigger with equal content, before one with the same target', async () => {
+  test('matches a trigger by equal content before one by target', async () => {
     await apply(withTriggers(trigger(1), trigger(2), trigger(3)));
     const [first, , third] = await nos();
     await apply(withTriggers(trigger(3), trigger(9)));
     expect(await nos()).toEqual([[first![0], 9], third]);
   });
 
-  test('equal triggers are several', async () => {
+  test('equal triggers are separate triggers', async () => {
     await apply(withTriggers(trigger(1), trigger(1)));
     const before = await nos();
     expect((await apply(withTriggers(trigger(1), trigger(1)))).changes).toEqual([]);
@@ -252,7 +252,7 @@ describe('which resource is meant', () => {
     expect(await nos()).toEqual([before[0]]);
   });
 
-  test('a boost by its name and user', async () => {
+  test('matches a boost by its name and user', async () => {
     const boost = (name: string, userId: string | null, multiplier: number): object => ({
       name,
       userId,
@@ -271,7 +271,7 @@ describe('which resource is meant', () => {
     ]);
   });
 
-  test('an achievement without a key by its name, and it keeps its place when it is given a key', async () => {
+  test('matches an achievement without a key by its name; the achievement stays the same when it gets a key', async () => {
     const named = (more: object): Configuration => ({
       achievements: [
         { name: 'Quiet', trigger: 'streak', streakLength: 3, ...more },
@@ -291,7 +291,7 @@ describe('which resource is meant', () => {
     expect((await catalog()).achievements[0]?.id).toBe(before?.id);
   });
 
-  test('a board without a start keeps the day on which it was made', async () => {
+  test('a leaderboard without a start keeps its creation day', async () => {
     const board: Configuration = { leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak' }] };
     await apply(board);
     clock.set(Date.UTC(2026, 2, 9));
@@ -299,7 +299,7 @@ describe('which resource is meant', () => {
     expect((await catalog()).leaderboards[0]?.start).toBe('2026-03-01');
   });
 
-  test('a trigger remembers when it was last activated', async () => {
+  test('a trigger keeps its last activation time', async () => {
     const active = (status: 'active' | 'inactive'): Configuration => withTriggers({ ...trigger(1), status });
     const activated = async (): Promise<number | null | undefined> => (await catalog()).triggers[0]?.activated;
     await apply(active('inactive'));
@@ -315,7 +315,7 @@ describe('which resource is meant', () => {
   });
 });
 
-test('a diff reports the changes and makes none', async () => {
+test('a diff reports changes and makes none', async () => {
   await apply(DEMO);
   const document: Configuration = {
     attributes: [...DEMO.attributes!, { key: 'school', name: 'School', type: 'user' }],
@@ -336,7 +336,7 @@ test('a diff reports the changes and makes none', async () => {
   expect(await store.diff(0, {})).toEqual({ changes: [], demo: [] });
 });
 
-test('streak settings are set one by one', async () => {
+test('sets streak settings one by one', async () => {
   await apply(DEMO);
   const [metric] = (await catalog()).metrics;
   const { streaks: settings } = await store.updateStreaks(
@@ -353,13 +353,13 @@ test('streak settings are set one by one', async () => {
   await expect(store.updateStreaks(0, { freezes: { initial: 4 } }, WHO)).rejects.toThrow(
     'freezes.initial: must not be above freezes.max',
   );
-  // What the settings name cannot be left out of the document without them.
+  // A document cannot omit what the settings name unless it omits the settings.
   await expect(
     apply({ metrics: [DEMO.metrics![1]!], achievements: [], pointsSystems: [], leaderboards: [] }),
   ).rejects.toThrow("streaks.metrics[0].metricKey: unknown metric 'flashcards-flipped'");
 });
 
-test('days off are kept in order, and cleared by leaving the daily frequency', async () => {
+test('sorts days off, and clears them when the frequency is no longer daily', async () => {
   const daysOff = async (): Promise<number[]> => (await catalog()).streaks.daysOff;
   await store.updateStreaks(0, { daysOff: [6, 0] }, WHO);
   expect(await daysOff()).toEqual([0, 6]);

@@ -6,7 +6,7 @@ import { emptyCatalog, type Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredLeaderboard } from '../../src/domain/configuration.ts';
 import { dateOf, DAY_MS, dayOf } from '../../src/domain/periods.ts';
 
-// The rules of change hold for a document as they do for the operations.
+// The rules about changes apply to a document as they do to the operations.
 const EMPTY = emptyCatalog(0);
 
 async function apply(
@@ -28,7 +28,7 @@ const BASE: Configuration = {
   pointsSystems: [{ key: 'xp', name: 'XP' }],
 };
 
-/** What is wrong with `next` after `first`, the first on 2026-03-01. */
+/** Errors of `next` applied after `first`, which was applied on 2026-03-01. */
 async function problemsOf(first: Configuration, next: Configuration, date = '2026-03-02'): Promise<string[]> {
   const before = await apply(EMPTY, { ...BASE, ...first }, '2026-03-01');
   expect(before.problems).toEqual([]);
@@ -51,7 +51,7 @@ describe('an achievement', () => {
     expect(await ofChange({}, { ...api, status: 'inactive' })).toEqual([]);
   });
 
-  test('keeps the key that it was given', async () => {
+  test('keeps its key', async () => {
     const keyless: ConfiguredAchievement = { name: 'A', trigger: 'streak', streakLength: 1, status: 'active' };
     expect(await ofChange({}, keyless)).toEqual(["achievements[0].key: cannot be changed: it is 'a'"]);
   });
@@ -81,17 +81,17 @@ describe('a leaderboard', () => {
     [{ startTime: '08:00', endTime: '09:00' }, ['startTime', 'endTime']],
     [{ breakdownAttributes: ['plan'] }, ['breakdownAttributes']],
     [{ runUnit: 'month' }, ['runUnit', 'runInterval']],
-  ])('%j is for inactive ones', async (change, fields) => {
+  ])('%j needs an inactive leaderboard', async (change, fields) => {
     expect(await ofChange({}, change)).toEqual(fields.map((field) => `leaderboards[0].${field}: ${first}`));
     expect(await ofChange({ status: 'inactive' }, change)).toEqual([]);
     expect(await ofChange({}, { ...change, status: 'inactive' })).toEqual([]);
   });
 
-  test('may be renamed, lengthened and limited while it runs', async () => {
+  test('may be renamed, extended and limited while it runs', async () => {
     expect(await ofChange({}, { name: 'C', description: 'd', end: '2026-12-01', maxParticipants: 5 })).toEqual([]);
   });
 
-  test('that is finished stays finished, whoever finished it, and stays in the document as it is', async () => {
+  test('a finished one stays finished, however it ended, and stays in the document unedited', async () => {
     const again = (status: string): string[] => [
       `leaderboards[0].status: cannot become '${status}': the leaderboard is finished; create another one`,
     ];
@@ -111,7 +111,7 @@ describe('a leaderboard', () => {
   });
 });
 
-test('what a document leaves out, though something that stays refers to it, is named with who refers to it', async () => {
+test('reports an omitted resource that a kept one references, with the referencing resources', async () => {
   const first: Configuration = {
     achievements: [
       { key: 'a', name: 'A', trigger: 'metric', metricKey: 'flips', metricValue: 1 },
@@ -164,7 +164,7 @@ test('an achievement is named by key or by name, not by both', async () => {
   ]);
 });
 
-test('times of day that are the same differ in nothing by their seconds', async () => {
+test("times of day that differ only in their seconds' notation are equal", async () => {
   const board: ConfiguredLeaderboard = {
     key: 'b',
     name: 'B',
@@ -177,7 +177,7 @@ test('times of day that are the same differ in nothing by their seconds', async 
   ]);
 });
 
-test('a finished board does not hold up a document exported while it ran', async () => {
+test('a finished leaderboard does not block a document that was exported while it ran', async () => {
   const { catalog } = await apply(
     EMPTY,
     { leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak', status: 'active', end: '2026-03-05' }] },

@@ -73,7 +73,7 @@ const system = (
 test.each<[string, string, (count: number) => Configuration, number]>([
   ['leaderboards of a metric', 'leaderboards rank by one metric', (n) => ({ leaderboards: many(n, board) }), 100],
   [
-    'leaderboards that are yet to begin',
+    'leaderboards that have not begun',
     'leaderboards rank by one metric',
     (n) => ({ leaderboards: many(n, (at) => board(at, { status: 'scheduled', start: '2027-01-01' })) }),
     100,
@@ -123,16 +123,19 @@ test.each<[string, string, (count: number) => Configuration, number]>([
     (n) => ({ pointsSystems: [system({ boosts: many(n, () => boost({ userId: 'ada', end: '2026-01-02' })) })] }),
     50,
   ],
-])('%s: so many may be in force, and one more is refused with the limit', async (_name, says, document, most) => {
-  expect((await applied(document(most))).problems).toEqual([]);
-  const { problems } = await applied(document(most + 1));
-  expect(problems[0]).toContain(`at most ${most} `);
-  expect(problems[0]).toContain(says);
-});
+])(
+  '%s: the limit may be in force; one more is refused and the error states the limit',
+  async (_name, says, document, most) => {
+    expect((await applied(document(most))).problems).toEqual([]);
+    const { problems } = await applied(document(most + 1));
+    expect(problems[0]).toContain(`at most ${most} `);
+    expect(problems[0]).toContain(says);
+  },
+);
 
 const NO_METRIC = { metricKey: undefined, metricThreshold: undefined } as unknown as Partial<ConfiguredTrigger>;
 
-test('metric triggers count by metric as well, over all points systems', async () => {
+test('metric triggers also count per metric, over all points systems', async () => {
   const systems = (each: number): Configuration => ({
     pointsSystems: many(2, (n) => system({ triggers: many(each, () => trigger()) }, `xp-${n}`)),
   });
@@ -140,7 +143,7 @@ test('metric triggers count by metric as well, over all points systems', async (
   expect((await applied(systems(51))).problems[0]).toContain('at most 100 active triggers count one metric');
 });
 
-test('what is not in force does not count', async () => {
+test('inactive resources do not count', async () => {
   const { problems } = await applied({
     leaderboards: [
       ...many(100, (n) => board(n)),
@@ -164,7 +167,7 @@ test('what is not in force does not count', async () => {
   expect(problems).toEqual([]);
 });
 
-test('what one event reaches in all is bounded, though each metric and points system keeps its limits', async () => {
+test('limits the total work of one event, though each metric and points system has its own limits', async () => {
   const systems = (count: number): Configuration => ({
     pointsSystems: many(count, (n) => system({}, `xp-${n}`)),
     leaderboards: many(count, (n) =>
@@ -179,7 +182,7 @@ test('what one event reaches in all is bounded, though each metric and points sy
   );
 });
 
-test('the work of a plan covers all that is in it, on its day and later', async () => {
+test('the work of a plan covers everything in it, on its day and later', async () => {
   const property = fc.asyncProperty(randomConfiguration, fc.integer({ min: 0, max: 400 }), async (document, days) => {
     const draft = new CatalogDraft(emptyCatalog(0), { nextNo: 1, nowMs: DAY * DAY_MS });
     expect(await configure(draft, document, { today: dateOf(DAY) })).toEqual([]);
@@ -204,7 +207,7 @@ test('the work of a plan covers all that is in it, on its day and later', async 
   await fc.assert(property, { numRuns: 100 });
 });
 
-test('composites come behind their parts, however they are ordered, and the others stay in their order', async () => {
+test('composites follow their parts, in any given order, and other achievements keep their order', async () => {
   const { catalog } = await applied({
     achievements: [
       ...many(150, (n) =>
@@ -219,7 +222,7 @@ test('composites come behind their parts, however they are ordered, and the othe
   expect(keys).toEqual(['achievement-901', 'achievement-900', ...many(150, (n) => `achievement-${149 - n}`)]);
 });
 
-test('a call takes as many as its work allows, and at least one', () => {
+test('a call takes as many events as its work limit allows, and at least one', () => {
   expect(fittingCall(10, 64)).toBe(64);
   expect(fittingCall(1_000, 64)).toBe(CALL_WORK / 1_000);
   expect(fittingCall(CALL_WORK * 3, 64)).toBe(1);
@@ -234,7 +237,7 @@ afterAll(() => laurel.close());
 const metricId = async (): Promise<string> =>
   (await laurel.admin.get('/v1/metrics')).body.find(({ key }: { key: string }) => key === 'flips').id;
 
-test('creating and switching on at once comes to no more than the limit', async () => {
+test('creating and activating in one request stays within the limit', async () => {
   const id = await metricId();
   const item = (key: string, status: string): object => ({
     key,
@@ -269,8 +272,8 @@ test('creating and switching on at once comes to no more than the limit', async 
   expect([answered.status, Object.keys(answered.body.leaderboards).length]).toEqual([201, 100]);
 });
 
-test('an event that would be too much work is refused, and counted', async () => {
-  // What no edit stores: a catalog of other limits.
+test('refuses and counts an event that would be too much work', async () => {
+  // No edit can store this: a catalog with other limits.
   const pool = laurel.pool;
   const templates = await pool.query(
     "SELECT doc FROM catalog_resources WHERE kind = 'leaderboard' AND deleted IS NULL AND doc->>'status' = 'active' LIMIT 1",
@@ -290,7 +293,7 @@ test('an event that would be too much work is refused, and counted', async () =>
   expect((await laurel.app.post('/v1/metrics/reads/event', event)).status).toBe(201);
 });
 
-test('a command takes fewer events where each is much work', async () => {
+test('a command takes fewer events if each is much work', async () => {
   const sent: number[] = [];
   const work = CALL_WORK / 4;
   const queues: EventQueues = new EventQueues({

@@ -27,10 +27,10 @@ const schemaOf = (path: string, method: string): Schema =>
   paths[path]?.[method]?.requestBody?.content['application/json']?.schema ?? {};
 const namesIn = (schema: Schema | undefined): string[] => Object.keys(schema?.properties ?? {});
 
-/** Lists of a points system whose items are resources themselves. */
+/** Lists of a points system whose items are resources of their own. */
 const PARTS = ['levels', 'triggers', 'boosts'];
 
-/** The properties that requests can set, by the OpenAPI document. */
+/** The properties that requests can set, from the OpenAPI document. */
 const writable = (path: string): string[] =>
   [...new Set(['post', 'patch'].flatMap((method) => namesIn(schemaOf(path, method).items)))]
     .filter((name) => name !== 'id' && !PARTS.includes(name))
@@ -82,7 +82,7 @@ test.each(kinds)('the form of every %s has each property that requests can set',
   expect(FORMS[kind].map(({ name }) => name).sort()).toEqual(names);
 });
 
-test.each(kinds)('the form of every %s knows what a new one needs and what never changes', (kind) => {
+test.each(kinds)('the form of every %s marks required and immutable properties', (kind) => {
   const { required = [] } = schemaOf(PATHS[kind], 'post').items as { required?: string[] };
   const always = FORMS[kind].filter((field) => field.required === true && !field.when && field.initial === undefined);
   for (const { name } of always) expect(required).toContain(name);
@@ -90,7 +90,7 @@ test.each(kinds)('the form of every %s knows what a new one needs and what never
   for (const { name, fixed } of FORMS[kind]) expect([name, changeable.includes(name)]).toEqual([name, fixed !== true]);
 });
 
-/** What the document calls a property. References name resources by key. */
+/** A property's name in the document. References name resources by key. */
 const DOCUMENT_NAMES: Record<string, string[]> = {
   metricId: ['metricKey'],
   pointsSystemId: ['pointsSystemKey'],
@@ -128,7 +128,7 @@ const conditions = {
 const { userAttributes } = conditions;
 const described = { description: 'What it is', badge };
 
-/** A document whose items have every property between them. */
+/** A document whose items together have every property. */
 const FULL: Configuration = {
   attributes: [
     { key: 'plan', name: 'Plan', type: 'user', writableBy: 'server' },
@@ -216,7 +216,7 @@ async function applied(document: Configuration): Promise<Catalog> {
   return draft.catalog;
 }
 
-/** The properties that the items of a document have between them. */
+/** The properties that a document's items have together. */
 function namesUsed({ attributes, metrics, achievements, pointsSystems = [], leaderboards }: Configuration) {
   const lists: Record<DocumentKind, readonly object[] | undefined> = {
     attribute: attributes,
@@ -236,7 +236,7 @@ function namesUsed({ attributes, metrics, achievements, pointsSystems = [], lead
 describe('a configuration with every property', () => {
   const all = Object.fromEntries(Object.entries(DOCUMENT_ITEMS).map(([kind, item]) => [kind, namesIn(item).sort()]));
 
-  test('fits the document, and is exported as it was applied', async () => {
+  test('fits the document, and its export equals what was applied', async () => {
     expect(makeAjv().validate(schemaOf('/v1/configuration', 'put'), FULL)).toBe(true);
     expect(namesUsed(FULL)).toEqual(all);
     const exported = exportConfiguration(await applied(FULL));
@@ -246,7 +246,7 @@ describe('a configuration with every property', () => {
     expect(exported.pointsSystems[0]!.boosts).toEqual(FULL.pointsSystems![0]!.boosts);
   });
 
-  test('is pulled from another server as that exports it, but for the fields that only Laurel has', async () => {
+  test("pulled from another server, equals that server's export except for fields that only Laurel has", async () => {
     const catalog = await applied(FULL);
     const nowMs = Date.parse(TODAY);
     const services = {
@@ -254,7 +254,7 @@ describe('a configuration with every property', () => {
       configuration: { streaks: async () => catalog },
       clock: { now: () => nowMs },
     };
-    /** Answers as the operations do. */
+    /** Answers like the operations. */
     const ask = async (path: string): Promise<unknown> => {
       const { pathname, searchParams } = new URL(path, 'http://source');
       const found = adminOperations.flatMap((operation) => {

@@ -29,10 +29,10 @@ const guards = fc.record(
   { requiredKeys: [] },
 );
 
-/** Without what is undefined, as it is sent. */
+/** Without undefined properties, as sent over the wire. */
 const sent = <T extends object>(item: { [N in keyof T]: T[N] | undefined }): T => JSON.parse(JSON.stringify(item)) as T;
 
-/** A document that keeps the rules, whatever was configured before the first. */
+/** A valid document, regardless of the configuration before the first one. */
 export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((gen) => {
   const draw: Draw = (arbitrary) => gen(() => arbitrary);
   const attributes = draw(
@@ -65,7 +65,7 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
     metricKeys: metrics.map(({ key }) => key),
     achievements: [],
   };
-  // Each may be made of those before it; then they are shuffled.
+  // Each depends only on earlier ones; then they are shuffled.
   for (const label of ['a', 'b', 'c', 'd']) if (draw(fc.boolean())) known.achievements.push(achievement(known, label));
   const achievements = draw(fc.shuffledSubarray(known.achievements, { minLength: known.achievements.length }));
   const pointsSystems = draw(subset(['xp', 'gems'])).map((key) => ({

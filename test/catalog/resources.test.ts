@@ -49,7 +49,7 @@ test('two resources may exchange their keys', async () => {
   ]);
 });
 
-test('an edit that throws leaves no trace and holds up nobody', async () => {
+test('an edit that throws leaves no trace and blocks nobody', async () => {
   const failing = resources.edit(0, { who: 'test' }, (draft) => {
     draft.create('metric', metric('a'));
     throw new Error('no');
@@ -60,7 +60,7 @@ test('an edit that throws leaves no trace and holds up nobody', async () => {
   expect(announced).toEqual(['0:1']);
 });
 
-test('a number is never used again, and what comes to nothing makes no version', async () => {
+test('never reuses a number, and an edit without changes creates no version', async () => {
   const { result } = await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('a')));
   await resources.edit(0, { who: 'test' }, (draft) => draft.remove('metric', result.id));
   const again = await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('a')));
@@ -74,7 +74,7 @@ test('a number is never used again, and what comes to nothing makes no version',
   expect(announced).toEqual(['0:1', '0:2', '0:3']);
 });
 
-test('a resource that is older than a field has the default of the field, which is no change', async () => {
+test("a resource that is older than a field has the field's default, which is no change", async () => {
   await resources.edit(0, { who: 'test' }, (draft) => draft.create('metric', metric('a')));
   await database.pool.query(`UPDATE catalog_resources SET doc = doc - 'units' - 'guards'`);
   const [stored] = (await resources.read(0)).metrics;

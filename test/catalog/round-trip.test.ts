@@ -12,7 +12,7 @@ const EMPTY = emptyCatalog(0);
 const FIRST_DAY = dayOf('2026-03-01');
 const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** What an application of the document comes to. */
+/** The result of applying the document. */
 async function applied(before: Catalog, document: Configuration, day = FIRST_DAY) {
   const draft = new CatalogDraft(before, { nextNo: 1_000 * (day - FIRST_DAY) + 1, nowMs: day * DAY_MS });
   const problems = await configure(draft, document, { today: dateOf(day) });
@@ -20,14 +20,14 @@ async function applied(before: Catalog, document: Configuration, day = FIRST_DAY
   return { problems, changes, catalog: asStored(draft.catalog) };
 }
 
-/** The IDs that resources are referred to by. */
+/** The IDs that refer to resources. */
 const referredIn = ({ achievements, triggers, boosts, levels, leaderboards, streaks }: Catalog): string[] => {
   const parts = [achievements, triggers, boosts, levels, leaderboards].flat();
   const text = JSON.stringify([parts.map((part) => ({ ...part, id: null })), streaks]);
   return [...text.matchAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g)].map(([id]) => id);
 };
 
-/** A document with its IDs, which are others elsewhere, replaced by the place of what they name. */
+/** A document whose IDs, which differ elsewhere, are replaced by the position of the resource. */
 function numbered(document: Configuration): Configuration {
   const ids = (document.achievements ?? []).map(({ id }) => id);
   const place = (text: string): string => (ids.includes(text) ? `#${ids.indexOf(text)}` : text);
@@ -36,7 +36,7 @@ function numbered(document: Configuration): Configuration {
   );
 }
 
-test('any document: applied again, or exported and applied, it changes nothing; what is exported makes the same elsewhere', async () => {
+test('applying any document again, or its export, changes nothing; the export creates the same elsewhere', async () => {
   let taken = 0;
   const property = fc.asyncProperty(
     randomConfiguration,
@@ -45,7 +45,7 @@ test('any document: applied again, or exported and applied, it changes nothing; 
     async (a, b, days) => {
       const first = await applied(EMPTY, a);
       expect(first.problems).toEqual([]);
-      // The second comes to what the first left, on a later day; rules of change may be against it.
+      // The second document leads to the first's result on a later day; rules about changes may forbid it.
       const second = await applied(first.catalog, b, FIRST_DAY + days);
       const steps = [{ ...first, document: a, day: FIRST_DAY }];
       if (second.problems.length === 0) {

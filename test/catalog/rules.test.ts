@@ -44,7 +44,7 @@ const ofBoost = (more: Partial<ConfiguredBoost>): Promise<string[]> =>
 const ofBoard = (more: Partial<ConfiguredLeaderboard>): Promise<string[]> =>
   problemsOf({ leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak', ...more }] });
 
-test('the demo keeps the rules', async () => {
+test('the demo is valid', async () => {
   expect((await draftOf(EMPTY, DEMO)).problems).toEqual([]);
   expect(await problemsOf({})).toEqual([]);
 });
@@ -52,7 +52,7 @@ test('the demo keeps the rules', async () => {
 describe('keys and names', () => {
   test.each<[string, Configuration, string[]]>([
     [
-      'a key is had once',
+      'keys are unique',
       {
         metrics: [
           { key: 'x', name: 'X' },
@@ -77,7 +77,7 @@ describe('keys and names', () => {
       [],
     ],
     [
-      'two attributes of one type may not',
+      'two attributes of one type may not share a key',
       {
         attributes: [
           { key: 'x', name: 'X', type: 'user' },
@@ -109,7 +109,7 @@ describe('keys and names', () => {
       ],
     ],
     [
-      'a name that several achievements without a key have refers to none of them',
+      'a name that several achievements without a key share is an invalid reference',
       {
         achievements: [
           { name: 'N', trigger: 'streak', streakLength: 1 },
@@ -137,7 +137,7 @@ describe('keys and names', () => {
     ],
   ])('%s', async (_name, document, problems) => expect(await problemsOf(document)).toEqual(problems));
 
-  test('the type of an attribute cannot be changed', async () => {
+  test('the type of an attribute cannot change', async () => {
     const { catalog } = (await draftOf(EMPTY, BASE)).draft;
     const attributes = [{ key: 'plan', name: 'Plan', type: 'event' as const }];
     expect((await draftOf(catalog, { attributes })).problems).toEqual([
@@ -202,13 +202,13 @@ describe('achievements', () => {
     expect(await ofAchievement(more)).toEqual(problems.map((problem) => `achievements[1].${problem}`)),
   );
 
-  test('an achievement that a call completes needs a key', async () => {
+  test('an achievement that is completed by call needs a key', async () => {
     expect(await problemsOf({ achievements: [{ name: 'Tour', trigger: 'api' }] })).toEqual([
       "achievements[0].key: required for trigger 'api'",
     ]);
   });
 
-  test('a circle over several names each step, once an achievement in it', async () => {
+  test('reports a circle once per achievement, with every step', async () => {
     const composite = (key: string, ...achievementKeys: string[]): ConfiguredAchievement => ({
       key,
       name: key,
@@ -274,7 +274,7 @@ describe('points', () => {
     expect(await ofBoost(more)).toEqual(problems.map((problem) => `pointsSystems[0].boosts[0].${problem}`)),
   );
 
-  test('the most points of a system are at least 1', async () => {
+  test('the maximum points of a system are at least 1', async () => {
     expect(await problemsOf({ pointsSystems: [{ key: 'xp', name: 'XP', maxPoints: 0 }] })).toEqual([
       'pointsSystems[0].maxPoints: must be at least 1',
     ]);
@@ -335,7 +335,7 @@ test.each<[NonNullable<Configuration['streaks']>, string[]]>([
   expect(await problemsOf({ streaks })).toEqual(problems.map((problem) => `streaks.${problem}`)),
 );
 
-test('everything that is wrong is reported, references first', async () => {
+test('reports every error, references first', async () => {
   expect(await problemsOf({ achievements: [{ key: 'a', name: '', trigger: 'metric', metricKey: 'x' }] })).toEqual([
     "achievements[0].metricKey: unknown metric 'x'",
     'achievements[0].name: must not be empty',

@@ -11,7 +11,7 @@ const BOARDS: Record<string, (model: ModelUser) => string> = {
 };
 const RUN_DAY = Date.parse('2025-01-01') / 86_400_000;
 
-/** The boards, who is on them and with which score, in the API and in Redis; and how many users have which points. */
+/** Compares leaderboards in the API and in Redis: entries, scores and how many users have which points. */
 export async function auditBoards(
   {
     models,
@@ -69,7 +69,7 @@ async function members(redis: Redis, key: string): Promise<string[]> {
   return pairs.flatMap((id, at) => (at % 2 === 0 ? [`${id}=${Number(pairs[at + 1])}`] : []));
 }
 
-/** Each total as often as users are counted to have it; the counts of ranges are left out. */
+/** Counts each total by the number of users that have it; omits the counts of ranges. */
 async function countedUsers(redis: Redis, key: string): Promise<string[]> {
   const counts = Object.entries(await redis.hgetall(key)).filter(([field]) => /^\d/.test(field));
   return counts.flatMap(([total, users]) => Array.from({ length: Number(users) }, () => total));

@@ -1,6 +1,6 @@
 import type { EntryPosition } from './stack.ts';
 
-/** Every damaged entry that was planted is set aside once, and nothing else is: none of what the clients did. */
+/** Checks that every planted damaged entry is set aside once, and nothing else: no event of a client. */
 export function auditDeadLetters(
   planted: readonly EntryPosition[],
   listed: readonly EntryPosition[],
@@ -10,7 +10,7 @@ export function auditDeadLetters(
   const seen = new Set<string>();
   for (const text of listed.map(textOf)) {
     if (seen.has(text)) differences.push(`the entry at ${text} is listed twice`);
-    else if (!waiting.has(text)) differences.push(`the entry at ${text} was set aside, and nobody damaged it`);
+    else if (!waiting.has(text)) differences.push(`the entry at ${text} was set aside, although nobody damaged it`);
     seen.add(text);
   }
   for (const text of waiting) if (!seen.has(text)) differences.push(`the damaged entry at ${text} is not listed`);

@@ -12,7 +12,10 @@ export interface StoredEvent {
   mark: string | null;
 }
 
-/** Every acknowledged event stands once, every other one at most once, none that was refused, none that nobody sent. */
+/**
+ * Checks that Postgres holds every acknowledged event exactly once, other sent events at most once, and no refused or unsent
+ * event.
+ */
 export function auditEvents(
   ledger: Ledger,
   rows: readonly StoredEvent[],
@@ -28,21 +31,21 @@ export function auditEvents(
     }
     if (found.has(sent.mark)) {
       duplicated += 1;
-      differences.push(`event ${sent.mark} stands twice: ${found.get(sent.mark)!.id}, ${row.id}`);
+      differences.push(`event ${sent.mark} is stored twice: ${found.get(sent.mark)!.id}, ${row.id}`);
     }
     found.set(sent.mark, row);
-    if (sent.outcome === 'refused') differences.push(`event ${sent.mark} was refused, and stands as ${row.id}`);
+    if (sent.outcome === 'refused') differences.push(`event ${sent.mark} was refused, but is stored as ${row.id}`);
     if (sent.outcome === 'open') differences.push(`event ${sent.mark} found no end`);
     if (sent.eventId !== null && sent.eventId !== row.id)
-      differences.push(`event ${sent.mark} was answered as ${sent.eventId}, and stands as ${row.id}`);
+      differences.push(`event ${sent.mark} was answered as ${sent.eventId}, but is stored as ${row.id}`);
     if (row.userId !== sent.userId || microsOf(row.value) !== sent.micros)
-      differences.push(`event ${sent.mark} stands with ${row.userId}, ${row.value}`);
+      differences.push(`event ${sent.mark} is stored with ${row.userId}, ${row.value}`);
   }
   let lost = 0;
   for (const { mark, outcome } of ledger.events.values()) {
     if (outcome !== 'acknowledged' || found.has(mark)) continue;
     lost += 1;
-    differences.push(`event ${mark} was acknowledged, and is lost`);
+    differences.push(`event ${mark} was acknowledged, but is lost`);
   }
   return { lost, duplicated };
 }

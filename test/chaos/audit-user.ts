@@ -6,7 +6,7 @@ import { microsOf, microsText } from './micros.ts';
 import type { Metric, ModelUser } from './model.ts';
 import type { EntryPosition } from './stack.ts';
 
-/** What Postgres holds. */
+/** A user's rows in Postgres. */
 export interface Stored {
   /** `<kind> <key>` of a resource → its number, and back. */
   numbers: Map<string, number>;
@@ -22,7 +22,7 @@ export interface Stored {
 const METRICS: Metric[] = ['cards', 'minutes', 'spend'];
 const DAY_MS = 86_400_000;
 
-/** Totals, points, completions and streak of a user: as the model says, in the API and in Postgres. */
+/** Compares totals, points, completions and streak of a user in the API and in Postgres with the model. */
 export async function auditUser(
   {
     id,
@@ -54,7 +54,7 @@ export async function auditUser(
       expected,
     );
     compare(`the total of ${metric}`, (await get<{ current: number }>(`metrics/${metric}`)).current, expected);
-    // In an order of theirs, each event adds its value to the total of the one before.
+    // In their stored order, each event adds its value to the previous total.
     const befores = mine.map(({ total, value }) => microsOf(total) - microsOf(value)).concat(model.totals[metric]);
     compare(
       `the chain of totals of ${metric}`,
@@ -82,7 +82,7 @@ export async function auditUser(
 
 const ordered = (numbers: bigint[]): string => numbers.toSorted((a, b) => (a < b ? -1 : Number(a > b))).join(' ');
 
-/** Days in a row, up to the last one, with an event of positive value. */
+/** Consecutive days, up to the last one, with an event of positive value. */
 function streakOf(events: readonly StoredEvent[]): number {
   const days = new Set(events.filter(({ value }) => microsOf(value) > 0n).map(({ date }) => Date.parse(date) / DAY_MS));
   const last = Math.max(...days);

@@ -11,16 +11,16 @@ export interface StoredMessage {
   payload: { achievement?: { key: string } };
 }
 
-/** What the audit of webhooks compares. */
+/** The input of the webhook audit. */
 export interface WebhookEvidence {
-  /** Achievements that were completed: `<user> <key>`. */
+  /** Completed achievements: `<user> <key>`. */
   completions: readonly string[];
   log: readonly StoredMessage[];
-  /** What the receiver got, in the order of its arrival. */
+  /** Messages in the order in which the receiver got them. */
   received: readonly Pick<Received, 'headers' | 'body'>[];
 }
 
-/** Reads it, all but what the receiver knows. */
+/** Reads the input, except what the receiver knows. */
 export async function readWebhooks(sql: Client): Promise<Omit<WebhookEvidence, 'received'>> {
   const completions = await sql.query<{ text: string }>(
     `SELECT user_id || ' ' || (doc ->> 'key') AS text FROM completions JOIN catalog_resources
@@ -33,8 +33,8 @@ export async function readWebhooks(sql: Client): Promise<Omit<WebhookEvidence, '
 }
 
 /**
- * Each completion was reported once, every message of the log arrived, none that is not there did, and those about one user
- * came in their order. How many messages there are.
+ * Checks that each completion was reported once, that exactly the messages of the log arrived, and that those about one user
+ * arrived in order. Returns the number of messages.
  */
 export function auditWebhooks({ completions, log, received }: WebhookEvidence, differences: string[]): number {
   const reported = new Map<string, number>();
@@ -46,23 +46,23 @@ export function auditWebhooks({ completions, log, received }: WebhookEvidence, d
   for (const what of completions) if (!reported.has(what)) differences.push(`the completion ${what} was not reported`);
   for (const [what, count] of reported) {
     if (count > 1) differences.push(`the completion ${what} was reported ${count} times`);
-    if (!completions.includes(what)) differences.push(`the completion ${what} was reported, and is none`);
+    if (!completions.includes(what)) differences.push(`the completion ${what} was reported, but does not exist`);
   }
 
   const arrived = new Set(received.map(({ headers }) => String(headers['webhook-id'])));
   const known = new Map(log.map((message) => [message.id, message]));
   for (const { id, status } of log) {
     if (!arrived.has(id)) differences.push(`the message ${id} did not arrive`);
-    if (status !== 'delivered') differences.push(`the message ${id} arrived, and is ${status}`);
+    if (status !== 'delivered') differences.push(`the message ${id} arrived, but is ${status}`);
   }
-  for (const id of arrived) if (!known.has(id)) differences.push(`the message ${id} arrived, and is not in the log`);
+  for (const id of arrived) if (!known.has(id)) differences.push(`the message ${id} arrived, but is not in the log`);
 
   const last = new Map<string, number>();
   for (const id of arrived) {
     const message = known.get(id);
     if (message === undefined) continue;
     const { userId, sequence } = message;
-    if (sequence < (last.get(userId) ?? 0)) differences.push(`the message ${id} about ${userId} came out of its order`);
+    if (sequence < (last.get(userId) ?? 0)) differences.push(`the message ${id} about ${userId} arrived out of order`);
     last.set(userId, sequence);
   }
   return log.length;

@@ -8,7 +8,7 @@ import { ModelUser } from './model.ts';
 import { quantile } from './report.ts';
 import type { EntryPosition } from './stack.ts';
 
-// The auditor itself: that it sees what it is there for.
+// Tests that the auditor finds what it exists to find.
 
 function run(): {
   ledger: Ledger;
@@ -31,14 +31,14 @@ function run(): {
   return { ledger, rows, audit };
 }
 
-test('what agrees is no difference', () => {
+test('reports no difference if everything agrees', () => {
   expect(run().audit()).toEqual({ differences: [], lost: 0, duplicated: 0 });
 });
 
-test('a lost event, one that stands twice, a refused one, one that nobody sent and one with another ID are found', () => {
+test('finds a lost, duplicate, refused or unsent event, and one with another ID', () => {
   const lost = run();
   lost.rows.pop();
-  expect(lost.audit()).toMatchObject({ lost: 1, differences: ['event r-3 was acknowledged, and is lost'] });
+  expect(lost.audit()).toMatchObject({ lost: 1, differences: ['event r-3 was acknowledged, but is lost'] });
 
   const twice = run();
   twice.rows.push({ ...twice.rows[0]!, id: 'id-9' });
@@ -46,7 +46,7 @@ test('a lost event, one that stands twice, a refused one, one that nobody sent a
 
   const refused = run();
   refused.ledger.events.get('r-2')!.outcome = 'refused';
-  expect(refused.audit().differences).toEqual(['event r-2 was refused, and stands as id-2']);
+  expect(refused.audit().differences).toEqual(['event r-2 was refused, but is stored as id-2']);
 
   const unsent = run();
   unsent.rows.push({ ...unsent.rows[0]!, mark: 'x' });
@@ -54,7 +54,7 @@ test('a lost event, one that stands twice, a refused one, one that nobody sent a
 
   const other = run();
   other.rows[0]!.id = 'id-8';
-  expect(other.audit().differences).toEqual(['event r-1 was answered as id-1, and stands as id-8']);
+  expect(other.audit().differences).toEqual(['event r-1 was answered as id-1, but is stored as id-8']);
 
   const abandoned = run();
   abandoned.ledger.events.get('r-1')!.outcome = 'abandoned';
@@ -62,7 +62,7 @@ test('a lost event, one that stands twice, a refused one, one that nobody sent a
   expect(abandoned.audit().differences).toEqual([]);
 });
 
-test('an entry that was planted and is not set aside, one that is though nobody planted it, and one that is twice are found', () => {
+test('finds a planted entry that is not set aside, an unplanted one that is, and a duplicate', () => {
   const [planted, other] = ['1-0', '2-0'].map((position) => ({ shard: 0, position })) as [EntryPosition, EntryPosition];
   const found = (listed: EntryPosition[]): string[] => {
     const differences: string[] = [];
@@ -71,11 +71,11 @@ test('an entry that was planted and is not set aside, one that is though nobody 
   };
   expect(found([planted])).toEqual([]);
   expect(found([])).toEqual(['the damaged entry at 1-0 of shard 0 is not listed']);
-  expect(found([planted, other])).toEqual(['the entry at 2-0 of shard 0 was set aside, and nobody damaged it']);
+  expect(found([planted, other])).toEqual(['the entry at 2-0 of shard 0 was set aside, although nobody damaged it']);
   expect(found([planted, planted])).toEqual(['the entry at 1-0 of shard 0 is listed twice']);
 });
 
-test('a completion that is not reported or twice, a message that did not arrive, and one out of order are found', () => {
+test('finds a completion that is unreported or reported twice, a message that did not arrive and one out of order', () => {
   const stored = (n: number, key: string): StoredMessage => ({
     id: `m${n}`,
     type: 'achievement.completed',
@@ -94,15 +94,17 @@ test('a completion that is not reported or twice, a message that did not arrive,
   const completions = ['ann goal', 'ann begun'];
   expect(found(completions, both, ['m1', 'm1', 'm2', 'm1'])).toEqual([]);
   expect(found([...completions, 'ben goal'], both, ['m1', 'm2'])).toEqual(['the completion ben goal was not reported']);
-  expect(found(['ann goal'], both, ['m1', 'm2'])).toEqual(['the completion ann begun was reported, and is none']);
+  expect(found(['ann goal'], both, ['m1', 'm2'])).toEqual([
+    'the completion ann begun was reported, but does not exist',
+  ]);
   expect(found(completions, [...both, stored(3, 'goal')], ['m1', 'm2', 'm3'])).toEqual([
     'the completion ann goal was reported 2 times',
   ]);
   expect(found(completions, both, ['m1'])).toEqual(['the message m2 did not arrive']);
-  expect(found(completions, both, ['m1', 'm2', 'm9'])).toEqual(['the message m9 arrived, and is not in the log']);
-  expect(found(completions, both, ['m2', 'm1'])).toEqual(['the message m1 about ann came out of its order']);
+  expect(found(completions, both, ['m1', 'm2', 'm9'])).toEqual(['the message m9 arrived, but is not in the log']);
+  expect(found(completions, both, ['m2', 'm1'])).toEqual(['the message m1 about ann arrived out of order']);
   expect(found(completions, [both[0]!, { ...both[1]!, status: 'pending' }], ['m1', 'm2'])).toEqual([
-    'the message m2 arrived, and is pending',
+    'the message m2 arrived, but is pending',
   ]);
 });
 

@@ -19,28 +19,28 @@ export interface Evidence {
   sql: Client;
   redis: Redis;
   ledger: Ledger;
-  /** Whose events; the organisation's own tenant unless said otherwise. */
+  /** The tenant of the events; by default the organisation's own. */
   tenantNo?: number;
-  /** What the receiver of a webhook got; null: there is none. */
+  /** Messages that a webhook's receiver got; `null` without a webhook. */
   received: readonly Received[] | null;
-  /** Damaged entries that were added to the outbox: none but these may be set aside. */
+  /** Damaged entries that were added to the outbox. Only these may be set aside. */
   planted: readonly EntryPosition[];
 }
 
-/** What an audit finds. */
+/** Results of an audit. */
 export interface Findings {
   differences: string[];
-  /** Events acknowledged that Postgres does not hold, and those that it holds more than once. */
+  /** Acknowledged events that Postgres does not hold, and those that it holds more than once. */
   lost: number;
   duplicated: number;
   stored: number;
-  /** Messages to the webhook, all of which arrived unless `differences` says otherwise. */
+  /** Messages to the webhook; all of them arrived unless `differences` says otherwise. */
   messages: number;
 }
 
 const DRAIN_MS = 120_000;
 
-/** Resolves when nothing waits for webhooks. */
+/** Resolves when no webhook message is pending. */
 export const sent = (sql: Client): Promise<void> =>
   eventually(
     'everything is sent to the webhook',
@@ -48,7 +48,7 @@ export const sent = (sql: Client): Promise<void> =>
     DRAIN_MS,
   );
 
-/** Resolves when nothing waits any more: no batch, and nothing for Postgres. */
+/** Resolves when nothing is pending: no batch, and nothing for Postgres. */
 export async function drained(redis: Redis): Promise<void> {
   await eventually(
     'the queues are empty',
@@ -62,8 +62,8 @@ export async function drained(redis: Redis): Promise<void> {
 }
 
 /**
- * Compares what the clients were answered with what Postgres, Redis and the API hold. It shares no code with the
- * engine: the rules are worked out again in `model.ts`. To be called when nothing is sent and everything is drained.
+ * Compares the answers that clients got with what Postgres, Redis and the API hold. Shares no code with the engine:
+ * `model.ts` computes the rules again. Call it when nothing is being sent and everything is drained.
  */
 export async function audit({ app, sql, redis, ledger, tenantNo = 0, planted, received }: Evidence): Promise<Findings> {
   const differences = [...ledger.contradictions];
@@ -81,7 +81,7 @@ export async function audit({ app, sql, redis, ledger, tenantNo = 0, planted, re
   return { differences, lost, duplicated, stored: stored.events.length, messages };
 }
 
-/** Of a user with events whose order does not matter. */
+/** For a user whose events may be in any order. */
 function modelOf(id: string, ledger: Ledger, events: readonly StoredEvent[]): ModelUser {
   const model = new ModelUser();
   if (ledger.tours.has(id)) model.tour();

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { runChaos, type ChaosResult } from './suite.ts';
 
-// Short runs of `npm run chaos`, which see; they run the built code.
+// Short runs of `npm run chaos` with the built code.
 async function run(rounds: number, only?: string): Promise<ChaosResult> {
   const lines: string[] = [];
   const seed = Number(process.env['SEED']);
@@ -16,10 +16,10 @@ async function run(rounds: number, only?: string): Promise<ChaosResult> {
   return result;
 }
 
-test('faults under load: nothing is lost, nothing stands twice, all agree', async () => {
+test('faults under load lose nothing, duplicate nothing, and leave everything consistent', async () => {
   expect((await run(3)).rounds).toHaveLength(3);
 });
 
-test('damaged entries under load: each is set aside once, and nothing that a client did is', async () => {
+test("under load sets aside each damaged entry once, and no client's event", async () => {
   expect((await run(2, 'damaged entries')).rounds).toHaveLength(2);
 });

@@ -10,7 +10,7 @@ export const HOT_USER = 'hot';
 const SHARED_USERS = [HOT_USER, 'ann', 'ben', 'cem', 'dua', 'eve', 'fay', 'gus'];
 const PAUSE_MS = { min: 2, max: 18 };
 const RETRY_MS = { min: 30, max: 150 };
-/** A call that finds no answer in all this time is itself a finding. */
+/** A call without an answer for this long is itself a finding. */
 const PATIENCE_MS = 40_000;
 
 export interface ClientOptions {
@@ -22,7 +22,7 @@ export interface ClientOptions {
   own: readonly OwnUser[];
 }
 
-/** One client: an event after the other, each tried with its key until it is answered. */
+/** A client that sends one event after the other, each with its key until it is answered. */
 export class Client {
   private readonly options: ClientOptions;
 
@@ -30,7 +30,7 @@ export class Client {
     this.options = options;
   }
 
-  /** Works until `ending`, and finishes what it has begun. */
+  /** Works until `ending` resolves, then finishes what it has begun. */
   async work(ending: AbortSignal): Promise<void> {
     const { random } = this.options;
     while (!ending.aborted) {
@@ -50,7 +50,7 @@ export class Client {
     const userId = random.chance(0.4) ? HOT_USER : random.pick(SHARED_USERS);
     const keyed = random.chance(0.85);
     const event = ledger.add({ userId, metric: 'cards', micros: wholeMicros(random.whole(1, 9)), keyed, batch: false });
-    // Without a key nobody may try again; with one some clients give up all the same.
+    // Without a key nobody may retry; with a key some clients still give up.
     await this.send(event, !keyed || random.chance(0.2));
   }
 
@@ -128,7 +128,7 @@ export class Client {
     if (reply?.status !== 200) ledger.contradict(`configuration: ${reply?.status} ${JSON.stringify(reply?.body)}`);
   }
 
-  /** Sends an event until it is answered, or, where it may be given up, fails once. */
+  /** Sends an event until it is answered, or, if the client may give up, fails once. */
   private async send(event: SentEvent, givesUp: boolean, changed: object = {}): Promise<Reply | null> {
     const { app, ledger } = this.options;
     const body = {
@@ -149,7 +149,9 @@ export class Client {
     return reply;
   }
 
-  /** Calls until the answer is neither an error of the connection nor a 5xx; null if it is called `once` only and fails. */
+  /**
+   * Calls until the answer is neither a connection error nor a 5xx; returns `null` if `once` is set and the only call fails.
+   */
   private async until(
     call: () => Promise<Reply>,
     { tries = [], once = false }: { tries?: readonly SentEvent[]; once?: boolean } = {},
@@ -172,7 +174,7 @@ export class Client {
         ledger.contradict(`answered ${reply.status} ${JSON.stringify(reply.body)}`);
       if (once) return null;
       if (performance.now() > deadline)
-        throw new Error(`A call found no answer in ${PATIENCE_MS / 1000} s: ${problem || JSON.stringify(reply)}`);
+        throw new Error(`A call got no answer in ${PATIENCE_MS / 1000} s: ${problem || JSON.stringify(reply)}`);
       await sleep(random.whole(RETRY_MS.min, RETRY_MS.max));
     }
   }

@@ -5,9 +5,9 @@ import { longestGapMs } from './cluster/gaps.ts';
 import { parseArrangement } from './cluster/redis-cluster.ts';
 import { runGroupChaos } from './cluster/suite.ts';
 
-// A short run of `npm run chaos -- --cluster 3x1`, which see; it runs the built code.
+// A short run of `npm run chaos -- --cluster 3x1` with the built code.
 
-test('a master of a cluster is lost while its replica is cut off: nothing acknowledged is, and tenants of others do not notice', async () => {
+test('losing a master whose replica is cut off loses nothing acknowledged, and other tenants do not notice', async () => {
   const lines: string[] = [];
   const seed = Number(process.env['SEED']);
   const arrangement = { masters: 3, replicas: 1 };
@@ -22,13 +22,13 @@ test('a master of a cluster is lost while its replica is cut off: nothing acknow
   expect(result.rounds[0]!.hitGapMs).toBeLessThan(40_000);
 });
 
-test('the longest gap counts from the beginning to the end, and not beyond', () => {
+test('the longest gap includes the beginning and the end of the span', () => {
   const at = (...times: number[]): { sentMs: number; atMs: number }[] => times.map((atMs) => ({ sentMs: atMs, atMs }));
   expect(longestGapMs(at(1, 12, 19, 33, 90), { beganMs: 10, endMs: 35 })).toBe(14);
   expect(longestGapMs([], { beganMs: 10, endMs: 35 })).toBe(25);
 });
 
-test('an arrangement is so many masters with so many replicas', () => {
+test('an arrangement is a number of masters with a number of replicas each', () => {
   expect(parseArrangement('3x1')).toEqual({ masters: 3, replicas: 1 });
   expect(() => parseArrangement('3')).toThrow('"3" is no arrangement like 3x1');
 });

@@ -1,19 +1,19 @@
-/** What the model in `model.ts` counts with, and the configuration says. */
+/** Numbers that the configuration and the model in `model.ts` share. */
 export const RULES = {
-  /** Points at first sight. */
+  /** Points for a new user. */
   welcome: 5,
   cardsStep: 10,
   cardsPoints: 3,
   minutesStep: 7,
   minutesPoints: 2,
-  /** Points that one unit of `spend` takes; without them the event is refused. */
+  /** Points that one unit of `spend` takes; an event without enough points is refused. */
   spendPoints: 4,
   cardsGoal: 100,
   goalPoints: 50,
   minutesGoal: 40,
 } as const;
 
-/** The configuration document of a run. `edition` goes into a name, so that each edition is a change. */
+/** The configuration document of a run. Its names include `edition`, so that each edition is a change. */
 export const configuration = (edition: number): object => ({
   attributes: [{ key: 'deck', name: 'Deck', type: 'event' }],
   metrics: [

@@ -8,31 +8,31 @@ import type { ChaosStack } from './stack.ts';
 
 type Fields = (string | number | Buffer)[];
 
-/** Nobody among the clients' users: should any of these records be stored after all, the audit finds a user without events. */
+/** A user of no client: if one of these records is stored after all, the audit finds a user without events. */
 const NOBODY = 'nobody';
-/** The clients' tenant, which is of this shard. */
+/** The clients' tenant, which is on this shard. */
 const TENANT = 0;
 const SHARD = 0;
-/** What no msgpack begins with. */
+/** No msgpack value begins with this. */
 const SENSELESS = Buffer.from([0xc1]);
 
 const records = (...some: Buffer[]): Fields => ['t', TENANT, 'r', Buffer.concat(some)];
 const state = (userId: string, packed: Buffer): Fields => ['u', userId, 's', packed];
 const event = (damage: object): Fields => records(pack({ ...eventRecord({ u: NOBODY }), ...damage }));
 
-/** Entries of which nothing can be stored, each damaged in another way. `takenId`: of an event that is stored. */
+/** Entries that cannot be stored, each damaged in another way. `takenId`: ID of a stored event. */
 const damagedEntries = (takenId: string): Fields[] => [
-  // Records that make no sense, or break off.
+  // Records without sense, or truncated.
   records(SENSELESS),
   records(pack(eventRecord({ u: NOBODY })).subarray(0, -3)),
   records(pack(7)),
   records(pack({ i: newId(), u: NOBODY, at: NOW, d: 1 })),
   records(pack({ k: 'b', p: 'nowhere' })),
   records(pack({ k: 'g', i: newId(), u: 7, at: NOW })),
-  // No tenant, fields of no known name.
+  // No tenant, and unknown field names.
   ['r', pack(eventRecord({ u: NOBODY })), ...state(NOBODY, packedState())],
   ['a', 'b', 'c', 'd'],
-  // One field of an event that is otherwise as the script writes it.
+  // One wrong field in an event that is otherwise as the script writes it.
   event({ i: 'no ID' }),
   event({ v: ['none', 0] }),
   event({ t: null }),
@@ -46,12 +46,12 @@ const damagedEntries = (takenId: string): Fields[] => [
   event({ x: '{"3":' }),
   // The ID of another event.
   event({ i: takenId }),
-  // A state of a client's user that cannot be read: the user's next event mends it.
+  // An unreadable state of a client's user: the user's next event repairs it.
   [...records(), ...state(HOT_USER, SENSELESS)],
   [...records(), ...state(HOT_USER, Buffer.alloc(0))],
 ];
 
-/** Adds damaged entries to the outbox among the clients' own, and notes where each of them is. */
+/** Adds damaged entries to the outbox among the clients' own, and records their positions. */
 export async function plantDamagedEntries(stack: ChaosStack): Promise<void> {
   const takenId = await anyEventId(stack);
   const redis = new Redis(stack.redisUrl);

@@ -5,12 +5,12 @@ import { signal } from './processes.ts';
 import type { Random } from './random.ts';
 import type { ChaosStack, Part } from './stack.ts';
 
-/** Something that goes wrong. Resolves when what it hit may work again; false: it found nothing to hit. */
+/** A fault. Resolves when its target may work again; `false` if there was nothing to hit. */
 export type Fault = (stack: ChaosStack, random: Random) => Promise<boolean>;
 
-/** How long a server is away, or a process stands still. */
+/** How long a server is away, or a process is stopped. */
 const AWAY_MS = { min: 0, max: 2_500 };
-/** How long a call is waited for that can be cut. */
+/** How long to wait for a call that can be cut. */
 const ARMED_MS = 3_000;
 
 async function kill(stack: ChaosStack, part: Part, awayMs: number): Promise<boolean> {
@@ -34,7 +34,7 @@ async function stop(stack: ChaosStack, part: Part, stillMs: number): Promise<boo
   return pids.length > 0;
 }
 
-/** Cuts one call of those whose request holds the text, and does `meanwhile` before the connection closes. */
+/** Cuts one call whose request contains the text, and runs `meanwhile` before the connection closes. */
 async function cut(
   proxy: CuttingProxy,
   { what, text, meanwhile = async () => undefined }: { what: Cut; text: string; meanwhile?: () => Promise<unknown> },
@@ -85,7 +85,7 @@ export const FAULTS: Record<string, Fault> = {
     return true;
   },
   'damaged entries': async (stack) => (await plantDamagedEntries(stack), true),
-  'damaged entries, and kill the worker over them': async (stack) => {
+  'add damaged entries, and kill the worker while it handles them': async (stack) => {
     await plantDamagedEntries(stack);
     return kill(stack, 'worker', 0);
   },

@@ -1,31 +1,34 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** An answer, its body parsed. */
+/** An answer with its parsed body. */
 export interface Reply {
   status: number;
   headers: IncomingHttpHeaders;
   body: unknown;
 }
 
-/** Above the time in which a frontend answers, whatever hangs behind it. */
+/** Longer than a frontend takes to answer if a server behind it hangs. */
 const TIMEOUT_MS = 8_000;
 
-/** Idle connections are closed sooner than the frontend does it (10 s): a request would meet that, and be reset. */
+/** Shorter than the frontend's idle timeout (10 s), at which a request could meet a reset. */
 const IDLE_MS = 4_000;
 
-/** How long, and how often, what is not served is asked for again. */
+/** How long and how often an unavailable read is retried. */
 const PATIENCE_MS = 30_000;
 const RETRY_MS = 100;
 
-/** Calls one surface over keep-alive connections. A connection that breaks, or no answer in time, rejects: nothing is sent twice here. */
+/**
+ * Calls one API over keep-alive connections. Rejects if a connection breaks or no answer arrives in time; sends nothing
+ * twice.
+ */
 export class HttpClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 32, timeout: IDLE_MS });
   private readonly port: number;
   private readonly key: string;
   private readonly tenantId: string | null;
 
-  /** `tenantId`: whose calls they are; null: the organisation's own tenant's. */
+  /** `tenantId`: the tenant of the calls; `null` for the organisation's own. */
   constructor(port: number, key: string, tenantId: string | null = null) {
     this.port = port;
     this.key = key;
@@ -65,7 +68,7 @@ export class HttpClient {
     });
   }
 
-  /** A GET whose 503s are asked again for a while: an audit begins when all is served, which a machine that stands still may undo. */
+  /** A GET that retries 503 for a while: an audit begins when everything is served, but a stalled machine may undo that. */
   async read(path: string): Promise<Reply> {
     const deadlineMs = performance.now() + PATIENCE_MS;
     for (;;) {

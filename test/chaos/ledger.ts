@@ -1,33 +1,33 @@
 import type { ModelUser, Metric } from './model.ts';
 
 /**
- * What became of an event, as its client knows. `open`: it is still tried; `abandoned`: its client gave up after a
- * try whose outcome it does not know.
+ * The outcome of an event as its client knows it. `open`: still tried; `abandoned`: the client gave up after a try with an
+ * unknown outcome.
  */
 export type Outcome = 'open' | 'acknowledged' | 'refused' | 'abandoned';
 
 /** One event as its client made it. */
 export interface SentEvent {
-  /** Its idempotency key, or without one the value of its attribute `deck`: names it in Postgres. */
+  /** Its idempotency key, or else the value of its attribute `deck`: identifies it in Postgres. */
   mark: string;
   keyed: boolean;
   userId: string;
   metric: Metric;
   micros: bigint;
-  /** Sent in a batch: there is no answer with its ID. */
+  /** Sent in a batch: no answer has its ID. */
   batch: boolean;
   outcome: Outcome;
   eventId: string | null;
   tries: number;
 }
 
-/** A user whose events are sent one after another by one client, so that the client knows what each of them does. */
+/** A user whose events one client sends one after another, so that the client knows the effect of each. */
 export interface OwnUser {
   id: string;
   model: ModelUser;
 }
 
-/** What the clients of a run have done and been answered. */
+/** What the clients of a run did, and the answers they got. */
 export class Ledger {
   readonly events = new Map<string, SentEvent>();
   readonly own = new Map<string, OwnUser>();
@@ -37,9 +37,9 @@ export class Ledger {
   readonly contradictions: string[] = [];
   requests = 0;
   retries = 0;
-  /** What became of requests that found no answer, or a 5xx. */
+  /** Requests that got no answer or a 5xx. */
   failures: string[] = [];
-  /** Times (performance.now) of acknowledgements and when their requests were sent, of the round. */
+  /** Times (performance.now) of acknowledgements and of their requests in this round. */
   acknowledgements: { sentMs: number; atMs: number }[] = [];
 
   private marks = 0;

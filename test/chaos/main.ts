@@ -1,6 +1,6 @@
 /**
- * `npm run chaos`: Laurel's processes and servers are killed, stopped and cut off under load, again and again, and
- * after each time everything is counted. See `--help`.
+ * `npm run chaos`: kills, stops and cuts off Laurel's processes and servers under load, again and again, and audits
+ * everything after each fault. See `--help`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 const SCALE = 1_000_000n;
 
-/** Millionths of a decimal as it is written in JSON or SQL. Exact; throws on what is no plain decimal. */
+/** Millionths of a decimal as written in JSON or SQL. Exact; throws if the text is no plain decimal. */
 export function microsOf(text: string): bigint {
   const parts = /^(-?)(\d+)(?:\.(\d{1,6})0*)?$/.exec(text);
   if (parts === null) throw new Error(`"${text}" is no decimal with at most six places`);
@@ -9,7 +9,7 @@ export function microsOf(text: string): bigint {
   return sign === '-' ? -micros : micros;
 }
 
-/** The decimal as text, without zeros at its end. */
+/** The decimal as text, without trailing zeros. */
 export function microsText(micros: bigint): string {
   const size = micros < 0n ? -micros : micros;
   const places = String(size % SCALE)

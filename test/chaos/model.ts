@@ -5,8 +5,8 @@ export type Metric = 'cards' | 'minutes' | 'spend';
 export type Achievement = 'goal' | 'long' | 'begun' | 'both' | 'tour';
 
 /**
- * What the rules of `configuration.ts` make of a user's events, in their order, worked out with arithmetic of its
- * own. The order matters for `minutes` and `spend` only: users with none of these may be given sums.
+ * Computes with its own arithmetic what the rules of `configuration.ts` make of a user's events, in order. The order matters
+ * only for `minutes` and `spend`: users with neither may be given sums.
  */
 export class ModelUser {
   known = false;
@@ -15,7 +15,7 @@ export class ModelUser {
   readonly achieved = new Set<Achievement>();
   private readonly peaks: Record<Metric, bigint> = { cards: 0n, minutes: 0n, spend: 0n };
 
-  /** Applies an event. False, and nothing changed, where it is to be refused: there are not the points to spend. */
+  /** Applies an event. Returns `false` and changes nothing if it must be refused for lack of points. */
   event(metric: Metric, micros: bigint): boolean {
     const total = this.totals[metric] + micros;
     const peak = total > this.peaks[metric] ? total : this.peaks[metric];

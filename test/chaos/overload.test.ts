@@ -9,9 +9,9 @@ import { eventually, signal } from './processes.ts';
 import { API_KEY, ChaosStack } from './stack.ts';
 
 const BACKLOG_LIMIT = 150;
-/** What may come in between two looks at the backlog: a fifth of a second, in two frontends. */
+/** Bytes that may arrive between two checks of the backlog: a fifth of a second in two frontends. */
 const MARGIN = 250;
-/** Above the time after which a server that is silent is taken for gone, on a busy machine. */
+/** Longer than the time after which a silent server counts as down, on a busy machine. */
 const BOUND_MS = 15_000;
 const AT_ONCE_MS = 2_500;
 
@@ -38,7 +38,7 @@ async function event(key: string): Promise<Reply & { tookMs: number }> {
   return { ...reply, tookMs: performance.now() - startMs };
 }
 
-/** Until every frontend takes events again; one more event is stored. */
+/** Waits until every frontend accepts events again; stores one more event. */
 async function recovered(): Promise<void> {
   let well = 0;
   events += 1;
@@ -63,8 +63,8 @@ async function expectStored(): Promise<void> {
   expect(rows[0]).toEqual({ n: events, keys: events });
 }
 
-test.each(['stands still', 'is gone'] as const)(
-  'Postgres %s: events are taken up to the limit of the backlog, then 503; afterwards all are stored',
+test.each(['is stopped', 'is gone'] as const)(
+  'Postgres %s: accepts events up to the limit of the backlog, then answers 503; afterwards all are stored',
   async (how) => {
     await recovered();
     const pids = stack.pids('postgres');
@@ -91,7 +91,7 @@ test.each(['stands still', 'is gone'] as const)(
   },
 );
 
-test('Redis stands still: an answer in bounded time, then at once; the same key again is exact', async () => {
+test('Redis is stopped: answers within a bounded time, then at once; a retry with the same key is exact', async () => {
   await recovered();
   const frontends = stack.pids('frontend');
   signal(stack.pids('redis'), 'SIGSTOP');
@@ -112,7 +112,7 @@ test('Redis stands still: an answer in bounded time, then at once; the same key 
   expect(stack.pids('frontend')).toEqual(frontends);
 });
 
-test('Redis is gone: 503 at once, and no process has to be restarted afterwards', async () => {
+test('Redis is gone: answers 503 at once, and no process needs a restart afterwards', async () => {
   await recovered();
   const processes = [...stack.pids('frontend'), ...stack.pids('worker')];
   signal(stack.pids('redis'), 'SIGKILL');

@@ -9,15 +9,15 @@ import { API_KEY, ChaosStack } from './stack.ts';
 
 export interface PostgresAway {
   awaySeconds: number;
-  /** Events answered 201 while Postgres was away, and requests answered 503. */
+  /** Events answered 201 while Postgres was down, and requests answered 503. */
   accepted: number;
   refused: number;
-  /** Requests with any other end. */
+  /** Requests with any other outcome. */
   otherwise: number;
   drainedMs: number;
   lost: number;
   duplicated: number;
-  /** Before, and the most while Postgres was away. */
+  /** Before, and the maximum while Postgres was down. */
   redisMiB: [number, number];
   frontendMiB: [number, number];
 }
@@ -27,7 +27,7 @@ const CLIENTS = 6;
 const BACKLOG_LIMIT = 20_000;
 const MIB = 2 ** 20;
 
-/** Kills Postgres, keeps the load up for so long, starts Postgres again, and counts what it then holds. */
+/** Kills Postgres, keeps the load up for the given time, starts Postgres again, and counts what it then holds. */
 export async function postgresAway({
   seconds,
   say,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The processes that a process has started and that run, by the text that their command line holds ('' for all). */
+/** Running child processes of a process, with the text of their command lines ('' for all). */
 export function childrenOf(parent: number, text = ''): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -8,16 +8,16 @@ export function childrenOf(parent: number, text = ''): number[] {
     .filter((pid) => parentOf(pid) === parent && read(`/proc/${pid}/cmdline`).includes(text));
 }
 
-/** Null: there is no such process, or it waits to be buried. */
+/** `null`: the process does not exist, or is a zombie. */
 function parentOf(pid: number): number | null {
-  // After the name, which may hold anything, in brackets: state, parent.
+  // State and parent follow the name, which is in brackets and may contain anything.
   const [state, parent] = read(`/proc/${pid}/stat`)
     .replace(/^.*\) /s, '')
     .split(' ');
   return state === undefined || state === '' || state === 'Z' ? null : Number(parent);
 }
 
-/** Sends a signal to processes that may be gone. */
+/** Signals processes that may already be gone. */
 export function signal(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
@@ -36,7 +36,7 @@ function read(path: string): string {
   }
 }
 
-/** Resolves when it holds; rejects after `timeoutMs`, naming what was waited for. */
+/** Resolves when the condition holds; after `timeoutMs` rejects with the name of the condition. */
 export async function eventually(
   what: string,
   holds: () => boolean | Promise<boolean>,

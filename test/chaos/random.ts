@@ -1,4 +1,4 @@
-/** Everything random of a run follows from one number. */
+/** One seed determines all randomness of a run. */
 export class Random {
   private state: number;
 
@@ -28,7 +28,7 @@ export class Random {
     return items[Math.floor(this.next() * items.length)]!;
   }
 
-  /** A generator of its own, so that what one client draws does not depend on how fast another is. */
+  /** A separate generator, so that one client's draws do not depend on another's speed. */
   fork(): Random {
     return new Random(Math.floor(this.next() * 2 ** 32));
   }

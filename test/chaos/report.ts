@@ -1,7 +1,7 @@
 import type { GroupChaosResult, GroupRound } from './cluster/suite.ts';
 import type { ChaosResult } from './suite.ts';
 
-/** The figures of a run as a table in Markdown. */
+/** The figures of a run as a Markdown table. */
 export function reportOf(result: ChaosResult): string {
   const { rounds, findings } = result;
   const answered = rounds.map(({ answeredMs }) => answeredMs);
@@ -25,7 +25,7 @@ export function reportOf(result: ChaosResult): string {
   return tableOf(rows);
 }
 
-/** The same of a run on several Redis. */
+/** The figures of a run on several Redis. */
 export function reportOfGroups(result: GroupChaosResult): string {
   const { rounds, findings } = result;
   const gaps = (share: number, of: (round: GroupRound) => number): number => quantile(rounds.map(of), share);
@@ -61,7 +61,7 @@ function tableOf(rows: readonly [string, string | number][]): string {
   return rows.map(([name, value]) => `| ${name.padEnd(width)} | ${value} |`).join('\n');
 }
 
-/** The smallest value that so large a share of the values does not exceed; 0 without any. */
+/** The smallest value that at least this share of the values does not exceed; 0 without values. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return Math.round(sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0);

@@ -16,7 +16,7 @@ let stack: ChaosStack;
 let app: HttpClient;
 
 beforeAll(async () => {
-  // No grace for a load balancer: what is asked for must hold without.
+  // No grace period for a load balancer: the guarantees must hold without one.
   stack = await ChaosStack.start({ NODE_ENV: '' }, { main: join(await inFewFiles(), 'src/main.js') });
   app = new HttpClient(stack.appPort, API_KEY);
 });
@@ -25,7 +25,7 @@ afterAll(async () => {
   await stack.stop();
 });
 
-/** Clients with connections that they keep, who try again only where a connection is refused. */
+/** Clients with keep-alive connections, which retry only if a connection is refused. */
 class Load {
   readonly acknowledged: string[] = [];
   readonly failures: string[] = [];
@@ -34,7 +34,7 @@ class Load {
   private readonly ending = new AbortController();
   private readonly working: Promise<unknown>;
 
-  /** `name`: begins the keys of its events. */
+  /** `name`: prefix of the events' keys. */
   constructor(name: string, whenRefused: 'again' | 'end') {
     this.name = name;
     this.working = Promise.all(Array.from({ length: CLIENTS }, (_, no) => this.work(no, whenRefused)));
@@ -61,13 +61,13 @@ class Load {
         else if (whenRefused === 'end') return;
         this.refusals += 1;
       }
-      // Some connections are busy all the time, some rest between two requests.
+      // Some connections are always busy, others rest between two requests.
       await new Promise((resolve) => setTimeout(resolve, no * 20));
     }
   }
 }
 
-/** Sockets that listen on a port of IPv4. */
+/** Sockets that listen on an IPv4 port. */
 function listeners(port: number): number {
   const LISTEN = '0A';
   const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
@@ -93,7 +93,7 @@ async function storedKeys(name: string): Promise<string[]> {
 }
 
 describe('under load', () => {
-  test('frontends behind one port are restarted one after the other, and no request fails', async () => {
+  test('restarting frontends behind one port one after the other fails no request', async () => {
     const load = new Load('restarts', 'again');
     await eventually('the first events', () => load.acknowledged.length > 20);
     const before = stack.pids('frontend');
@@ -115,7 +115,7 @@ describe('under load', () => {
     expect(await storedKeys('restarts')).toEqual(load.acknowledged.toSorted());
   });
 
-  test('SIGTERM: what was begun is answered, the rest refused, and all that was answered is stored', async () => {
+  test('SIGTERM: answers what has begun, refuses the rest, and stores everything it answered', async () => {
     const load = new Load('end', 'end');
     await eventually('the first events', () => load.acknowledged.length > 100);
     const exited = once(stack.laurel, 'exit');

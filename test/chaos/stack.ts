@@ -14,18 +14,18 @@ import { DATA_FOLDER } from '../stack/data-folder.ts';
 
 export const API_KEY = 'chaos.0123456789abcdef0123456789abcdef';
 
-/** What a fault can hit. */
+/** A target of faults. */
 export type Part = 'frontend' | 'worker' | 'redis' | 'postgres';
 
-/** Where an entry is in the outbox. */
+/** An entry's position in the outbox. */
 export interface EntryPosition {
   shard: number;
   position: string;
 }
 
 /**
- * Laurel as it is run: the built supervisor with two frontends and a worker, Redis (or a cluster) and Postgres with every
- * answer on disk. Between them stand proxies that can cut a call.
+ * Laurel as in production: the built supervisor with two frontends and a worker, Redis (or a cluster) and Postgres with
+ * every answer on disk. Proxies between them can cut a call.
  */
 export class ChaosStack {
   readonly appPort: number;
@@ -52,8 +52,8 @@ export class ChaosStack {
   }
 
   /**
-   * Starts it. `variables`: more of the environment; `arrangement`: of a cluster instead of the one Redis; `main`: the file
-   * that is run. It ends with this process at the latest.
+   * Starts it. `variables`: added to the environment; `arrangement`: of a cluster instead of one Redis; `main`: the file to
+   * run. It ends with this process at the latest.
    */
   static async start(
     variables: NodeJS.ProcessEnv = {},
@@ -87,7 +87,7 @@ export class ChaosStack {
     return redis;
   }
 
-  /** Straight to the servers, past the proxies that cut calls. */
+  /** Directly to the servers, past the proxies that cut calls. */
   get redisUrl(): string {
     return this.servers.redis.url;
   }
@@ -96,19 +96,19 @@ export class ChaosStack {
     return this.servers.postgres.url;
   }
 
-  /** What the processes have logged. */
+  /** The log of its processes. */
   get logFile(): string {
     return join(this.folder, 'laurel.log');
   }
 
-  /** The processes of a part, those of a Postgres server included. */
+  /** The processes of a part, including those of a Postgres server. */
   pids(part: Part): number[] {
     if (part === 'redis') return this.servers.redis instanceof RedisCluster ? [] : [this.servers.redis.pid];
     if (part === 'postgres') return [this.servers.postgres.pid, ...childrenOf(this.servers.postgres.pid)];
     return childrenOf(this.supervisor?.pid ?? -1, part === 'worker' ? 'workers/main.js' : 'src/processes/frontend.js');
   }
 
-  /** Starts a killed server again, on its data. A killed process of Laurel is its supervisor's business. */
+  /** Restarts a killed server with its data. The supervisor restarts a killed process of Laurel. */
   async startAgain(part: 'redis' | 'postgres'): Promise<void> {
     const server = this.servers[part];
     if (server instanceof RedisCluster) throw new Error('This stack has a cluster.');
@@ -179,7 +179,7 @@ function startChaosRedis(folder: string): Promise<LocalServer> {
   return startRedis({ program, directory: join(folder, 'redis'), password: null, durable: true, temporary: false });
 }
 
-/** The backends of a killed Postgres hold its memory for a moment longer, in which the next one does not start. */
+/** The backends of a killed Postgres keep its shared memory for a moment, in which a new server cannot start. */
 async function startChaosPostgres(folder: string): Promise<LocalServer> {
   const deadline = performance.now() + 30_000;
   for (;;) {

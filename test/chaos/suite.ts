@@ -17,9 +17,9 @@ export interface ChaosOptions {
   rounds: number;
   seed: number;
   clients?: number;
-  /** Only faults whose names hold this text. */
+  /** Only faults whose names contain this text. */
   only?: string;
-  /** The file that is run, instead of the build's. */
+  /** The file to run instead of the build's. */
   main?: string;
   say: (line: string) => void;
 }
@@ -28,7 +28,7 @@ export interface Round {
   fault: string;
   /** Whether it found something to hit. */
   hit: boolean;
-  /** From the end of the fault to the first answer to a call made after it, and until nothing waits for Postgres. */
+  /** From the end of the fault to the first answer to a later call, and until nothing is pending for Postgres. */
   answeredMs: number;
   drainedMs: number;
 }
@@ -52,7 +52,7 @@ const OWN_USERS = 3;
 const BEFORE_MS = { min: 150, max: 600 };
 const AFTER_MS = { min: 250, max: 700 };
 
-/** Runs the rounds, each with another fault under load and an audit of everything at its end; the first difference ends them. */
+/** Runs the rounds, each with another fault under load and a final audit; the first difference ends them. */
 export async function runChaos({
   rounds,
   seed,
@@ -62,7 +62,7 @@ export async function runChaos({
   say,
 }: ChaosOptions): Promise<ChaosResult> {
   const names = Object.keys(FAULTS).filter((name) => name.includes(only ?? ''));
-  if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(FAULTS).join(', ')}`);
+  if (names.length === 0) throw new Error(`No fault's name contains "${only}": ${Object.keys(FAULTS).join(', ')}`);
   const startedMs = performance.now();
   const random = new Random(seed);
   const receiver = await Receiver.start();
@@ -91,10 +91,10 @@ export async function runChaos({
     for (let no = 1; no <= rounds && findings.differences.length === 0; no++) {
       const fault = bag.next();
       const round = await runRound({ stack, workers, ledger, random, fault }).catch(async (error: unknown) => {
-        // For a look at processes that hang: their numbers stand in the log.
+        // For inspecting processes that hang: the log contains their IDs.
         if (process.env['CHAOS_HOLD']) await sleep(Number(process.env['CHAOS_HOLD']) * 1000);
         const log = (await readFile(stack.logFile, 'utf8')).split('\n').slice(-60).join('\n');
-        throw new Error(`Round ${no}, ${fault}. What Laurel said last:\n${log}`, { cause: error });
+        throw new Error(`Round ${no}, ${fault}. Laurel's last log lines:\n${log}`, { cause: error });
       });
       done.push(round);
       findings = await auditNow({ stack, app, ledger, receiver });
@@ -139,7 +139,7 @@ async function runRound({
 }): Promise<Round> {
   const ending = new AbortController();
   const working = Promise.all(workers.map((client) => client.work(ending.signal)));
-  // A client that gives up ends the round where it is awaited below.
+  // A client that gives up ends the round where the round awaits it below.
   working.catch(() => undefined);
   await sleep(random.whole(BEFORE_MS.min, BEFORE_MS.max));
   ledger.acknowledgements = [];
@@ -184,7 +184,7 @@ async function auditNow({
   }
 }
 
-/** Draws each name once before any comes again. */
+/** Draws each name once before any repeats. */
 export class Bag {
   private readonly names: readonly string[];
   private readonly random: Random;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
-// `npm run build` in a small package of its own, with the compiler of this one.
+// `npm run build` in a small package of the test, with this package's compiler.
 let root: string;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'laurel-test-build-'));
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-/** Whether a build compiled: an old mark in what was built is gone. Null: it failed. */
+/** Whether a build compiled: it removed an old marker from the output. `null`: it failed. */
 async function compiles(): Promise<boolean | null> {
   const mark = new Date(1_000_000_000_000);
   const built = join(root, 'dist/src/main.js');
@@ -37,10 +37,10 @@ async function compiles(): Promise<boolean | null> {
   return status === 0 ? (await stat(built)).mtimeMs !== mark.getTime() : null;
 }
 
-test('compiles where something changed, and only there', async () => {
+test('compiles only what changed', async () => {
   expect(await compiles()).toBe(true);
   expect(await compiles()).toBe(false);
-  // A checkout that changes times only.
+  // A checkout that changes only times.
   await utimes(join(root, 'src/two.ts'), new Date(), new Date());
   expect(await compiles()).toBe(false);
 
@@ -66,7 +66,7 @@ test('compiles where something changed, and only there', async () => {
   expect(await readFile(join(root, 'dist/src/two.js'), 'utf8')).toContain('3');
 });
 
-test('what does not compile is not taken for built; without a compiler, what is built is', async () => {
+test('never uses a failed compilation; without a compiler it uses the existing build', async () => {
   expect(await compiles()).toBe(true);
   await writeFile(join(root, 'src/two.ts'), "export const two: number = 'two';\n");
   expect(await compiles()).toBe(null);
@@ -94,7 +94,7 @@ describe('the console', () => {
     await builder('one');
   });
 
-  test('is built where its own sources changed, and stays when the server is compiled', async () => {
+  test('is rebuilt when its own sources change, and kept when the server is compiled', async () => {
     expect(build().status).toBe(0);
     const first = await built();
     expect(first).toMatch(/^one/);
@@ -107,7 +107,7 @@ describe('the console', () => {
     expect(await built()).toMatch(/^two/);
   });
 
-  test('that cannot be built is left out, and the server starts without it', async () => {
+  test('is left out if it cannot be built, and the server starts without it', async () => {
     expect(build().status).toBe(0);
     await builder('fails');
     const { status, stderr } = build();

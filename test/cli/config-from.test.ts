@@ -10,7 +10,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runAdminCli } from './run-cli.ts';
 
-// `laurel config pull --from`: the source is a Laurel behind a server that gives no more than the contract has.
+// `laurel config pull --from`: the source is a Laurel behind a server that answers only what the contract has.
 const RICH: Configuration = {
   ...STUDY_APP,
   metrics: [
@@ -126,7 +126,7 @@ const [older, newer] = ['admin.json', 'newer.json'].map(
   (name) => JSON.parse(readFileSync(new URL(`../contract/${name}`, import.meta.url), 'utf8')) as Document,
 ) as [Document, Document];
 
-/** A value without what the contract does not name. */
+/** A value without the fields that the contract does not name. */
 function cut(document: Document, schema: Schema, value: unknown): unknown {
   if (schema.$ref !== undefined)
     return cut(document, document.components.schemas[schema.$ref.split('/').pop()!]!, value);
@@ -153,7 +153,7 @@ let source: Server;
 let folder: string;
 let file: string;
 let asked: string[] = [];
-/** Most items of a page; whether the source is of the newest contract; what it answers instead. */
+/** Items per page, whether the source has the newest contract, and an answer to send instead. */
 let most = 100;
 let isNew = true;
 let instead: (
@@ -214,7 +214,7 @@ const leftOut = async (): Promise<{ action: string; kind: string; name: string; 
 test.each([
   ['behind a server of the contract, in pages of two', true],
   ['as Laurel answers, with /v1', false],
-])('what is pulled, %s, and pushed is the same but for what is named', async (_, isCut) => {
+])('pulling %s and pushing changes only what the command lists', async (_, isCut) => {
   most = 2;
   const from = isCut ? base() : `${there!.adminUrl}/v1/`;
   const pulled = await config(['pull', file, '--from', from, '--rate', '500']);
@@ -238,7 +238,7 @@ test.each([
   if (isCut) expect(asked).toContain('/v1/metrics?limit=100&skip=2');
 });
 
-test('of an older source nothing is deleted that it does not show; --partial leaves out single items', async () => {
+test('from an older source, deletes nothing that the source cannot show; --partial leaves out single items', async () => {
   await here!.admin.put('/v1/configuration', RICH);
   isNew = false;
   const { code, err } = await pull();
@@ -259,14 +259,14 @@ test('of an older source nothing is deleted that it does not show; --partial lea
   expect((await read()).pointsSystems![0]!.triggers).toHaveLength(5);
   expect((await config(['diff', file])).out).toContain('- trigger achievement of points system xp\n1 archived\n');
 
-  // A list of which one place alone is kept back, too.
+  // Also a list of which only one place is unknown.
   instead = (path) => (path.endsWith('/levels') ? { status: 403 } : undefined);
   await pull();
   expect((await read()).pointsSystems!.some((system) => Object.keys(system).includes('levels'))).toBe(false);
   expect(await config(['diff', file])).toMatchObject({ code: 0, out: 'No differences.\n' });
 });
 
-test('a source that refuses for a moment is asked again; what cannot be read ends the command, and nothing is written', async () => {
+test('retries a source that refuses for a moment; an unreadable answer ends the command, which writes nothing', async () => {
   instead = (path, nth) =>
     path === '/v1/metrics' && nth === 1 ? { status: 429, headers: { 'Retry-After': '0' } } : undefined;
   expect(await pull()).toMatchObject({ code: 0 });

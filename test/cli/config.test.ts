@@ -8,7 +8,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
 
-// What `npx laurel` runs, as a process of its own, against a Laurel over HTTP.
+// Runs `npx laurel` in its own process, against a Laurel over HTTP.
 let laurel: TestLaurel;
 let folder: string;
 let file: string;
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 type Variables = Record<string, string | undefined>;
 
-/** Runs `laurel config <words>`, with the address of Laurel in the environment. */
+/** Runs `laurel config <words>` with Laurel's address in the environment. */
 const config = (words: string[], variables: Variables = {}): Promise<Ended> => run(['config', ...words], variables);
 
 const run = (words: string[], variables?: Variables): Promise<Ended> => runAdminCli(laurel, words, variables);
@@ -39,7 +39,7 @@ const pulled = async (): Promise<Required<Configuration>> => {
 };
 const write = (document: unknown): Promise<void> => writeFile(file, JSON.stringify(document));
 
-test('pull writes what is configured, the same each time; pushed, it changes nothing', async () => {
+test('pull always writes the same document; pushing it changes nothing', async () => {
   expect(await config(['pull', file])).toEqual({
     code: 0,
     out: expect.stringMatching(/^Wrote .*: .*metrics \d+, achievements \d+.*\.\n$/),
@@ -53,7 +53,7 @@ test('pull writes what is configured, the same each time; pushed, it changes not
   expect(await config(['push', file])).toEqual({ code: 0, out: 'No differences.\n', err: '' });
 });
 
-test('diff prints what is created, changed (from what to what) and archived, and changes nothing; push does it', async () => {
+test('diff prints what would be created, changed (with both values) and archived, and changes nothing; push applies it', async () => {
   const document = await pulled();
   const [flips, minutes] = document.metrics;
   const [system] = document.pointsSystems;
@@ -92,13 +92,13 @@ test('diff prints what is created, changed (from what to what) and archived, and
   expect(await config(['diff', file])).toMatchObject({ code: 0 });
 });
 
-test('what archives nothing is pushed without a question', async () => {
+test('push asks no question if nothing would be archived', async () => {
   await write({ metrics: [...STUDY_APP.metrics!, { key: 'pages', name: 'Pages' }] });
   expect(await config(['push', file])).toMatchObject({ code: 0, err: '' });
   expect((await laurel.admin.get('/v1/configuration')).body.metrics).toHaveLength(3);
 });
 
-test('--url, --key and --tenant may stand anywhere; a command without them refuses them', async () => {
+test('--url, --key and --tenant may be at any position; commands that do not use them refuse them', async () => {
   const { adminUrl, adminKey } = laurel;
   const nowhere = { ADMIN_URL: 'http://127.0.0.1:1', ADMIN_API_KEY: undefined };
   const at = ['--url', adminUrl, '--key', adminKey];
@@ -123,7 +123,7 @@ describe('a demo', () => {
     await write(mine);
   });
 
-  test('is not mixed with a file: push says that it is there, and takes --remove-demo', async () => {
+  test('is not mixed with a file: push reports the demo and accepts --remove-demo', async () => {
     expect((await laurel.admin.get('/v1/organisation')).body.demo).toBe(true);
     const before = (await laurel.admin.get('/v1/configuration')).body;
     expect(await config(['diff', file])).toMatchObject({
@@ -135,14 +135,14 @@ describe('a demo', () => {
       err: expect.stringContaining('Nothing was changed. The demo is configured here'),
     });
     expect((await laurel.admin.get('/v1/configuration')).body).toEqual(before);
-    // Nothing but the demo is archived, so that nothing else has to be agreed to.
+    // Only the demo is archived, so no other confirmation is needed.
     expect(await config(['push', file, '--remove-demo'])).toMatchObject({ code: 0, err: '' });
     const after = (await laurel.admin.get('/v1/configuration')).body;
     expect([after.metrics, after.pointsSystems]).toEqual([before.metrics, []]);
     expect((await laurel.admin.get('/v1/organisation')).body.demo).toBe(false);
   });
 
-  test('--keep-demo makes it the own configuration', async () => {
+  test("--keep-demo makes the demo the tenant's own configuration", async () => {
     const { pointsSystems } = (await laurel.admin.get('/v1/configuration')).body;
     await write({ metrics: STUDY_APP.metrics });
     expect(await config(['push', file, '--keep-demo'])).toMatchObject({ code: 0, err: '' });
@@ -152,7 +152,7 @@ describe('a demo', () => {
   });
 });
 
-describe('what cannot be done ends with 2 and a sentence', () => {
+describe('errors end with exit code 2 and one sentence', () => {
   test.each<[string, string, string]>([
     ['no JSON', '{\n  "metrics": [\n    {"key": "a",}\n  ]\n}', ':3 is not valid JSON: '],
     ['an unfinished file', '{\n  "metrics": [\n', ':3 is not valid JSON: '],
@@ -167,7 +167,7 @@ describe('what cannot be done ends with 2 and a sentence', () => {
     }
   });
 
-  test('a file that is not there', async () => {
+  test('a missing file', async () => {
     const missing = join(folder, 'missing.json');
     expect(await config(['diff', missing])).toEqual({
       code: 2,
@@ -176,7 +176,7 @@ describe('what cannot be done ends with 2 and a sentence', () => {
     });
   });
 
-  test('a field of the wrong type, and rules that are broken, each on its line', async () => {
+  test('a field of the wrong type, and violated rules, each on its line', async () => {
     await write({ metrics: [{ key: 'x', name: 1 }] });
     expect(await config(['push', file])).toEqual({
       code: 2,
@@ -197,7 +197,7 @@ describe('what cannot be done ends with 2 and a sentence', () => {
     expect(err).toContain('\n  leaderboards[0].name: must not be empty\n');
   });
 
-  test('no key, a wrong one, one of a user', async () => {
+  test("a missing key, a wrong one, a user's key", async () => {
     const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
     for (const [key, message] of [
       [undefined, 'An admin key is required: set ADMIN_API_KEY or --key.\n'],
@@ -209,7 +209,7 @@ describe('what cannot be done ends with 2 and a sentence', () => {
     }
   });
 
-  test('nobody there, somebody else there, no address', async () => {
+  test('no server, a server that is not Laurel, no address', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     expect(await config(['pull', '--url', url])).toEqual({
       code: 2,
@@ -223,20 +223,20 @@ describe('what cannot be done ends with 2 and a sentence', () => {
     );
   });
 
-  test('the address of the application port: it says so', async () => {
+  test('the address of the application port: the error says so', async () => {
     const { code, err } = await config(['pull'], { ADMIN_URL: laurel.appUrl });
     expect([code, err]).toEqual([2, expect.stringContaining('This is the application port; admin operations are on')]);
   });
 
-  test('a command or option that there is not', async () => {
+  test('an unknown command or option', async () => {
     expect(await config(['pusch'])).toMatchObject({ code: 2, out: '' });
     expect(await config(['push'])).toMatchObject({ code: 2, out: '' });
     expect(await config(['--help'])).toMatchObject({ code: 0, err: '' });
   });
 });
 
-// Last: what is configured without tenants rests after it.
-test('--tenant says whose configuration is meant', async () => {
+// Last: the configuration of the only tenant is suspended afterwards.
+test('--tenant selects the tenant', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [{ customerId: 'a', name: 'A' }]);
   expect((await config(['pull'])).err).toBe('Refused (422):\n  The Tenant-ID header is required\n');

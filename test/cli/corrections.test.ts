@@ -3,7 +3,7 @@ import type { Configuration } from '../../src/domain/configuration.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
 
-// `laurel events reverse` and `laurel recompute`, as processes of their own.
+// `laurel events reverse` and `laurel recompute`, each in its own process.
 const configuration = (points: number): Configuration => ({
   metrics: [{ key: 'm', name: 'M' }],
   pointsSystems: [
@@ -29,7 +29,7 @@ const event = async (value: number, key: string): Promise<string> => {
   return body.eventId;
 };
 
-test('events reverse: by ID or by keys, after a look at what would change', async () => {
+test('events reverse: by ID or by keys, after a preview', async () => {
   const id = await event(3, 'a');
   await event(4, 'b');
   const dry = await cli('events', 'reverse', id, '--dry-run');
@@ -45,7 +45,7 @@ test('events reverse: by ID or by keys, after a look at what would change', asyn
   expect((await cli('events', 'reverse')).code).toBe(2);
 });
 
-test('recompute: a plan is shown, applied, and taken back', async () => {
+test('recompute: shows a plan, applies it and reverts it', async () => {
   await laurel.admin.put('/v1/configuration', configuration(2));
   const started = await cli('recompute', 'start', '--what', 'points');
   expect(started.code).toBe(0);

@@ -35,7 +35,7 @@ test('a running Laurel, its Redis and its Postgres', async () => {
   expect(of(findings, 'Disk')).toMatchObject([{ status: 'skipped' }]);
 });
 
-test('what must change is named: a port, settings of Redis and Postgres, a server that is away, a variable', async () => {
+test('names what must change: a port, settings of Redis and Postgres, an unavailable server, a variable', async () => {
   const other = createServer().listen({ port: 0, host: '127.0.0.1' });
   await once(other, 'listening');
   other.on('connection', (socket) => socket.destroy());

@@ -11,12 +11,12 @@ import { refusalOfRead } from '../contract/contract.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-// `laurel import` as a process of its own. The source is another tenant of the same Laurel, behind a server that enforces the limits of
-// the contract and may refuse.
+// `laurel import` in its own process. The source is another tenant of the same Laurel, behind a server that enforces the
+// limits of the contract and may refuse.
 let laurel: TestLaurel;
 let source: Server;
 let folder: string;
-/** What is asked, and what is answered instead; undefined: what the tenant answers. */
+/** The request, and the answer to send instead; undefined: the tenant's answer. */
 let asked: string[] = [];
 let headers: Record<string, string> = {};
 let instead: (
@@ -112,12 +112,12 @@ const lines = async (file: string): Promise<Record<string, unknown>[]> =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-test('a dry run reads, says what is missing and changes nothing; killed and run again, nobody is asked for or brought twice', async () => {
+test('a dry run reads, reports what is missing and changes nothing; a killed import that is run again reads and imports nobody twice', async () => {
   const dry = await cli(...fromSource('--dry-run', '--sample', '1'));
   expect(dry).toMatchObject({ code: 0, err: '' });
   expect(dry.out).toMatch(/ready +1/);
   expect(await total('user/0')).toBeUndefined();
-  // Once more, of what was read: what is missing is counted once.
+  // Again with what was read: missing items are counted once.
   const [row] = await lines('users.txt.dry-run.jsonl');
   const odd = { ...row, attributes: { shoe: '44' } };
   await writeFile(join(folder, 'users.txt.dry-run.jsonl'), `${JSON.stringify(odd)}\n`);
@@ -128,7 +128,7 @@ test('a dry run reads, says what is missing and changes nothing; killed and run 
     );
   expect(asked).toEqual([]);
 
-  // The third user is never answered: the process is killed while it waits.
+  // The third user gets no answer: the test kills the process while it waits.
   instead = (path) => (path === '/v1/users/user%2F2' ? 'hang' : undefined);
   const { child, done } = start(fromSource('--concurrency', '1'));
   await expect.poll(() => asked.includes('/v1/users/user%2F2')).toBe(true);
@@ -138,25 +138,25 @@ test('a dry run reads, says what is missing and changes nothing; killed and run 
   const { code, out, err } = await cli(...fromSource());
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toMatch(/imported +6/);
-  // The first one, too, is read as it is now, whatever a dry run has read.
+  // The first user is read again as well, although a dry run has read it.
   const profiles = IDS.map((id) => asked.filter((path) => path === `/v1/users/${encodeURIComponent(id)}`).length);
   expect(profiles).toEqual([1, 1, 2, 1, 1, 1]);
   for (const id of IDS) expect(await total(id)).toBe(12);
 
-  // Once more: nothing is asked, nothing is brought.
+  // Again: reads nothing and imports nothing.
   asked = [];
   expect((await cli(...fromSource())).out).toMatch(/imported +6/);
   expect(asked).toEqual([]);
-  // With the report gone, Laurel says that they are here.
+  // Without the report, Laurel still knows that these users are imported.
   await rm(join(folder, 'users.txt.import-report.jsonl'));
   expect((await cli(...fromSource())).out).toMatch(/already +6/);
-  // Lines go the same way, under another name they are refused.
+  // Lines are imported the same way; under another import name they are refused.
   const again = await cli('--file', join(folder, 'users.txt.laurel.jsonl'), '--name', 'lines');
   expect(again.code).toBe(1);
   expect(again.out).toMatch(/refused +6/);
 });
 
-test('a source that refuses, fails and hangs is asked more slowly, and again; who cannot be read is reported', async () => {
+test('slows down and retries if a source refuses, fails or hangs; reports unreadable users', async () => {
   await laurel.admin.delete(`/v1/users?ids=${IDS.map(encodeURIComponent).join(',')}`, { tenantId: 'here' });
   await writeFile(users(), 'user/0\nnobody\nuser/1\nuser/2\n');
   instead = (path, nth) => {
@@ -179,7 +179,7 @@ test('a source that refuses, fails and hangs is asked more slowly, and again; wh
   expect(asked.filter((path) => path === '/v1/users/user%2F0')).toHaveLength(3);
 });
 
-test('lines of a file: each by itself', async () => {
+test('imports each line of a file by itself', async () => {
   const file = join(folder, 'users.jsonl');
   const bad = ['{"id":"l2","metrics":{"flips":{"total":"12"}}}', 'no JSON', '{"name":"No ID"}'];
   await writeFile(file, ['{"id":"l1","metrics":{"flips":{"total":3,"days":{"2026-01-02":3}}}}', ...bad].join('\n'));
@@ -197,7 +197,7 @@ test('lines of a file: each by itself', async () => {
   expect((await cli('--file', file, '--from', 'http://localhost')).err).toContain('Either --from or --file');
 });
 
-test('skipped users and metrics are reported with their reasons, and are not counted as imported', async () => {
+test('reports skipped users and metrics with reasons, and does not count them as imported', async () => {
   const file = join(folder, 'skipped.jsonl');
   const metrics = { steps: { total: 3, days: { '2026-01-02': 1, '2026-01-03': 2 } } };
   const rows = [{ id: 's1', metrics }, { id: 's2', metrics }, { id: 's3', tz: 'Mars/Base' }, { id: 's4' }];
@@ -208,14 +208,14 @@ test('skipped users and metrics are reported with their reasons, and are not cou
   expect(out).toMatch(/^skipped +1$/m);
   expect(out).toMatch(/^metrics\.steps: no metric has this key +2 +4 +s1, s2$/m);
   expect(out).toMatch(/^tz: 'Mars\/Base' is not an IANA time zone +1 +0 +s3$/m);
-  // A corrected line is imported by the same command.
+  // The same command imports a corrected line.
   await writeFile(file, `${JSON.stringify({ id: 's3', tz: 'Europe/Berlin' })}\n`);
   const again = JSON.parse((await cli('--file', file, '--json')).out);
   expect(again.users).toEqual({ imported: 4 });
   expect(again.skipped).toMatchObject([{ why: 'metrics.steps: no metric has this key', users: ['s1', 's2'], days: 4 }]);
 });
 
-test('a user who is too long for a request is refused alone', async () => {
+test('refuses only the user that is too long for a request', async () => {
   const file = join(folder, 'long.jsonl');
   const rows = [{ id: 'short 1' }, { id: 'long', name: 'x'.repeat(5_000_000) }, { id: 'short 2' }];
   await writeFile(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
@@ -230,7 +230,7 @@ test('a user who is too long for a request is refused alone', async () => {
   ]);
 });
 
-test('a source that redirects ends the command, and the key is sent nowhere else', async () => {
+test('a redirect of the source ends the command, and the key is sent nowhere else', async () => {
   const keys: unknown[] = [];
   const elsewhere = createServer((request, response) => {
     keys.push(request.headers['x-api-key']);
@@ -246,7 +246,7 @@ test('a source that redirects ends the command, and the key is sent nowhere else
   await new Promise((closed) => elsewhere.close(closed));
 });
 
-test('of an answer that is too long, packed or not, no more is read; one of another kind is reported too', async () => {
+test('stops reading an answer that is too long, compressed or not, and reports an answer of another type', async () => {
   const long = Buffer.alloc(17 * 1_048_576, ' ');
   instead = (path) => {
     if (path === '/v1/users/user%2F0') return { status: 200, body: long };
@@ -268,7 +268,7 @@ test('of an answer that is too long, packed or not, no more is read; one of anot
   ]);
 });
 
-test('a history that is refused is a failure, whose reason is on the screen', async () => {
+test('a refused history is a failure, and the terminal shows its reason', async () => {
   await laurel.admin.delete(`/v1/users?ids=${IDS.map(encodeURIComponent).join(',')}`, { tenantId: 'here' });
   const why = 'The date range must not exceed 30 days';
   instead = (path) =>
@@ -277,11 +277,11 @@ test('a history that is refused is a failure, whose reason is on the screen', as
   expect(code).toBe(1);
   expect(out).toMatch(/^NOT READ: 6 USERS/m);
   expect(out).toMatch(new RegExp(`^metrics\\.flips\\.days: .*422: ${why} +6 +user/0, user/1, user/2$`, 'm'));
-  // Who is here stays; the files still say what could not be read.
+  // Imported users stay; the files still list what could not be read.
   expect((await cli(...fromSource())).code).toBe(1);
 });
 
-test('the address may end with /v1; the pace is what the headers of the source allow', async () => {
+test('the address may end with /v1; the headers of the source set the pace', async () => {
   await laurel.admin.delete(`/v1/users?ids=${IDS.map(encodeURIComponent).join(',')}`, { tenantId: 'here' });
   const args = ['--from', `${sourceUrl()}/v1/`, '--users', users(), '--dry-run', '--sample', '1', '--concurrency', '1'];
   const at: number[] = [];
@@ -292,7 +292,8 @@ test('the address may end with /v1; the pace is what the headers of the source a
   headers = { 'X-RateLimit-Remaining': '4', 'RateLimit-Reset': '2' };
   const { code, err } = await cli(...args);
   expect([code, err]).toEqual([0, '']);
-  // The first answer allows one request per half second. Requests leave on time; a busy machine may receive some of them late.
+  // The first answer allows one request per half second. Requests leave on time; a busy machine may receive some of them
+  // late.
   const allowedMs = 500 * (at.length - 2);
   expect(at.length).toBeGreaterThan(2);
   expect(at.at(-1)! - at[1]!).toBeGreaterThan(0.8 * allowedMs);

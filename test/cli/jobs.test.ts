@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
 
-// `laurel jobs` as a process of its own. Without workers: no job goes on.
+// `laurel jobs` in its own process. Without workers, no job makes progress.
 let laurel: TestLaurel;
 let id: string;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ test('list, cancel and retry', async () => {
   expect((await cli('retry', id)).out).toMatch(/ waiting /);
 });
 
-test('retry --wait reports progress in lines where there is no terminal, and ends with the job', async () => {
+test('retry --wait prints progress in lines without a terminal, and ends with the job', async () => {
   await cli('cancel', id);
   const waiting = cli('retry', id, '--wait');
   await expect.poll(async () => (await laurel.admin.get(`/v1/jobs/${id}`)).body.status).toBe('waiting');

@@ -11,7 +11,7 @@ function* leaves(command: Command, words: string[] = []): Generator<{ name: stri
   }
 }
 
-/** A command's help with the texts that are added to it. */
+/** A command's help including the added texts. */
 function helpOf(command: Command): string {
   let text = '';
   command.configureOutput({ writeOut: (written) => (text += written) });

@@ -4,7 +4,7 @@ import { emptyRedis } from '../stack/all-servers.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runCli, type Ended } from './run-cli.ts';
 
-// `npx laurel verify` and `npx laurel rebuild` as processes of their own, beside a Laurel that runs.
+// `npx laurel verify` and `npx laurel rebuild` in their own processes, beside a running Laurel.
 const TIMEOUT_MS = 120_000;
 
 let laurel: TestLaurel;
@@ -28,7 +28,7 @@ const run = (command: string, variables: Record<string, string> = {}): Promise<E
   runCli(command.split(' '), { REDIS_URL: laurel.redisUrl, DATABASE_URL: laurel.databaseUrl, ...variables });
 
 test(
-  'verify: nothing, then what was planted by name, and a rebuild mends it',
+  'verify reports nothing, then planted differences by name; a rebuild repairs them',
   { timeout: 4 * TIMEOUT_MS },
   async () => {
     expect(await run('verify')).toMatchObject({ code: 0, out: expect.stringContaining('No differences.') });
@@ -53,20 +53,24 @@ test(
   },
 );
 
-test('rebuild after FLUSHALL: the running Laurel goes on where it was', { timeout: 4 * TIMEOUT_MS }, async () => {
-  await emptyRedis(laurel.redis);
-  // The running Laurel notices as well; whoever is first, the other one waits for it or does it again.
-  const { code, out, err } = await run('rebuild');
-  expect([code, err.includes('Error')]).toEqual([0, false]);
-  expect(out).toContain('Redis is rebuilt');
-  await expect.poll(() => event(3)).toBe(202);
-  expect(await event(100)).toBe(201);
-  expect((await laurel.app.get('/v1/users/user 0/metrics/flips')).body.current).toBe(7.5);
-  expect(await run('verify')).toMatchObject({ code: 0 });
-});
+test(
+  'after FLUSHALL and a rebuild, the running Laurel continues where it was',
+  { timeout: 4 * TIMEOUT_MS },
+  async () => {
+    await emptyRedis(laurel.redis);
+    // The running Laurel notices as well. If it is first, the command waits for it or rebuilds again.
+    const { code, out, err } = await run('rebuild');
+    expect([code, err.includes('Error')]).toEqual([0, false]);
+    expect(out).toContain('Redis is rebuilt');
+    await expect.poll(() => event(3)).toBe(202);
+    expect(await event(100)).toBe(201);
+    expect((await laurel.app.get('/v1/users/user 0/metrics/flips')).body.current).toBe(7.5);
+    expect(await run('verify')).toMatchObject({ code: 0 });
+  },
+);
 
 test(
-  'the Redis of another Laurel is not touched, and what cannot be reached is said',
+  'does not touch the Redis of another Laurel, and reports unreachable servers',
   { timeout: 4 * TIMEOUT_MS },
   async () => {
     const other = await startLaurel();

@@ -4,7 +4,7 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 
 export interface Ended {
-  /** Null: it was ended by a signal, as after two minutes. */
+  /** `null`: a signal ended it, such as the timeout of two minutes. */
   code: number | null;
   out: string;
   err: string;
@@ -12,7 +12,7 @@ export interface Ended {
 
 const TIMEOUT_MS = 120_000;
 
-/** Runs `laurel <words>` as a process of its own. `variables` are added to this process's environment; undefined takes one away. */
+/** Runs `laurel <words>` in its own process. `variables` are added to this process's environment; undefined removes one. */
 export async function runCli(words: readonly string[], variables: Record<string, string | undefined>): Promise<Ended> {
   const child = spawn(process.execPath, [join(await inFewFiles(), 'src/cli/main.js'), ...words], {
     cwd: PACKAGE_ROOT,
@@ -29,7 +29,7 @@ export async function runCli(words: readonly string[], variables: Record<string,
   });
 }
 
-/** The same, of a Laurel that runs: by its Admin API. */
+/** The same against a running Laurel, through its Admin API. */
 export const runAdminCli = (
   laurel: { adminUrl: string; adminKey: string },
   words: readonly string[],

@@ -39,7 +39,7 @@ test('one event', async () => {
   expect(unknown).toMatchObject({ code: 1, out: expect.stringContaining("no metric with the key 'flps'") });
 });
 
-test('a file of more than one batch: bad lines are named, and the same command again counts nothing twice', async () => {
+test('a file of more than one batch: reports bad lines, and the same command again counts nothing twice', async () => {
   const good = Array.from({ length: 2_300 }, (_, n) => flip(`many${n % 3}`));
   const bad = [flip('many0', 1, { key: 'nope' }), 'no JSON', '{"key":"flips","user":{"id":"many0"}}'];
   const file = await fileOf('events.jsonl', [...good.slice(0, 1_500), ...bad, ...good.slice(1_500)]);
@@ -55,7 +55,7 @@ test('a file of more than one batch: bad lines are named, and the same command a
   expect(await total('many0')).toBe(767);
 });
 
-test('standard input, with idempotency keys of its own; a changed event of a used key is a conflict', async () => {
+test('standard input with given idempotency keys; a different event with a used key is a conflict', async () => {
   const run = (lines: string[]): Promise<string> => {
     const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['send', '--name', 'piped'], {
       env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },

@@ -74,7 +74,7 @@ describe('a difference', () => {
     [{ __proto__: null, constructor: 1 }, {}, ['constructor']],
   ])('%j and %j: %j', (source, laurel, expected) => expect(paths(source, laurel)).toEqual(expected));
 
-  test('of other users only where nobody else wrote; of an idempotency key only where the client sent one', () => {
+  test('ignores fields of other users only if others wrote meanwhile, and of an idempotency key only if the client sent none', () => {
     const [source, laurel] = [
       { rank: 1, value: 2, idempotencyKey: 'a' },
       { rank: 2, value: 3, idempotencyKey: 'b' },
@@ -83,7 +83,7 @@ describe('a difference', () => {
     expect(paths(source, laurel, { key: true })).toEqual(['rank', 'value', 'idempotencyKey']);
   });
 
-  test('not of what is to be ignored, by name or by the end of a path', () => {
+  test('ignores the configured fields, by name or by the end of a path', () => {
     const [source, laurel] = [
       { a: { name: 1, b: { name: 1 } }, names: 1 },
       { a: { name: 2, b: { name: 2 } }, names: 2 },
@@ -93,7 +93,7 @@ describe('a difference', () => {
   });
 });
 
-test('what an answer of Laurel has beyond the contract is known, and named in docs/moving.md', () => {
+test('recognises the fields that Laurel has beyond the contract; docs/moving.md lists them', () => {
   const contract = ['application', 'newer']
     .map((name) => readFileSync(new URL(`../contract/${name}.json`, import.meta.url), 'utf8'))
     .join('\n');
@@ -145,7 +145,7 @@ test.each<[string, string, string, ReturnType<typeof requestFacts>]>([
   expect(requestFacts(method, path, Buffer.from(body))).toEqual(expected),
 );
 
-test('a body that is packed in an unknown way, or unpacks to more than is compared, is not compared', async () => {
+test('does not compare a body with an unknown encoding, or one too large when decompressed', async () => {
   const { gzipSync, brotliCompressSync, deflateSync } = await import('node:zlib');
   const text = '{"a":1}';
   for (const [encoding, body] of [

@@ -10,14 +10,14 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-// `laurel shadow` as a process of its own, between two Laurels, and in front of a source that misbehaves.
+// `laurel shadow` in its own process, between two Laurels and in front of a misbehaving source.
 interface Shadow {
   url: string;
-  /** The report as it is now. */
+  /** The current report. */
   report: () => Promise<ShadowReport>;
-  /** Until the report says so. */
+  /** Waits until the report says so. */
   until: (isSo: (report: ShadowReport) => boolean) => Promise<ShadowReport>;
-  /** Ends it as Ctrl-C does. */
+  /** Stops it like Ctrl-C. */
   end: () => Promise<{ code: number | null; report: ShadowReport; err: string }>;
 }
 
@@ -92,7 +92,7 @@ async function ask(
   return { status: response.status, body: text === '' ? null : JSON.parse(text) };
 }
 
-/** A week of an app's requests, by users who begin, go on, read and err. */
+/** A week of an app's requests, by users who begin, continue, read and make errors. */
 async function useApp(url: string, key: string): Promise<void> {
   const get = (path: string) => ask(url, { key, path });
   const send = (method: string, path: string, body: object, headers?: Record<string, string>) =>
@@ -136,7 +136,7 @@ async function useApp(url: string, key: string): Promise<void> {
 }
 
 describe('between two Laurels', () => {
-  /** What a run reports that an app uses, in front of one Laurel and with a second one of another configuration. */
+  /** The report of a run of an app between one Laurel and a second one with another configuration. */
   async function shadowed(configuration: Configuration) {
     const [source, second] = [
       await startLaurel({ configuration: STUDY_APP, workers: true }),
@@ -152,7 +152,7 @@ describe('between two Laurels', () => {
     }
   }
 
-  test('of the same rules the report is empty', async () => {
+  test('the report is empty with the same rules', async () => {
     const { code, report, err } = await shadowed(STUDY_APP);
     expect(report.differences).toEqual([]);
     expect(report).toMatchObject({
@@ -168,7 +168,7 @@ describe('between two Laurels', () => {
     expect(code).toBe(0);
   });
 
-  test('of many users at once the report is empty too, and both have counted the same', async () => {
+  test('the report is also empty with many concurrent users, and both have counted the same', async () => {
     const [source, second] = [
       await startLaurel({ configuration: STUDY_APP, workers: true }),
       await startLaurel({ configuration: STUDY_APP, workers: true }),
@@ -191,7 +191,7 @@ describe('between two Laurels', () => {
     await source.close();
     await second.close();
     expect(report.differences).toEqual([]);
-    // Ranks are left out where others wrote, and reads of all users are not compared then.
+    // The comparison omits ranks if others wrote, and reads of all users.
     const reasons = Object.keys(report.notCompared);
     expect(reasons.filter((each) => each !== 'a read of several users while one of them was written')).toEqual([]);
     expect(report).toMatchObject({ forwarded: 600, dropped: 0, asked: 20, setAside: { users: 0 } });
@@ -202,7 +202,7 @@ describe('between two Laurels', () => {
     expect(code).toBe(0);
   });
 
-  test('of other rules the report names each field that differs, and no other', async () => {
+  test('with other rules the report names exactly the fields that differ', async () => {
     const [system] = STUDY_APP.pointsSystems!;
     const { code, report, err } = await shadowed({
       ...STUDY_APP,
@@ -252,10 +252,10 @@ describe('between two Laurels', () => {
 describe('in front of any source', () => {
   let laurel: TestLaurel;
   let source: Server;
-  /** Requests that the source was sent, and how it answers. */
+  /** Requests that the source received, and its answers. */
   let asked: { line: string; headers: string[]; body: string }[];
   let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void;
-  /** The way to Laurel; `isCut`: nothing passes. */
+  /** The connection to Laurel; `isCut`: nothing passes. */
   let isCut = false;
   const sockets = new Set<Socket>();
   const relay = createTcpServer((socket) => {
@@ -321,7 +321,7 @@ describe('in front of any source', () => {
       ? json(response, 200, { created: new Date().toISOString() })
       : json(response, 201, { eventId: 'e', total: 2 });
 
-  test('each side gets the bytes of the other: paths, headers, packed bodies, redirects, errors', async () => {
+  test('passes on the exact bytes of both sides: paths, headers, compressed bodies, redirects, errors', async () => {
     const { url, end } = await shadow();
     const packed = gzipSync(JSON.stringify({ total: 1 }));
     const answers: [number, string[], Buffer][] = [
@@ -359,14 +359,14 @@ describe('in front of any source', () => {
       expect(patch.headers.join(' ')).toContain(`X-API-KEY ${KEY} x-ODD 1 Content-Type application/json`);
       expect(patch.headers).toContain(new URL(addressOf(source)).host);
     }
-    // Nobody was sent where the redirect leads.
+    // Nobody follows the redirect.
     expect((await end()).report.notCompared).toMatchObject({
       'the source answered 307': 1,
       'the source answered 503': 1,
     });
   });
 
-  test('a source that is away, breaks off or may have counted: the client learns it, and the user is set aside', async () => {
+  test('if the source is away, breaks off or may have counted, the client learns it, and the user is excluded', async () => {
     const { url, until, end } = await shadow();
     answer = (request) => void request.socket.destroy();
     expect(await event(url, 'cut')).toMatchObject({
@@ -375,7 +375,7 @@ describe('in front of any source', () => {
     });
     answer = (_, response) => json(response, 500, { error: 'who knows' });
     expect((await event(url, 'fault')).status).toBe(500);
-    // With a key of its own it may be repeated, and then Laurel learns of it.
+    // With its own key the client may retry, and then Laurel gets the event as well.
     answer = (_, response) => json(response, 504, { error: 'who knows' });
     expect((await event(url, 'again', { 'Idempotency-Key': 'k' })).status).toBe(504);
     answer = (request, response) =>
@@ -383,7 +383,7 @@ describe('in front of any source', () => {
         ? json(response, 200, { created: new Date().toISOString() })
         : json(response, 202, { eventId: 'e', total: 2, idempotentReplayed: true });
     expect((await event(url, 'again', { 'Idempotency-Key': 'k' })).status).toBe(202);
-    // Of an event from before the run, only the source knows.
+    // Only the source knows an event from before the run.
     expect((await event(url, 'older', { 'Idempotency-Key': 'older' })).status).toBe(202);
     await until(({ notCompared }) => notCompared['the source repeats an answer that was lost'] === 1);
     expect([await totalOf('again'), await totalOf('older'), await totalOf('fault')]).toEqual([2, undefined, undefined]);
@@ -393,7 +393,7 @@ describe('in front of any source', () => {
     expect([code, report.compared]).toEqual([1, 0]);
   });
 
-  test('a user with a past at the source that Laurel lacks is set aside and not made; a new one is made', async () => {
+  test('excludes a user whose past only the source knows, and does not create it; creates a new user', async () => {
     const { url, until, end } = await shadow();
     answer = (request, response) =>
       request.method === 'GET'
@@ -417,7 +417,7 @@ describe('in front of any source', () => {
     expect(total).toMatchObject({ count: 1, ofNewUsers: 1, examples: [{ source: 2, laurel: 4 }] });
   });
 
-  test('while Laurel is away clients notice nothing; what fits the queue arrives later, once, and the rest is reported', async () => {
+  test('clients do not notice that Laurel is away; queued requests arrive later, once, and the report counts the rest', async () => {
     const { url, until, end } = await shadow('--queue', '3');
     answer = newUsers;
     await event(url, 'kept');
@@ -434,7 +434,7 @@ describe('in front of any source', () => {
     expect(code).toBe(1);
   });
 
-  test('requests of one user that were under way together are applied and not compared', async () => {
+  test('applies concurrent requests of one user without comparing them', async () => {
     const { url, until, end } = await shadow();
     const waiting: (() => void)[] = [];
     answer = (request, response) => {
@@ -448,7 +448,7 @@ describe('in front of any source', () => {
     expect((await end()).report.differences).toEqual([]);
   });
 
-  test('no key and no personal text is in the report, and a field can be left out', async () => {
+  test('the report contains no key and no personal text, and can leave out a field', async () => {
     const { url, until, end } = await shadow('--ignore', 'tz', 'attributes.plan');
     const user = {
       id: 'ada',
@@ -477,14 +477,14 @@ describe('in front of any source', () => {
     });
   });
 
-  test('a key that Laurel refuses, or a Laurel that is not there, ends it before a client is served', async () => {
+  test('ends before it serves a client if Laurel refuses the key or cannot be reached', async () => {
     const start = (to: string, key: string) => startShadow({ from: addressOf(source), to, key });
     await expect(start(laurel.appUrl, 'wrong')).rejects.toThrow('Laurel refuses the key (401)');
     await expect(start('http://127.0.0.1:1', laurel.adminKey)).rejects.toThrow('Laurel does not answer at');
   });
 });
 
-/** A request as its bytes, and the answer as its bytes. */
+/** Sends a request as raw bytes; returns the raw answer. */
 function raw(
   url: string,
   { method, headers, body }: { method: string; headers: string[]; body: string },

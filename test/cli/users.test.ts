@@ -3,7 +3,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
 
-// `laurel users` as a process of its own.
+// `laurel users` in its own process.
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
@@ -12,7 +12,7 @@ afterAll(() => laurel.close());
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['users', ...words]);
 
-test('timeline: a table, or JSON; of one kind, and of a user who is there', async () => {
+test('timeline: a table or JSON, of one kind, and only of an existing user', async () => {
   for (const value of [12, 3]) await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'a/da' }, value });
   const { code, out } = await cli('timeline', 'a/da');
   expect(code).toBe(0);

@@ -4,7 +4,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { settleMessages, storeMessages } from '../operations/admin/webhooks/stored-messages.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
 
-// `laurel webhooks` as a process of its own. Without workers: what was delivered is noted by hand.
+// `laurel webhooks` in its own process. Without workers; the test records deliveries itself.
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const URL = 'https://example.com/laurel';
 const NOBODY = '00000000-0000-7000-8000-000000000000';
@@ -17,7 +17,7 @@ afterAll(() => laurel.close());
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['webhooks', ...words]);
 
-test('list: a table, or JSON; nothing of what a name holds reaches the terminal as a command', async () => {
+test('list: a table or JSON; a name cannot send control sequences to the terminal', async () => {
   expect(await cli('list')).toEqual({ code: 0, out: 'There are no webhooks.\n', err: '' });
   const { body } = await laurel.admin.post('/v1/webhooks', [
     { name: 'News', url: URL, events: ['points.changed'] },
@@ -57,7 +57,7 @@ test('deliveries: the log of a webhook by its name or ID, page by page, and one 
   expect((await cli('deliveries', 'News', '--limit', '0')).code).toBe(2);
 });
 
-test('resend: one message, or all that failed', async () => {
+test('resend: one message, or all failed ones', async () => {
   const [first, second] = await storeMessages(laurel.pool, [
     { webhookId: ids.news, atMs: NOW_MS },
     { webhookId: ids.news, atMs: NOW_MS },
@@ -77,7 +77,7 @@ test('resend: one message, or all that failed', async () => {
   });
 });
 
-test('rotate: the secret on standard output, until when the previous one signs beside it', async () => {
+test('rotate: prints the secret, and until when the previous one also signs', async () => {
   const { code, out, err } = await cli('rotate', 'News');
   expect([code, out, err]).toEqual([
     0,
@@ -86,7 +86,7 @@ test('rotate: the secret on standard output, until when the previous one signs b
   ]);
 });
 
-test('test: without a worker nothing is tried, and the command says so', async () => {
+test('test: without a worker nothing is sent, and the command says so', async () => {
   const { code, out } = await cli('test', 'News', 'streak.lost');
   expect([code, out]).toEqual([1, expect.stringContaining('was not tried yet: is a worker running?')]);
   expect((await cli('deliveries', 'News')).out).toContain('streak.lost (test)');
@@ -96,7 +96,7 @@ test('test: without a worker nothing is tried, and the command says so', async (
   });
 });
 
-test('a name that no webhook has, or more than one, is refused', async () => {
+test('refuses an unknown or ambiguous name', async () => {
   expect((await cli('deliveries', 'Nobody')).err).toContain('There is no webhook called "Nobody"');
   expect((await cli('rotate', 'Twin')).err).toContain('2 webhooks are called "Twin"');
 });

@@ -10,9 +10,9 @@ import { STUDY_APP } from '../study-app.ts';
 import { strictDecoder } from './strict-decoder.ts';
 
 /**
- * Calls every method of the clients that are published for the contract, as they come from the registry, on a started Laurel. The
- * JavaScript clients parse strictly. The Go client cannot be built here: its requests are sent as it sends them, and the answers
- * are decoded by its rules. The outcome is the table of docs/compatibility.md; `UPDATE_CLIENTS=1` writes it.
+ * Calls every method of the clients that are published for the contract, from the registry, on a running Laurel. The
+ * JavaScript clients parse strictly. The Go client cannot be built here: the test sends its requests and decodes the answers
+ * by its rules. docs/compatibility.md has the resulting table; `UPDATE_CLIENTS=1` writes it.
  */
 const DOCUMENT = join(PACKAGE_ROOT, 'docs/compatibility.md');
 const TABLE = /(?<=<!-- clients -->\n\n)[^]*?(?=\n<!-- \/clients -->)/;
@@ -35,7 +35,7 @@ type Call = (client: Client, id: string) => Promise<unknown>;
 const today = new Date().toISOString().slice(0, 10);
 const RANGE = { aggregation: 'daily', startDate: today, endDate: today } as const;
 
-/** A call of each method, with what its answer must hold, in an order in which each finds what it needs. */
+/** A call of each method with its expected answer, ordered so that each finds what it needs. */
 const CALLS: Record<string, { call: Call; holds?: unknown }> = {
   'metrics.event': {
     call: (c, id) =>
@@ -112,7 +112,7 @@ const CALLS: Record<string, { call: Call; holds?: unknown }> = {
   'admin.streaks.restore': { call: (c, id) => c.admin.streaks.restore({ users: [{ id }] }) },
 };
 
-/** All methods that a client has, such as `users.get`. */
+/** All methods of a client, such as `users.get`. */
 function methodsOf(part: object, prefix = ''): string[] {
   const prototype = Object.getPrototypeOf(part) as object;
   return Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(([name, property]) => {
@@ -131,7 +131,7 @@ interface Row {
 
 async function javascript(version: string, made: Client): Promise<Row> {
   const methods = methodsOf(made as object);
-  // A method that no call is written for would be one that nobody tried.
+  // A method without a call would be untested.
   expect(methods.filter((method) => CALLS[method] === undefined)).toEqual([]);
   const failed: string[] = [];
   for (const [method, { call, holds }] of Object.entries(CALLS)) {
@@ -147,7 +147,7 @@ async function javascript(version: string, made: Client): Promise<Row> {
   return { name: 'JavaScript', version, called: methods.length, failed };
 }
 
-/** The requests of the Go client 1.21.1: those of the contract of this version, with its version and no language. */
+/** The requests of the Go client 1.21.1: those of this version of the contract, with its version and without a language. */
 const GO_REQUESTS: [method: string, path: string, asked?: string, body?: object][] = [
   ['POST', '/metrics/{key}/event', '/metrics/flips/event', { user: { id: 'go', tz: 'Asia/Tokyo' }, value: 10.5 }],
   ['POST', '/users', '/users', { id: 'go-2', name: 'Rob' }],
@@ -222,7 +222,7 @@ async function go(): Promise<Row> {
   return { name: 'Go, as recorded', version: '1.21.1', called: GO_REQUESTS.length, failed };
 }
 
-test('what the published clients can call is what docs/compatibility.md says', async () => {
+test('docs/compatibility.md states what the published clients can call', async () => {
   const options = { apiKey: laurel.adminKey, environment: environment() };
   const rows = [
     // Knows one address.
@@ -254,7 +254,7 @@ test('what the published clients can call is what docs/compatibility.md says', a
   else expect(TABLE.exec(text)?.[0]).toBe(table);
 });
 
-test('a field that the client holds as null is written as null, and says nothing', async () => {
+test('a field that the client holds as null is sent as null, and has no effect', async () => {
   const NULL = null as unknown as undefined;
   const unset = { email: NULL, name: NULL, tz: null, deviceTokens: null, subscribeToEmails: NULL, attributes: NULL };
   const user = { id: '20', name: 'Nell', tz: 'Asia/Tokyo', deviceTokens: ['t'], email: 'nell@example.org' };
@@ -268,12 +268,12 @@ test('a field that the client holds as null is written as null, and says nothing
   await client.users.updatePreferences('20', { notifications: { recap: NULL as unknown as [] } });
 });
 
-test('a completion that is repeated is the same completion', async () => {
+test('a repeated completion is the same completion', async () => {
   const complete = () => client.achievements.complete('tour', { user: { id: '21' } });
   expect((await complete()).completionId).toBe((await complete()).completionId);
 });
 
-test('an error of ours is an error of its', async () => {
+test("the client raises Laurel's errors as its own", async () => {
   const refused = client.metrics.event('flips', { user: { id: '18' }, value: 1, attributes: { nope: 'x' } });
   await expect(refused).rejects.toMatchObject({ statusCode: 422 });
 });

@@ -3,7 +3,9 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { strictDecoder } from './strict-decoder.ts';
 
-/** Clients of languages that refuse what does not fit, over answers full of fractions and of values that are newer than they are. */
+/**
+ * Clients in languages with strict decoders, over answers with fractions and with values that are newer than the clients.
+ */
 const LANGUAGES = ['Go', 'Swift', 'Python', 'C#', 'PHP'];
 const TOTAL = 12.75;
 
@@ -43,7 +45,10 @@ async function asks(method: string, path: string, headers: Record<string, string
 
 const schema = (name: string, surface = 'application'): string => `${surface}.json#/components/schemas/${name}`;
 
-/** Everything with a board value or a trigger in it: the path, its contract's schema, and whether it is a list of that. */
+/**
+ * Everything that contains a leaderboard value or a trigger: the path, the contract's schema, and whether the answer is a
+ * list.
+ */
 const READS: [path: string, schema: string, list?: boolean][] = [
   ['/v1/leaderboards/flips', schema('LeaderboardResponseWithRankings')],
   ['/v1/users/ada/leaderboards/flips', schema('UserLeaderboardResponseWithHistory')],
@@ -80,7 +85,7 @@ describe.each(LANGUAGES)('%s', (language) => {
   });
 });
 
-test('board values are rounded down, and totals of metrics stay what they are', async () => {
+test('rounds leaderboard values down, and keeps totals of metrics', async () => {
   const headers = { 'X-Fern-Language': 'Go' };
   const board = await asks('GET', '/v1/leaderboards/flips', headers);
   expect(board.rankings[0].value).toBe(12);
@@ -115,18 +120,20 @@ test.each([
   [{ 'X-Fern-Language': 'JavaScript', 'X-Fern-SDK-Version': '1.0.42' }, 'api'],
   [{ 'X-Fern-Language': 'JavaScript' }, 'api'],
   [{ 'X-SDK-VERSION': '1.9.0' }, 'api'],
-])('to a client with %j an anniversary is of trigger %s', async (headers, trigger) => {
+])('a client with %j sees an anniversary with trigger %s', async (headers, trigger) => {
   const achievements = await asks('GET', '/v1/achievements', headers);
   expect(achievements.find(({ key }: Body) => key === 'year')).toMatchObject({ trigger, anniversaryYears: 1 });
 });
 
-/** What clients of 1.0 send, and of them the fields that insist on a value, or read dates without looking for null. */
+/**
+ * The requests of clients of 1.0, with the fields that must have a value and the dates that they read without a null check.
+ */
 const FIRST_CLIENTS = [
   { 'X-Fern-Language': 'JavaScript' },
   { 'X-Fern-Language': 'PHP', 'X-Fern-SDK-Name': 'Trophy', 'X-Fern-SDK-Version': '1.0.27' },
 ];
 
-test.each(FIRST_CLIENTS)('a client of 1.0 (%j) is given no null where it refuses it', async (headers) => {
+test.each(FIRST_CLIENTS)('a client of 1.0 (%j) gets no null where it refuses one', async (headers) => {
   expect((await asks('GET', '/v1/users/ada', headers)).deviceTokens).toEqual([]);
   const boards = await asks('GET', '/v1/leaderboards', headers);
   expect(boards).toContainEqual(expect.objectContaining({ key: 'flips', runUnit: null, runInterval: 0 }));
@@ -144,7 +151,7 @@ test.each(FIRST_CLIENTS)('a client of 1.0 (%j) is given no null where it refuses
 });
 
 test.each([{}, { 'X-SDK-VERSION': '1.21.1' }, { 'X-Fern-Language': 'JavaScript', 'X-SDK-VERSION': '1.26.0' }])(
-  'a client with %j is given null as the contract has it',
+  'a client with %j gets null where the contract allows it',
   async (headers) => {
     expect((await asks('GET', '/v1/users/ada', headers)).deviceTokens).toBeNull();
     const boards = await asks('GET', '/v1/leaderboards', headers);

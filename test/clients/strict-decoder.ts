@@ -10,8 +10,8 @@ const load = (name: string): Document =>
   JSON.parse(readFileSync(new URL(`../contract/${name}.json`, import.meta.url), 'utf8')) as Document;
 
 /**
- * Decodes answers as typed languages do that know one version of the contract: throws for a fraction where it has an
- * integer, for a value that an enum does not list, and where a required field is missing. More fields are read over.
+ * Decodes answers like a typed language that knows one version of the contract. Throws for a fraction instead of an integer,
+ * an unknown enum value, and a missing required field. Ignores additional fields.
  */
 export function strictDecoder(version: '1.21.1' | '1.26.0'): (schema: string, body: unknown) => void {
   const documents = { application: load('application'), admin: load('admin'), newer: load('newer') };

@@ -5,25 +5,25 @@ import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import type { TestLaurel } from '../laurel.ts';
 
-/** Where screenshots are kept, for people to look at. */
+/** The folder for screenshots that people look at. */
 const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 
-/** How long something may take to appear on a machine that is busy. */
+/** How long something may take to appear on a busy machine. */
 const PATIENCE_MS = 60_000;
 
-/** A page that has what it wanted asks for nothing more within this. */
+/** A page that has everything makes no request for this long. */
 const QUIET_MS = 120;
 
 export const WIDTHS = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
 
-/** What went wrong in a page while it was looked at. */
+/** Errors in a page. */
 export interface Watched {
   context: BrowserContext;
   page: Page;
-  /** Requests to another origin than the page's own. */
+  /** Requests to another origin. */
   elsewhere: string[];
-  /** Uncaught errors, and what the browser refused by the content security policy. */
+  /** Uncaught errors, and violations of the content security policy. */
   errors: string[];
   /**
    * Resolves when the page has asked for nothing for a moment. Streams, which stay open, do not count, nor does a request that the
@@ -32,7 +32,7 @@ export interface Watched {
   quiet: () => Promise<void>;
 }
 
-/** Opens an empty page and watches it. */
+/** Opens an empty page and records its errors. */
 export async function watchedPage(
   browser: Browser,
   origin: string,
@@ -99,7 +99,7 @@ export async function signedInPage(
 
 /** What axe finds wrong with the page as it is now, in a line each. */
 export async function violations(page: Page): Promise<string[]> {
-  // By the debugger, which the page's policy does not concern.
+  // Through the debugger, to which the page's policy does not apply.
   await page.evaluate(AXE);
   const found = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
@@ -110,7 +110,7 @@ export async function violations(page: Page): Promise<string[]> {
   return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
 }
 
-/** Keeps a picture of the page. */
+/** Saves a screenshot of the page. */
 export async function keep(page: Page, name: string): Promise<void> {
   mkdirSync(ARTEFACTS, { recursive: true });
   await page.screenshot({ path: join(ARTEFACTS, `${name}.png`), fullPage: false });

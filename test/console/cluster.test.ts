@@ -33,7 +33,7 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
     };
   };
 
-  test('says how many shards and tenants each master holds, and which does not answer', async () => {
+  test('shows the number of shards and tenants of each master, and which master does not answer', async () => {
     const state = expect.objectContaining({ memoryBytes: expect.any(Number) });
     const { redisServers } = (await system()) as { redisServers: { name: string; shards: number; tenants: number }[] };
     expect(redisServers).toEqual(

@@ -5,7 +5,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, violations, watchedPage, type Watched } from './browser.ts';
 
-describe.skipIf(!hasBrowser)('from the link of a first start', () => {
+describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
   let laurel: TestLaurel;
   let browser: Browser;
   let watched: Watched;
@@ -19,12 +19,12 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await laurel?.close();
   });
 
-  test('to the first achievement that is seen unlocked, in the console alone', async () => {
+  test('reaches the first unlocked achievement within the console', async () => {
     const { page, elsewhere, errors } = watched;
     const token = await makeSignInToken(laurel.pool, Date.now());
     await page.goto(`${laurel.adminUrl}/console#token=${token}`);
     await page.getByRole('link', { name: 'Create a metric' }).click();
-    // The link is good once, and its token is in no address from now on.
+    // The link works once, and no later address contains its token.
     expect(page.url()).not.toContain('token');
 
     await page.getByRole('button', { name: 'New metric' }).click();
@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await editor.getByLabel('Name', { exact: true }).fill('Cards flipped');
     await editor.getByLabel('Key').fill('no key');
     await editor.getByRole('button', { name: 'Create' }).click();
-    // What the API says of a field is said there.
+    // The form shows the API's description of a field.
     await editor.locator('input[aria-invalid=true]').waitFor();
     await editor.getByLabel('Key').fill('flips');
     await editor.getByRole('button', { name: 'Create' }).click();
@@ -56,7 +56,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
   });
 
-  test('an event is sent from the console, and its answer seen', async () => {
+  test('sends an event from the console and shows the answer', async () => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Send an event' }).click();
     const dialog = page.getByRole('dialog');
@@ -66,7 +66,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await dialog.getByRole('button', { name: 'Close' }).click();
   });
 
-  test('who would hold an achievement is seen before it is switched on, and what is wrong at its field', async () => {
+  test('shows who would hold an achievement before it is activated, and errors at their fields', async () => {
     const { page } = watched;
     await page.getByRole('link', { name: 'Achievements' }).click();
     await page.getByRole('button', { name: 'New achievement' }).click();
@@ -93,10 +93,10 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     await page.getByRole('link', { name: 'ada', exact: true }).click();
   });
 
-  test('what happens to a user while they are looked at is seen at once', async () => {
+  test('shows at once what happens to a displayed user', async () => {
     const { page } = watched;
     await page.getByRole('button', { name: /Cards flipped 13/ }).waitFor();
-    // The stream of the page as it is loaded now: that of the screen before may still be open.
+    // The stream of the page as it is loaded now; the stream of the previous screen may still be open.
     const opened = page.waitForResponse((response) => response.url().includes('/v1/live?'));
     await page.reload();
     await opened;
@@ -106,7 +106,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(113);
   });
 
-  test('signing out ends the session; the old address asks for a key, and goes on with it', async () => {
+  test('signing out ends the session; the old address asks for a key and returns to itself', async () => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Admin key').fill('adm_nobody.AAAA');
@@ -122,7 +122,7 @@ describe.skipIf(!hasBrowser)('from the link of a first start', () => {
     const { page } = watched;
     await laurel.pool.query('DELETE FROM sessions');
     await laurel.admin.patch('/v1/organisation', { name: 'Renamed' });
-    // The page may notice by itself: then there is no link any more.
+    // The page may notice by itself; then there is no such link.
     const link = page.getByRole('link', { name: 'Audit log' });
     const asked = async (): Promise<boolean> => {
       await link.click({ timeout: 1_000 }).catch(() => undefined);

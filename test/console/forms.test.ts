@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
   };
   const newest = async (path: string) => (await laurel.admin.get(`${path}?limit=100`)).body.at(-1);
 
-  test('every field that the API has is there, and what is filled in is stored', async () => {
+  test('have every field of the API, and store every input', async () => {
     const { page, context, errors, form, save } = await signedIn();
 
     const trigger = await form(`/points/${points}`, 'trigger');
@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await context.close();
   });
 
-  test('a text that is removed is removed, also if the API takes no null for it', async () => {
+  test('clearing a text clears the field, also if the API does not accept null for it', async () => {
     const { page, context, save } = await signedIn();
     const { body } = await laurel.admin.post('/v1/leaderboards', [
       { key: 'wordy', name: 'Wordy', rankBy: 'streak', description: 'Too much.', end: '2999-12-31' },
@@ -144,7 +144,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
   test.each([
     ['desk', false, 'leaderboard', '/leaderboards'],
     ['phone', true, 'webhook', '/webhooks'],
-  ] as const)('a form is whole: %s, dark: %s, of a %s', async (width, dark, kind, path) => {
+  ] as const)('a form is complete: %s, dark: %s, of a %s', async (width, dark, kind, path) => {
     const { page, context, form } = await signedIn({ size: WIDTHS[width], dark });
     const editor = await form(path, kind);
     const always = FORMS[kind].filter(({ when }) => when === undefined);

@@ -5,7 +5,7 @@ import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 
-// Without workers: a job stays where it is put.
+// Without workers, a job keeps its state.
 describe.skipIf(!hasBrowser)('jobs in the console', () => {
   let laurel: TestLaurel;
   let browser: Browser;
@@ -27,7 +27,7 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
     ['desk', 'full'],
     ['phone', 'read'],
   ] as const)(
-    'progress and the last error are shown; only who may change something has buttons: %s',
+    'shows progress and the last error; only sessions that may change something have buttons: %s',
     async (width, access) => {
       const { key } = (await laurel.admin.post('/v1/admin-api-keys', [{ name: access, access }])).body.created[0];
       const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], key });

@@ -11,7 +11,7 @@ const USERS = Number(process.env['USERS'] ?? 200_000);
 const AT_ONCE = 10_000;
 const ROW = 36;
 
-/** Users who are all alike but for their ID and what they are found by, in both databases. */
+/** Users in both databases who differ only in their ID and what finds them. */
 async function makeUsers({ app, pool, redis }: TestLaurel): Promise<void> {
   await app.post('/v1/users', { id: 'a model', tz: 'Europe/London', signUpDate: '2020-01-01' });
   const state = (await redis.getBuffer(userKey(0, 'a model')))!;
@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
   let browser: Browser;
   let watched: Watched;
   let page: Page;
-  /** The pages of users that were asked for: what each began after; none is to pass users over. */
+  /** The cursors of the requested pages of users. No page may be skipped. */
   const asked: (string | null)[] = [];
   beforeAll(async () => {
     laurel = await startLaurel({ workers: true });
@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
       const seen = { tasks: [] as number[] };
       Object.assign(globalThis, { longTasks: seen.tasks });
       new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
-        // A browser has it, Node's types do not.
+        // The browser has it, Node's types do not.
         type: 'longtask' as 'measure',
       });
     });
@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
   const topNow = () => frame().evaluate((element) => element.scrollTop);
   const link = (id: string) => page.getByRole('link', { name: id, exact: true });
 
-  test('is scrolled through page by page, with only the rows in view in the document', async () => {
+  test('scrolls page by page, with only the visible rows in the document', async () => {
     await page.getByText('100+ shown').waitFor();
     const shown = async (): Promise<number> => {
       await scrollTo(1e9);
@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     expect(asked).not.toContain('skip');
   });
 
-  test('drops the pages that are out of view, and reads them again', async () => {
+  test('drops pages that are out of view, and reads them again', async () => {
     const firstPages = (): number => asked.filter((after) => after === null).length;
     const upAndDown = async (): Promise<number> => {
       await scrollTo(ROW * 2_000);
@@ -97,21 +97,21 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     await expect.poll(upAndDown).toBeGreaterThan(1);
   });
 
-  test('keeps its place when a user was opened and left', async () => {
+  test('keeps its position after a user was opened and left', async () => {
     await scrollTo(ROW * 3_000);
     await link(idOf(3_002)).click();
     await page.getByRole('heading', { name: idOf(3_002) }).waitFor();
     await page.goBack();
     await link(idOf(3_002)).waitFor();
     expect(await topNow()).toBe(ROW * 3_000);
-    // Who comes anew begins at the top.
+    // A new visit begins at the top.
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByRole('link', { name: 'Users', exact: true }).click();
     await link('a model').waitFor();
     expect(await topNow()).toBe(0);
   });
 
-  test('is turned round, and one at its end opened', async () => {
+  test('reverses the order and opens a user at its end', async () => {
     await page.getByRole('button', { name: 'ID' }).click();
     await link(idOf(USERS)).waitFor();
     expect(page.url()).toContain('order=desc');
@@ -124,7 +124,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     await page.getByRole('heading', { name: idOf(USERS) }).waitFor();
   });
 
-  test('says about how many would hold an achievement, by a sample', async () => {
+  test('estimates from a sample how many would hold an achievement', async () => {
     const { status, body } = await laurel.admin.post('/v1/achievements/preview', {
       trigger: 'anniversary',
       anniversaryYears: 1,
@@ -133,7 +133,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     expect(body.examined).toBeLessThanOrEqual(10_000);
   });
 
-  test('is searched', async () => {
+  test('searches', async () => {
     await page.goBack();
     await page.getByLabel('Search users').fill('person 15');
     await link(idOf(15)).waitFor();
@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     console.log(`Long tasks of the page, ms: ${tasks.map((ms) => Math.round(ms)).join(', ') || 'none'}`);
   });
 
-  test('other lists go on beyond their first thousand', async () => {
+  test('continues other lists beyond their first thousand', async () => {
     const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'a model' }]);
     const [{ id }] = made.body.created;
     await laurel.pool.query(

@@ -13,10 +13,10 @@ const BADGES = 'https://badges.example.org';
 const PICTURE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="48" height="48"><circle cx="24" cy="24" r="22" fill="#b7791f"/></svg>';
 
-/** How wide the picture itself is; 0: it is not loaded. */
+/** Natural width of the image; 0 if it is not loaded. */
 const widthOf = (image: unknown): number => (image as { naturalWidth: number }).naturalWidth;
 
-describe.skipIf(!hasBrowser)('what an operator looks at', () => {
+describe.skipIf(!hasBrowser)("an operator's screens", () => {
   let laurel: TestLaurel;
   let browser: Browser;
   /** Answers every message with 410: whoever sends it is to stop. */
@@ -56,7 +56,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
   const flip = (id: string, value = 1) =>
     laurel.app.post('/v1/metrics/flips/event', { user: { id, name: id.toUpperCase() }, value });
 
-  test('the overview says the next step as long as nobody sent an event, and shows one that is sent meanwhile', async () => {
+  test('the overview shows the next step until the first event, and then a live event', async () => {
     const { page, context, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console`);
     await page.getByText('No events yet').waitFor();
@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
       })
       .toBeGreaterThan(0);
     await expect.poll(() => figure(page, 'Total users').textContent()).toContain('1');
-    // The line that the screen says does what it says.
+    // The displayed command line works.
     const [, url, body] = /POST (\S+) [^]*-d '(.*)'/.exec(line)!;
     const headers = { 'X-API-KEY': laurel.adminKey, 'Content-Type': 'application/json' };
     expect((await fetch(url!, { method: 'POST', headers, body: body! })).status).toBe(201);
@@ -84,13 +84,13 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await context.close();
   });
 
-  test('an event is seen as it comes, without being asked for, and counts in the events a second', async () => {
+  test('shows an event as it arrives, without polling, and counts it in the events per second', async () => {
     const { page, context } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console`);
     await expect
       .poll(async () => {
         await flip('warm', 1);
-        // Exactly: "WARM" is a name among the completions, which are read without the stream.
+        // Exact match: "WARM" is a name among the completions, which are read without the stream.
         return page.locator('#main').getByRole('link', { name: 'warm', exact: true }).count();
       })
       .toBeGreaterThan(0);
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     ['desk', false],
     ['desk', true],
     ['phone', false],
-  ] as const)('badges are pictures where they can be, at the width of a %s (dark: %s)', async (width, dark) => {
+  ] as const)('shows badges as images where possible, at the width of a %s (dark: %s)', async (width, dark) => {
     const { page, context, elsewhere, errors } = await signedIn({ size: WIDTHS[width], dark });
     await context.route(`${BADGES}/**`, (route) =>
       route.request().url().endsWith('/ten.svg')
@@ -124,13 +124,13 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
       expect([name, await violations(page)]).toEqual([name, []]);
       await keep(page, `${width}${dark ? '-dark' : ''}-badges-${name}`);
     }
-    // Plain http is not even asked for.
+    // Plain http is not even requested.
     expect(new Set(elsewhere)).toEqual(new Set([`${BADGES}/ten.svg`, `${BADGES}/missing.svg`]));
     expect(errors).toEqual([]);
     await context.close();
   });
 
-  test('an achievement gets its badge in the editor, by keyboard', async () => {
+  test("sets an achievement's badge in the editor, by keyboard", async () => {
     const { page, context } = await signedIn();
     await context.route(`${BADGES}/**`, (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
     await page.goto(`${laurel.adminUrl}/console/achievements`);
@@ -149,7 +149,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await context.close();
   });
 
-  test('a dead letter is looked at, cannot be stored again, and is dropped', async () => {
+  test('opens a dead letter, which cannot be stored again, and drops it', async () => {
     const { page, context, errors } = await signedIn();
     await laurel.redis.xadd(outboxKey(shardOf(0)), '*', 't', '0', 'r', 'no record');
     await page.goto(`${laurel.adminUrl}/console/system`);
@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await context.close();
   });
 
-  test('a webhook that Laurel disabled says why and since when, and is enabled again', async () => {
+  test('shows why and since when Laurel has disabled a webhook, and enables it again', async () => {
     const { page, context } = await signedIn();
     const { port } = gone.address() as AddressInfo;
     const made = await laurel.admin.post('/v1/webhooks', [
@@ -205,7 +205,7 @@ describe.skipIf(!hasBrowser)('what an operator looks at', () => {
     await page.getByText(/Laurel disabled this webhook on .*: .*410/).waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-webhook-disabled');
-    // What waits is sent at once, and would have it disabled once more.
+    // The pending messages are sent at once, and would have the webhook disabled again.
     status = 200;
     await page.getByRole('button', { name: 'Enable', exact: true }).click();
     await expect.poll(async () => (await laurel.admin.get(`/v1/webhooks/${id}`)).body.enabled).toBe(true);

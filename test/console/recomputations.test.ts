@@ -17,7 +17,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
       value: no + 1,
     }));
     await laurel.admin.post('/v1/metrics/events?wait=true', events);
-    // The rule of points changes: what users have was given by the previous one.
+    // Changes the points rule, so that users have points by the previous one.
     const [system] = (await laurel.admin.get('/v1/points')).body;
     const { body: triggers } = await laurel.admin.get(`/v1/points/${system.id}/triggers`);
     const { id } = triggers.find(({ type }: { type: string }) => type === 'metric');
@@ -33,7 +33,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
   test.each([
     ['desk', false],
     ['phone', true],
-  ] as const)('a plan is made, looked at, applied and taken back: %s', async (width, dark) => {
+  ] as const)('creates, shows, applies and reverts a plan: %s', async (width, dark) => {
     const before = await points('user-30');
     const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/recomputations`);

@@ -5,7 +5,10 @@ import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, violations, watchedPage, WIDTHS } from './browser.ts';
 
-/** Every screen, by its address below `/console` (`{points}`: ID of a points system), with something that is on it when it is loaded. */
+/**
+ * Every screen by its address below `/console` (`{points}`: ID of a points system), with a text that shows that it is
+ * loaded.
+ */
 const SCREENS: Record<string, [path: string, text: string]> = {
   overview: ['', 'Ada'],
   users: ['/users', 'user-1'],
@@ -64,7 +67,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     }));
     for (let from = 0; from < more.length; from += 1_000)
       await laurel.admin.post('/v1/metrics/events?wait=true', more.slice(from, from + 1_000));
-    // As if it had run for a month: the charts are looked at with something in them.
+    // Data as after a month of use, so that the charts show something.
     await laurel.pool.query(
       `INSERT INTO tenant_days (tenant_no, day, events, active_users, new_users, points_awarded, completions)
        SELECT 0, floor(extract(epoch FROM now()) / 86400)::int - ago, 90000 - 2000 * ago + 9000 * (ago % 5), 400 + 37 * (ago % 7),
@@ -134,7 +137,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
-  test('an event is released from quarantine, another is dropped; a user is hidden from leaderboards', async () => {
+  test('releases an event from quarantine, drops another, and hides a user from leaderboards', async () => {
     const { page, context, errors } = await signedIn();
     const confirm = (action: string) =>
       page.getByRole('alertdialog').getByRole('button', { name: action, exact: true }).click();
@@ -172,7 +175,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
-  test.each(['desk', 'phone'] as const)('guards of a metric are set, corrected and taken away: %s', async (width) => {
+  test.each(['desk', 'phone'] as const)('sets, corrects and removes guards of a metric: %s', async (width) => {
     const { page, context, errors } = await signedIn({ size: WIDTHS[width] });
     const [{ id }] = (await laurel.admin.post('/v1/metrics', [{ key: `laps-${width}`, name: `Laps ${width}` }])).body
       .created;
@@ -209,7 +212,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
-  test('how late events may come is set with the metrics', async () => {
+  test('the metrics screen sets how late events may arrive', async () => {
     const { page, context, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/metrics`);
     await page.getByLabel('Accept late events for this many days').fill('7');
@@ -231,7 +234,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
-  test('a webhook is made, sent an example, and its tries are seen', async () => {
+  test('creates a webhook, sends an example to it, and shows its tries', async () => {
     const { page, context, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/webhooks`);
     await page.getByRole('button', { name: 'New webhook' }).click();
@@ -240,7 +243,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await dialog.getByLabel('URL').fill('https://192.0.2.1/hooks');
     await dialog.getByLabel('achievement.completed').check();
     await dialog.getByRole('button', { name: 'Create' }).click();
-    // A reserved address is refused, in the API's words at its field; this name leads nowhere.
+    // The field shows the API's error for a reserved address; this name does not resolve.
     await dialog.locator('input[aria-invalid=true]').waitFor();
     await dialog.getByLabel('URL').fill('https://hooks.example.org/laurel');
     await dialog.getByRole('button', { name: 'Create' }).click();
@@ -255,7 +258,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
-  test('a long list has only the rows in view in the document, and loads on', async () => {
+  test('a long list has only the visible rows in the document, and loads more', async () => {
     const { page, context } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/users`);
     await page.getByText('100+ shown').waitFor();
@@ -304,7 +307,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
-  test('where there are several tenants, one is chosen at the top', async () => {
+  test('with several tenants, the top bar selects one', async () => {
     await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
     await laurel.admin.post('/v1/tenants', [{ customerId: 'north', name: 'North' }]);
     await laurel.admin.post('/v1/metrics', [{ key: 'walks', name: 'Walks' }], { tenantId: 'north' });
@@ -318,7 +321,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
   });
 
-  test('everything can be done by keyboard: a dialog takes the focus, Escape gives it back', async () => {
+  test('everything works by keyboard: a dialog takes the focus, Escape returns it', async () => {
     const { page, context } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/metrics`);
     const opener = page.getByRole('button', { name: 'New metric' });

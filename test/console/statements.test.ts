@@ -8,7 +8,7 @@ import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
 /** The server's day, far from that of the browser. */
 const DAY = '2031-05-10';
 
-describe.skipIf(!hasBrowser)('what the console states', () => {
+describe.skipIf(!hasBrowser)('statements of the console', () => {
   let laurel: TestLaurel;
   let browser: Browser;
   let points: string;
@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
     ['desk', true],
     ['phone', false],
     ['phone', true],
-  ] as const)('the test clock is announced, and every date comes from it: %s, dark: %s', async (width, dark) => {
+  ] as const)('announces the test clock and takes every date from it: %s, dark: %s', async (width, dark) => {
     const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     const name = `${width}${dark ? '-dark' : ''}`;
     const summary = page.waitForRequest((request) => request.url().includes('/event-summary'));
@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
   test.each([
     ['desk', false],
     ['phone', true],
-  ] as const)('a form has no error before a field was left or it is submitted: %s', async (width, dark) => {
+  ] as const)('a form shows no error before the user leaves a field or submits it: %s', async (width, dark) => {
     const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/achievements');
     await page.getByRole('button', { name: 'New achievement' }).click();
@@ -193,8 +193,8 @@ describe.skipIf(!hasBrowser)('what the console states', () => {
   });
 });
 
-// Without workers: a job stays where it is put.
-describe.skipIf(!hasBrowser)('what a job still changes', () => {
+// Without workers, a job keeps its state.
+describe.skipIf(!hasBrowser)('figures that a job still changes', () => {
   let laurel: TestLaurel;
   let browser: Browser;
   beforeAll(async () => {

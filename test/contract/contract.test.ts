@@ -14,7 +14,7 @@ const tenant = {
 describe('errors', () => {
   const path = { surface: 'admin', method: 'get', path: '/v1/ours' } as const;
 
-  test('must be {error: text, code}, and of a status of ours', () => {
+  test('must be {error: text, code}, with a status that Laurel uses', () => {
     checkAnswer({ ...path, status: 404, body: { error: 'Not found', code: 'not_found' } });
     expect(() => checkAnswer({ ...path, status: 404, body: { error: 'Not found' } })).toThrow('with the code');
     expect(() => checkAnswer({ ...path, status: 404, body: { error: 'x', code: 'invalid' } })).toThrow('with the code');
@@ -25,12 +25,12 @@ describe('errors', () => {
 });
 
 describe('the contract', () => {
-  test('is read, both surfaces', () => {
+  test('has both APIs', () => {
     expect(contractOperations('application')).toContainEqual({ method: 'post', path: '/v1/metrics/{key}/event' });
     expect(contractOperations('admin')).toContainEqual({ method: 'delete', path: '/v1/application-api-keys' });
   });
 
-  test('an answer that fits passes', () => {
+  test('accepts an answer that fits', () => {
     expect(() => checkAnswer({ ...admin, body: tenant })).not.toThrow();
   });
 
@@ -38,11 +38,11 @@ describe('the contract', () => {
     ['a field is missing', { ...tenant, customerId: undefined }],
     ['a type is wrong', { ...tenant, name: 7 }],
     ['a format is wrong', { ...tenant, created: 'yesterday' }],
-  ])('an answer in which %s does not', (_what, body) => {
+  ])('refuses an answer in which %s', (_what, body) => {
     expect(() => checkAnswer({ ...admin, body })).toThrow('does not fit the contract');
   });
 
-  test('a status of success that is not listed is held to one that is', () => {
+  test('checks an unlisted success status against a listed one', () => {
     const event = { surface: 'application', method: 'post', path: '/api/metrics/{key}/event', status: 202 } as const;
     expect(() => checkAnswer({ ...event, body: {} })).toThrow('does not fit the contract');
   });

@@ -5,8 +5,8 @@ import { ERRORS, type ErrorCode } from '../../src/errors.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 
 /**
- * The wire contract: tables of facts in this folder, against which the tests hold every answer. `newer.json` holds what a
- * newer version added and changed; its operations and schemas take the place of those of the same name.
+ * The wire contract: tables of facts in this folder against which the tests check every answer. `newer.json` has what a
+ * newer version added and changed; its operations and schemas replace those of the same name.
  */
 
 type Surface = Operation['surface'];
@@ -54,19 +54,19 @@ function validator(pointer: string): ValidateFunction {
   return validate;
 }
 
-/** The operation as the contract declares it; undefined: it is one of our own. */
+/** The operation as the contract declares it; undefined if only Laurel has it. */
 export function contractOperation(surface: Surface, method: string, path: string): ContractOperation | undefined {
   return documents[surface].paths[path.replace(/^\/(v1|api)(?=\/)/, '')]?.[method.toLowerCase()];
 }
 
-/** The names of the events that webhooks may be sent. */
+/** The names of the webhook events. */
 export const contractEvents = (): string[] => Object.keys(documents.application.webhooks ?? {});
 
-/** The schema of a webhook's payload, as the contract has it. */
+/** The contract's schema of a webhook payload. */
 const payloadPointer = (type: string): string =>
   `application.json#/${['webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema'].map(step).join('/')}`;
 
-/** Throws where a webhook's payload is not what the contract says. */
+/** Throws if a webhook payload violates the contract. */
 export function checkPayload(payload: { type: string }): void {
   const validate = validator(payloadPointer(payload.type));
   if (!validate(payload))
@@ -84,7 +84,7 @@ interface ContractSchema {
   items?: ContractSchema;
 }
 
-/** The fields of a webhook's payload by their paths, with whether they are required. */
+/** The fields of a webhook payload by path, with whether they are required. */
 export function payloadFields(type: string): [path: string, required: boolean][] {
   const webhook = documents.application.webhooks![type] as { post: ContractOperation };
   return fieldsIn(webhook.post.requestBody!.content['application/json'].schema as ContractSchema, '');
@@ -105,7 +105,7 @@ function fieldsIn(schema: ContractSchema, path: string): [string, boolean][] {
   ];
 }
 
-/** Every operation of the contract: its method and path, with our `/v1` before it. */
+/** Every operation of the contract: its method, and its path with our `/v1` prefix. */
 export function contractOperations(surface: Surface): { method: string; path: string }[] {
   return Object.entries(documents[surface].paths).flatMap(([path, methods]) =>
     Object.keys(methods)
@@ -114,7 +114,7 @@ export function contractOperations(surface: Surface): { method: string; path: st
   );
 }
 
-/** Statuses that any operation may answer with an error, whether or not the contract lists them for it. */
+/** Statuses that any operation may answer with an error, even if the contract does not list them for it. */
 const ERROR_STATUSES = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 431, 500, 503]);
 
 export interface SeenAnswer {
@@ -127,9 +127,9 @@ export interface SeenAnswer {
 }
 
 /**
- * Throws where an answer is not what the contract says. A status of success that the contract does not list
- * (202 of a replay) must have the body of one that it lists; an error must be `{error, code, hint?}`, with the status of its code. Operations that the
- * contract does not know are checked for the latter only.
+ * Throws if an answer violates the contract. A success status that the contract does not list (202 of a replay) must have
+ * the body of a listed one; an error must be `{error, code, hint?}` with the status of its code. Operations outside the
+ * contract are only checked for the latter.
  */
 export function checkAnswer(answer: SeenAnswer): void {
   const { surface, method, path, status, body } = answer;
@@ -168,12 +168,12 @@ export function checkAnswer(answer: SeenAnswer): void {
     );
 }
 
-/** The most days that a range of dates may have at the hosted product; the contract's tables do not say it. */
+/** The maximum date range in days at the hosted product; the contract's tables do not state it. */
 const MOST_DAYS = 400;
 
 /**
- * Why a source that enforces every limit of the contract refuses a GET of the Application API; `null` if it does not: an
- * unknown path or parameter, a parameter that is missing or not of its schema, a range of dates that is too long.
+ * Why a source that enforces every limit of the contract refuses a GET of the Application API; `null` if it accepts it.
+ * Reasons: an unknown path or parameter, a parameter that is missing or violates its schema, a date range that is too long.
  */
 export function refusalOfRead(url: string): { status: number; error: string } | null {
   const { pathname, searchParams } = new URL(url, 'http://source');
@@ -196,7 +196,7 @@ export function refusalOfRead(url: string): { status: number; error: string } | 
     if (!ajv.validate(schema, value)) return { status: 422, error: `${name} ${ajv.errorsText()}` };
   }
   const days = ['startDate', 'endDate'].map((name) => Date.parse(searchParams.get(name) ?? '') / 86_400_000);
-  // NaN, of a read without dates, is neither.
+  // NaN, for a read without dates, is neither.
   if (days[1]! < days[0]!) return { status: 422, error: 'startDate must not be after endDate' };
   if (days[1]! - days[0]! + 1 > MOST_DAYS)
     return { status: 422, error: `The date range must not exceed ${MOST_DAYS} days` };

@@ -33,7 +33,7 @@ const ADDRESSES = NODES.map((name) => services[name]!.networks!.default.ipv4_add
 const asTexts = (values: object): Record<string, string> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value ?? '')]));
 
-test('REDIS_URL names all nodes, and a replica has what is answered', () => {
+test('REDIS_URL names all nodes, and a replica has every acknowledged write', () => {
   const env = readEnv(asTexts(services['app']!.environment));
   expect(env.acknowledgeMs).toBe(1_000);
   const parsed = parseRedisUrls(env.redisUrl!);
@@ -44,14 +44,14 @@ test('REDIS_URL names all nodes, and a replica has what is answered', () => {
   expect(NODES).toHaveLength(6);
 });
 
-test('each node has a volume and an address of its own, and all are made members', () => {
+test('each node has its own volume and address, and all become members', () => {
   expect(NODES.map((name) => services[name]!.volumes)).toEqual(NODES.map((name) => [`${name}:/data`]));
   expect(new Set(ADDRESSES).size).toBe(6);
   const made = services['cluster']!.command[2]!.match(/[\d.]+(?=:6379)/g);
   expect(made).toEqual(ADDRESSES);
 });
 
-test('a node starts as a member of a cluster, with the settings that are shipped', async () => {
+test('a node starts as a cluster member with the shipped settings', async () => {
   const folder = mkdtempSync(join(DATA_FOLDER, 'laurel-compose-'));
   const [port, busPort] = [await freePort(), await freePort()];
   const { command, environment } = services['redis-2']!;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel } from '../laurel.ts';
 
-test('the whole example of docs/configuration.md is accepted, and applied twice it changes nothing', async () => {
+test('accepts the whole example of docs/configuration.md; applying it twice changes nothing', async () => {
   const text = readFileSync(join(PACKAGE_ROOT, 'docs/configuration.md'), 'utf8');
   const example: unknown = JSON.parse(/^```json\n([^]*?)^```/m.exec(text)![1]!);
   const laurel = await startLaurel();

@@ -29,7 +29,7 @@ const FILES = ['docker-compose.yml', 'docker-compose.cluster.yml'];
 const ALL = FILES.flatMap((file) => Object.entries(servicesOf(file)).map(([name, of]) => [file, name, of] as const));
 
 describe.each(ALL)('%s: the service %s', (_, name, service) => {
-  test('can write only where it must, and has no privilege', () => {
+  test('can write only where it must, and has no privileges', () => {
     expect(service).toMatchObject({
       read_only: true,
       tmpfs: expect.arrayContaining(['/tmp']),
@@ -39,21 +39,21 @@ describe.each(ALL)('%s: the service %s', (_, name, service) => {
       mem_limit: expect.stringMatching(/^\d+g$/),
       restart: expect.stringMatching(/^(unless-stopped|no)$/),
     });
-    // A service that runs once has no health.
+    // A service that runs once has no health check.
     if (service.restart === 'no') expect(service.healthcheck).toEqual({ disable: true });
     else expect(service.healthcheck).toMatchObject({ test: expect.arrayContaining([expect.any(String)]) });
-    // Ours is set in the Dockerfile.
+    // The Dockerfile has ours.
     if (service.image !== 'laurel') expect(['postgres', 'redis', '${REDIS_USER:-valkey}']).toContain(service.user);
   });
 
-  test('opens only the Application API to other machines', () => {
+  test('exposes only the Application API to other machines', () => {
     expect((service.ports ?? []).filter((port) => !port.startsWith('127.0.0.1:'))).toEqual(
       name === 'app' ? ['${APP_PORT:-8080}:8080'] : [],
     );
   });
 });
 
-test.each(FILES)('%s: no password has a default, and every image can be given by its digest', (file) => {
+test.each(FILES)('%s: no password has a default, and every image can be pinned by its digest', (file) => {
   const compose = read(file);
   const services = servicesOf(file);
   const secrets = [...compose.matchAll(/\$\{(\w+)([^}]*)\}/g)].filter(([, name]) => /PASSWORD|SECRET/.test(name!));
@@ -63,22 +63,19 @@ test.each(FILES)('%s: no password has a default, and every image can be given by
   for (const { image } of Object.values(services)) expect(image).toMatch(/^laurel$|^\$\{[A-Z]+_IMAGE:-[\w/:.-]+\}$/);
 });
 
-test('the workflow names each action by a commit, and says of which release', () => {
+test('the workflow pins each action to a commit and names its release', () => {
   const uses = [...read('.github/workflows/ci.yml').matchAll(/uses: (.*)/g)].map(([, action]) => action!);
   expect(uses.length).toBeGreaterThan(0);
   for (const action of uses) expect(action).toMatch(/^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });
 
-test.each(FILES)(
-  '%s: checkpoints of Postgres are as rare as those of the built-in one, and it compares texts by bytes',
-  (file) => {
-    const { command, environment } = servicesOf(file)['postgres']!;
-    expect(command).toEqual(expect.arrayContaining([...CHECKPOINTS, 'wal_compression=lz4', 'shared_buffers=512MB']));
-    expect(environment['POSTGRES_INITDB_ARGS']).toContain('--locale=C');
-  },
-);
+test.each(FILES)("%s: Postgres has the built-in server's checkpoint interval, and compares texts by bytes", (file) => {
+  const { command, environment } = servicesOf(file)['postgres']!;
+  expect(command).toEqual(expect.arrayContaining([...CHECKPOINTS, 'wal_compression=lz4', 'shared_buffers=512MB']));
+  expect(environment['POSTGRES_INITDB_ARGS']).toContain('--locale=C');
+});
 
-test('the image runs as a user of its own and says whether it is ready', () => {
+test('the image runs as its own user and reports whether it is ready', () => {
   const dockerfile = read('Dockerfile');
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
   expect(new Set(bases)).toEqual(new Set(['${NODE_IMAGE}']));
@@ -131,7 +128,7 @@ interface Component {
   hashes?: { alg: string; content: string }[];
 }
 
-test('npm run sbom lists every package of production, from the lock file, with its digest', () => {
+test('npm run sbom lists every production package of the lock file, with its digest', () => {
   const { packages } = JSON.parse(read('package-lock.json')) as {
     packages: Record<string, { name?: string; version: string; dev?: boolean; integrity?: string }>;
   };

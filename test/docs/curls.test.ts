@@ -6,7 +6,7 @@ import { allDocuments, blocksOf } from './documents.ts';
 
 const DAY_MS = 86_400_000;
 
-// What pages tell a reader to paste, in their order, is sent to a first start with its demo, and taken.
+// Sends the commands of the pages, in their order, to a first start with its demo. Every command must succeed.
 let laurel: TestLaurel;
 let environment: Record<string, string>;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ afterAll(() => laurel.close());
 /** The commands of a block: each from its `curl` to the next. */
 const curlsIn = (block: string): string[] => block.split(/^(?= *curl )/m).filter((part) => /^ *curl /.test(part));
 
-/** What stands for something that only the reader has, or for a day near theirs, filled in. */
+/** Replaces placeholders for the reader's own values and for dates near the reader's. */
 async function filledIn(command: string): Promise<string> {
   const metrics = await laurel.admin.get('/v1/metrics');
   const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString();
@@ -29,14 +29,14 @@ async function filledIn(command: string): Promise<string> {
     .replace(/"now":"[^"]*"(?=\})/, `"now":"${inDays(8)}"`);
 }
 
-/** The words that a shell would give to curl. */
+/** The words that a shell would pass to curl. */
 function wordsOf(command: string): string[] {
   const shown = `"$NODE" -e 'console.log(JSON.stringify(process.argv.slice(1)))' -- "$@"`;
   const env = { ...environment, NODE: process.execPath };
   return JSON.parse(execFileSync('sh', ['-euc', `curl() { ${shown}; }\n${command}`], { env, encoding: 'utf8' }));
 }
 
-/** Sends what curl would. Throws for an option that is not known here. */
+/** Sends what curl would. Throws for an unsupported option. */
 async function send(words: string[]): Promise<Response> {
   const headers = new Headers();
   let method: string | undefined;
@@ -60,9 +60,9 @@ async function send(words: string[]): Promise<Response> {
 }
 
 const commands = allDocuments()
-  // The tutorial's commands belong together: tutorial.test.ts.
+  // The tutorial's commands depend on each other: tutorial.test.ts.
   .filter(({ path }) => !path.startsWith('docs/decisions') && path !== 'docs/tutorial.md')
-  // README.md first: its event is the one that is reversed later.
+  // README.md first: a later page reverses its event.
   .toSorted((a, b) => (a.path < b.path ? -1 : 1))
   .flatMap((document) =>
     blocksOf(document)
@@ -70,7 +70,7 @@ const commands = allDocuments()
       .map((command) => [document.path, command] as const),
   );
 
-test('there are some', () => expect(commands.length).toBeGreaterThan(5));
+test('finds commands', () => expect(commands.length).toBeGreaterThan(5));
 
 test.each(commands)('%s: %s', async (_, command) => {
   const answer = await send(wordsOf(await filledIn(command)));

@@ -15,7 +15,7 @@ const readAll = (folder: string): string =>
     .filter((name) => name.endsWith('.ts'))
     .map(read)
     .join('\n');
-/** Whether a path is there; one with a `*` stands for the files of its folder that fit. */
+/** Whether a path exists; a `*` matches the files of its folder. */
 const exists = (path: string): boolean =>
   path.includes('*')
     ? readdirSync(join(PACKAGE_ROOT, dirname(path))).some((name) => name.startsWith(basename(path).split('*')[0]!))
@@ -34,7 +34,7 @@ const variables = found(
   read('src/env.ts') + read('src/trace-settings.ts'),
   /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g,
 );
-/** What tests, benches and third parties read. */
+/** Variables of tests, benches and third parties. */
 const OTHER_VARIABLES = [
   'REDIS_PASSWORD',
   'POSTGRES_PASSWORD',
@@ -63,10 +63,10 @@ const OTHER_VARIABLES = [
 ];
 const paths = new Set([...applicationOperations, ...adminOperations].map(({ path }) => path));
 
-/** Files and folders of the project that a document may name, and what it must not: what is made at run time. */
+/** Files and folders of the project that a document may name. It must not name what exists only at run time. */
 const PROJECT_PATH = /(?<![\w./-])((?:src|lua|workers|bench|test|docs|ops|console|examples|\.ci)\/[\w./*-]*[\w*])/g;
 
-/** It names what was there once. */
+/** It names what used to exist. */
 const HISTORY = 'CHANGELOG.md';
 
 describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) => [document.path, document] as const))(
@@ -74,7 +74,7 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
   (_, document) => {
     const code = codeOf(document);
 
-    test('every link leads somewhere', () => {
+    test('every link has a target', () => {
       expect(brokenLinks(document)).toEqual([]);
     });
 
@@ -110,7 +110,7 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
   },
 );
 
-test('docs/configuration.md has every variable that is read', () => {
+test('docs/configuration.md has every variable that the code reads', () => {
   const text = read('docs/configuration.md');
   expect(variables.length).toBeGreaterThan(10);
   expect(variables.filter((name) => !text.includes(`| \`${name}\``))).toEqual([]);
@@ -119,13 +119,13 @@ test('docs/configuration.md has every variable that is read', () => {
 test.each([
   ['metric', metrics, 20],
   ['option of the command line', options, 20],
-])('every %s is named in a document', (_, names, atLeast) => {
+])('a document mentions every %s', (_, names, atLeast) => {
   const code = documents.map(codeOf).join('\n');
   expect(names.length).toBeGreaterThan(atLeast);
   expect(names.filter((name) => !new RegExp(`${name}(?![\\w-])`).test(code))).toEqual([]);
 });
 
-test('every page of docs can be reached from the README', () => {
+test('the README links to every page of docs, directly or indirectly', () => {
   const reached = new Set(['README.md']);
   for (const page of reached) {
     const folder = page.split('/').slice(0, -1).join('/');

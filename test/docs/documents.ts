@@ -14,7 +14,7 @@ const markdownIn = (folder: string, { recursive }: { recursive: boolean }): stri
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(folder, name));
 
-/** Every document that a reader is sent to: those at the root, and all of `docs`. */
+/** Every document for readers: those at the root, and all of `docs`. */
 export function allDocuments(): MarkdownDocument[] {
   const paths = [
     ...markdownIn('.', { recursive: false }),
@@ -24,7 +24,7 @@ export function allDocuments(): MarkdownDocument[] {
   return paths.map((path) => ({ path, text: readFileSync(join(PACKAGE_ROOT, path), 'utf8') }));
 }
 
-/** The anchor that a heading gets: lower case, spaces as dashes, punctuation left out. */
+/** The anchor of a heading: lower case, spaces as dashes, without punctuation. */
 const anchorOf = (heading: string): string =>
   heading
     .trim()
@@ -32,7 +32,7 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N}\s-]/gu, '')
     .replaceAll(/\s/g, '-');
 
-/** Links of a document that lead nowhere: to a file that is not there, or to a heading that its file does not have. */
+/** Broken links of a document: to a missing file, or to a heading that its file does not have. */
 export function brokenLinks({ path, text }: MarkdownDocument): string[] {
   const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
   return targets.filter((target) => {
@@ -48,10 +48,10 @@ export function brokenLinks({ path, text }: MarkdownDocument): string[] {
 
 const BLOCK = /^ *```.*\n([^]*?)^ *```/gm;
 
-/** The blocks of code of a document, those within lists too. */
+/** The code blocks of a document, including those in lists. */
 export const blocksOf = ({ text }: MarkdownDocument): string[] => [...text.matchAll(BLOCK)].map(([, block]) => block!);
 
-/** What stands as code in a document: spans and blocks. */
+/** The code of a document: spans and blocks. */
 export function codeOf(document: MarkdownDocument): string {
   const spans = [...document.text.replaceAll(BLOCK, '').matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
   return [...blocksOf(document), ...spans].join('\n');

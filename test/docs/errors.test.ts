@@ -35,7 +35,7 @@ function table(rows: readonly (readonly string[])[]): string {
   return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...others].join('\n');
 }
 
-test('docs/errors.md is made from the table of errors', async () => {
+test('docs/errors.md equals the page generated from the table of errors', async () => {
   const rows = Object.entries(ERRORS).map(([code, { status, title, remedy }]) => [
     `\`${code}\``,
     String(status),

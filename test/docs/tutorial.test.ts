@@ -11,7 +11,7 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasProgram } from '../stack/has-program.ts';
 
-// The tutorial's snippets run as a reader would run them: the shell's in one shell, in their order, each program as a process.
+// Runs the tutorial's snippets like a reader: the commands in one shell, in their order, each program as a process.
 const run = promisify(execFile);
 let laurel: TestLaurel;
 let folder: string;
@@ -40,7 +40,7 @@ test('the shell: event, achievement, leaderboard, webhook', async () => {
     .replaceAll('http://localhost:8081', laurel.adminUrl)
     .replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
     .replace('examples/', `${PACKAGE_ROOT}/examples/`)
-    // A busy machine takes longer than two seconds: until the message is there, but not for ever.
+    // A busy machine takes longer than two seconds: repeats until the message is there, but not for ever.
     .replace(
       'sleep 2',
       'for n in $(seq 600); do [ $(grep -c achievement received.jsonl) -ge 3 ] && break; sleep 0.2; done',
@@ -63,7 +63,7 @@ test('the shell: event, achievement, leaderboard, webhook', async () => {
   expect(achievements.body.map(({ key }: { key: string }) => key)).toContain('ten-laps');
 });
 
-test('each recipe is a configuration that Laurel takes', async () => {
+test('Laurel accepts the configuration of each recipe', async () => {
   const recipes = await readFile(join(PACKAGE_ROOT, 'docs/recipes.md'), 'utf8');
   const documents = [...recipes.matchAll(/^```json\n([^]*?)^```/gm)].map(([, block]) => JSON.parse(block!) as object);
   expect(documents.length).toBeGreaterThan(3);

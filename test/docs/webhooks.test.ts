@@ -5,14 +5,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
-// The code on the page for receivers runs, and knows a delivery of Laurel's from a forged one.
+// Runs the code on the page for receivers, which must distinguish Laurel's deliveries from forged ones.
 const page = await readFile(join(PACKAGE_ROOT, 'docs/webhooks.md'), 'utf8');
 type Check = (secret: string, body: string, headers: Record<string, string>) => unknown;
 let folder: string;
 let checks: Record<'verified' | 'isValid' | 'isBodyValid', Check>;
 
 beforeAll(async () => {
-  // Within the project, so that packages are found.
+  // Within the project, so that packages resolve.
   folder = await mkdtemp(join(PACKAGE_ROOT, 'node_modules', '.laurel-test-docs-'));
   const blocks = [...page.matchAll(/^```js\n([^]*?)^```/gm)].map(([, code]) => code!);
   const modules = await Promise.all(
@@ -29,7 +29,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const secretOf = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 const hmac = (key: string | Buffer, text: string): string => createHmac('sha256', key).update(text).digest('base64');
 
-/** What Laurel sends, signed by one secret and the previous one. */
+/** A delivery of Laurel's, signed with one secret and the previous one. */
 function delivery({ secrets, body, atMs = Date.now() }: { secrets: string[]; body: string; atMs?: number }) {
   const timestamp = String(Math.floor(atMs / 1_000));
   const id = '0190a5f2-7c3e-8b1a-9d3e-2f6b8c1d4e5f';
@@ -44,7 +44,7 @@ function delivery({ secrets, body, atMs = Date.now() }: { secrets: string[]; bod
   };
 }
 
-/** Whether a check takes something: one throws, the others answer. */
+/** Whether a check accepts a delivery: one throws, the others return it. */
 function takes(check: Check, ...given: Parameters<Check>): boolean {
   try {
     return Boolean(check(...given));
@@ -53,7 +53,7 @@ function takes(check: Check, ...given: Parameters<Check>): boolean {
   }
 }
 
-test.each(['verified', 'isValid', 'isBodyValid'] as const)('%s takes what Laurel signed, and nothing else', (name) => {
+test.each(['verified', 'isValid', 'isBodyValid'] as const)('%s accepts only what Laurel signed', (name) => {
   const check = checks[name];
   const [current, previous, other] = [secretOf(), secretOf(), secretOf()];
   const body = '{"type":"streak.lost","user":{"name":"Zoë"}}';
@@ -61,7 +61,7 @@ test.each(['verified', 'isValid', 'isBodyValid'] as const)('%s takes what Laurel
   expect([current, previous, other].map((secret) => takes(check, secret, body, headers))).toEqual([true, true, false]);
   expect(takes(check, current, `${body} `, headers)).toBe(false);
   const old = delivery({ secrets: [current], body, atMs: Date.now() - 600_000 });
-  // The simple signature knows nothing of the time.
+  // The simple signature does not cover the time.
   expect(takes(check, current, body, old)).toBe(name === 'isBodyValid');
 });
 

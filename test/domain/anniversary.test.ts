@@ -36,7 +36,7 @@ test('years are counted at the local midnight, but not before the day was known'
   expect(nextCountMs({ ...signUp, years: 0 }, null)).toBe(signUp.sinceMs);
 });
 
-test('the latest sign-up of so many full years is the last day that has them, leap days included', () => {
+test('the latest sign-up with a number of full years is the last day that has them, leap days included', () => {
   for (let day = dayOf('2043-12-01'); day < dayOf('2045-04-01'); day += 1) {
     for (const years of [1, 2, 3, 4, 8, 100]) {
       const latest = latestSignUp(day, years);

@@ -18,7 +18,7 @@ test.each([
   [1e-7, '0'],
 ])('%d is %s', (value, text) => expect(decimalText(toDecimal(value))).toBe(text));
 
-test('a value of up to six places and fifteen digits comes back as it was', () => {
+test('restores a value of up to six places and fifteen digits', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: -999_999_999, max: 999_999_999 }),
@@ -32,7 +32,7 @@ test('a value of up to six places and fifteen digits comes back as it was', () =
 });
 
 test.each(['0', '-0.5', '0.000001', '999999999999.999999', '-999999999999999.999999', '12'])(
-  '%s is read exactly',
+  'reads %s exactly',
   (text) => expect(decimalText(parseDecimal(text))).toBe(text),
 );
 
@@ -40,4 +40,4 @@ test.each([
   ['999999999999999.999999', '999999999999999.999999'],
   ['1000000000000000', '999999999999999'],
   ['-99999999999999999999.5', '-999999999999999'],
-])('%s is cut off at %s', (text, kept) => expect(decimalText(clamped(parseDecimal(text)))).toBe(kept));
+])('truncates %s at %s', (text, kept) => expect(decimalText(clamped(parseDecimal(text)))).toBe(kept));

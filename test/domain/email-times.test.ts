@@ -11,13 +11,13 @@ import { dateOf, dayOf } from '../../src/domain/periods.ts';
 const iso = (ms: number): string => new Date(ms).toISOString().slice(0, 16);
 const at = (time: string): number => Date.parse(`${time}Z`);
 
-describe('a time on the wall', () => {
+describe('a local time', () => {
   test.each([
     [null, '2026-03-29', 20, '2026-03-29T20:00'],
     ['Europe/Berlin', '2026-03-28', 20, '2026-03-28T19:00'],
     ['Europe/Berlin', '2026-03-29', 20, '2026-03-29T18:00'],
     ['Europe/Berlin', '2026-10-25', 20, '2026-10-25T19:00'],
-    // 02:30 is left out in spring, and comes twice in autumn.
+    // 02:30 does not exist in spring, and exists twice in autumn.
     ['Europe/Berlin', '2026-03-29', 2.5, '2026-03-29T01:30'],
     ['Europe/Berlin', '2026-10-25', 2.5, '2026-10-25T00:30'],
     ['Asia/Kathmandu', '2026-06-01', 9, '2026-06-01T03:15'],
@@ -44,12 +44,12 @@ describe('the next reminder', () => {
     ['monthly', 'Europe/Berlin', '2026-03-25T08:00', '2026-04-25T07:00'],
     ['monthly', 'Asia/Tokyo', '2026-11-24T23:59', '2026-11-25T00:00'],
   ] as const)('%s in %s after %s', (frequency, zone, after, expected) => {
-    // One ms earlier, so that a moment that is named counts as to come where it is expected.
+    // One ms earlier, so that the next reminder after that moment is the expected one.
     const afterMs = at(after) - (after === expected ? 1 : 0);
     expect(iso(momentAfter(REMINDER_TIMES[frequency], zone, afterMs).atMs)).toBe(expected);
   });
 
-  test('of the day, only when it is over', () => {
+  test('of a day, only once it is over', () => {
     const time = REMINDER_TIMES.daily;
     expect(momentToday(time, 'Asia/Tokyo', at('2026-11-22T10:59'))).toBeNull();
     expect(momentToday(time, 'Asia/Tokyo', at('2026-11-22T11:00'))).toEqual({

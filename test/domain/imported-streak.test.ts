@@ -9,7 +9,7 @@ const upTo = [
   { periodStart: '2032-03-29', periodEnd: '2032-04-04', length: 1 },
   { periodStart: '2032-04-05', periodEnd: '2032-04-11', length: 2 },
 ];
-/** A streak of two weeks that was reset on the Thursday of the third, by the days on which weeks were met. */
+/** A streak of two weeks that was reset on the Thursday of the third week, by the days on which weeks were met. */
 const resetIn = (length: number, metOn: readonly string[]): unknown => {
   const history = [...upTo, { periodStart: '2032-04-12', periodEnd: '2032-04-18', length, resetAt }];
   const met = new Map(metOn.map((date) => [weekOf(date), dayOf(date)]));
@@ -19,8 +19,8 @@ const resetIn = (length: number, metOn: readonly string[]): unknown => {
 const reset = { frequency: 'weekly', kind: 'reset', from: dayOf('2032-03-29'), atMs: Date.parse(resetAt) };
 
 test.each([
-  ['nothing began in the week anew', 0, '2032-04-15'],
-  ['the week was met on an earlier day, and once more', 1, '2032-04-14'],
+  ['no streak began again in the week', 0, '2032-04-15'],
+  ['the week was met on an earlier day and again later', 1, '2032-04-14'],
 ])('a streak was extended in the week of its reset: %s', (_, length, metOn) => {
   expect(resetIn(length, ['2032-03-29', '2032-04-05', metOn])).toEqual({
     ...reset,
@@ -31,7 +31,7 @@ test.each([
 
 test.each([
   ['the week was not met', 0, []],
-  ['the week was met on the day of the reset, by the streak that began anew', 1, ['2032-04-15']],
+  ['the streak that began after the reset met the week on the same day', 1, ['2032-04-15']],
 ])('a streak was not extended in the week of its reset: %s', (_, length, metOn) => {
   expect(resetIn(length, ['2032-03-29', '2032-04-05', ...metOn])).toEqual({
     ...reset,
@@ -41,7 +41,7 @@ test.each([
 });
 
 const CREATED = dayOf('2032-01-01');
-/** A freeze every 5 days, at most 3; the streak lives on every day, the freezes used or lacking on those given. */
+/** A freeze every 5 days, at most 3. The streak is alive every day; freezes were used or missing on the given days. */
 const earned = (day: number, freezes: number, used: readonly number[], lost: readonly number[] = []): number => {
   const history = Array.from({ length: day - CREATED + 1 }, (_, nth) => {
     const date = dateOf(CREATED + nth);
@@ -61,7 +61,7 @@ test.each([
 });
 
 test('freezes are earned from another day if the history says so', () => {
-  // Earned on days 13 and 18 and used at once; lost at the end of days 12 and 17, when there was none.
+  // Earned and used at once on days 13 and 18; lost at the end of days 12 and 17, when the user had none.
   expect(earned(CREATED + 24, 1, [3, 8, 13, 18], [2, 7, 12, 17])).toBe(23);
 });
 

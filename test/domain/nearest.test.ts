@@ -16,7 +16,7 @@ test.each([
   ['', undefined],
 ])('a similar key of %j: %s', (key, hint) => expect(didYouMean(key, ['minutes-studied', 'flips'])).toBe(hint));
 
-test('a long key is compared with none, and any key with a bounded number', () => {
+test('compares a long key with no other, and any key with a bounded number', () => {
   expect(didYouMean('x'.repeat(65), ['x'.repeat(65)])).toBeUndefined();
   const many = Array.from({ length: 10_000 }, (_, at) => `key-${at}-${'y'.repeat(20)}`);
   let read = 0;

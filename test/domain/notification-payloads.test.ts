@@ -36,7 +36,7 @@ test.each(WEBHOOK_EVENTS)("%s has the contract's fields, and its example fits bo
   checkPayload(example);
 });
 
-test('a payload that lacks a field of the contract is refused', () => {
+test('refuses a payload that lacks a field of the contract', () => {
   const { user: _user, ...rest } = NOTIFICATION_EXAMPLES['streak.lost'];
   expect(() => checkPayload(rest)).toThrow('does not fit the contract');
 });

@@ -27,7 +27,7 @@ test.each([
 });
 
 test.each(['daily', 'weekly', 'monthly'] as const)(
-  '%s periods follow one another without gap, over leap years',
+  '%s periods are consecutive without gaps, over leap years',
   (frequency) => {
     let last = periodOf(dayOf('2023-12-01'), frequency, 'monday');
     for (let day = dayOf('2023-12-02'); day < dayOf('2028-03-05'); day += 1) {

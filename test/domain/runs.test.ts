@@ -27,7 +27,7 @@ test.each([
   ['years from a leap day', rule('2024-02-29', 'year', 1), '2025-03-01', '2025-02-28', '2026-02-27'],
   ['every second year', rule('2020-01-01', 'year', 2), '2023-12-31', '2022-01-01', '2023-12-31'],
   [
-    'the last run ends with the board',
+    'the last run ends with the leaderboard',
     rule('2026-01-01', 'month', 1, '2026-02-10'),
     '2026-02-05',
     '2026-02-01',
@@ -39,7 +39,7 @@ test.each([
   expect(run === null || run.endDay === null ? null : dateOf(run.endDay)).toBe(end);
 });
 
-test('every day is in exactly one run, and runs follow one another', () => {
+test('every day is in exactly one run, and runs are consecutive', () => {
   for (const board of [rule('2023-01-31', 'month', 1), rule('2024-02-29', 'year', 1), rule('2023-01-01', 'day', 3)]) {
     for (let day = dayOf(board.start) + 1; day < dayOf('2028-06-01'); day += 1) {
       const run = runOf(board, day)!;

@@ -5,12 +5,12 @@ import { FREQUENCIES, settleStreaks, type StreakSettlementRule } from '../../src
 type Pause = [from: string, to: string];
 interface Left {
   frequency: Frequency;
-  /** The day on which the user acted last; length 5 in every frequency. */
+  /** The day of the user's last event; length 5 in every frequency. */
   last: string;
   freezes?: number;
   pauses?: Pause[];
   daysOff?: number[];
-  /** Every so many days since `last`, at most two. */
+  /** One every so many days since `last`, at most two. */
   earnEvery?: number;
 }
 
@@ -63,7 +63,7 @@ test.each<[string, Left, string, number[]]>([
     '2026-03-10',
     [0, 5, 5, 0],
   ],
-  ['weeks know no days off', { frequency: 'weekly', last: '2026-03-06', daysOff: [0, 6] }, '2026-03-15', [0, 0, 5, 0]],
+  ['weeks ignore days off', { frequency: 'weekly', last: '2026-03-06', daysOff: [0, 6] }, '2026-03-15', [0, 0, 5, 0]],
   [
     'a pause goes before a freeze',
     { frequency: 'daily', last: '2026-03-01', freezes: 1, pauses: [['2026-03-02', '2026-03-02']] },
@@ -80,7 +80,7 @@ test.each<[string, Left, string, number[]]>([
   ['its last day is still in time', { frequency: 'weekly', last: '2026-03-01' }, '2026-03-14', [0, 5, 5, 0]],
   ['a week frozen', { frequency: 'weekly', last: '2026-03-07', freezes: 2 }, '2026-03-15', [0, 5, 5, 1]],
   [
-    'a week paused but for a day',
+    'a week paused except for one day',
     { frequency: 'weekly', last: '2026-03-07', pauses: [['2026-03-08', '2026-03-13']] },
     '2026-03-15',
     [0, 0, 5, 0],
@@ -107,7 +107,7 @@ test.each<[string, Left, string, number[]]>([
     [5, 5, 5, 0],
   ],
   [
-    'a freeze from before the night',
+    'a freeze earned before that midnight',
     { frequency: 'daily', last: '2026-03-01', earnEvery: 2 },
     '2026-03-04',
     [0, 5, 5, 1],

@@ -103,14 +103,15 @@ const TABLE: Row[] = [
   ['lost', 'seen with another storage epoch', STATES.lost, 'inspect'],
   ['lost', 'inspection began', { ...inspecting('connection lost'), attempt: 4 }],
 
-  // Nothing but an inspection ends a contradiction.
+  // Only an inspection resolves a contradiction.
   ['contradicted', 'disconnected', STATES.contradicted],
   ['contradicted', 'redirected', STATES.contradicted],
   ['contradicted', 'contradicted, retry later', closed('contradiction', { retryAtMs: 5_000 })],
   ['contradicted', 'seen as accepted', STATES.contradicted, 'inspect'],
   ['contradicted', 'inspection began', { ...inspecting('contradiction'), attempt: 4 }],
 
-  // What was accepted on another node says nothing about this one, and keys may be missing if moving them one by one was broken off.
+  // State accepted on another node says nothing about this one, and keys may be missing after an interrupted move key by
+  // key.
   ['moved', 'disconnected', STATES.moved],
   ['moved', 'redirected', STATES.moved],
   ['moved', 'redirected key by key', STATES['moved key by key']],
@@ -177,7 +178,7 @@ test('no other event opens or closes a shard, or changes an open one', () => {
 
 const anyEvent = fc.constantFrom(...(Object.values(EVENTS) as ShardEvent[]));
 
-test('after any events: an announcement for each opening and closing; a contradiction ends with an inspection alone', () => {
+test('after any events: one announcement for each opening and closing; only an inspection resolves a contradiction', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...(Object.values(STATES) as ShardState[])),
@@ -197,7 +198,7 @@ test('after any events: an announcement for each opening and closing; a contradi
             const isUnchanged = event.type === 'seen' && before.name === 'closed' && before.reason !== 'contradiction';
             expect(isInspected || isUnchanged).toBe(true);
           }
-          // Whatever closes a shard, what was accepted last is known, so that losses can be named.
+          // The last accepted state stays known when a shard closes, so that losses can be named.
           if (!isPlaced && lastAccepted(before) !== null) expect(lastAccepted(state)).not.toBeNull();
         }
       },

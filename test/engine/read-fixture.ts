@@ -12,7 +12,7 @@ import type { TestDatabase } from '../postgres/database.ts';
 import { CatalogBuilder } from './catalog-builder.ts';
 import { TestEngine } from './events/engine.ts';
 
-/** An engine with everything that reads what its events did. */
+/** An engine with all reads of what its events did. */
 export class ReadFixture {
   readonly laurel: TestEngine;
   readonly pool: Pool;
@@ -35,12 +35,12 @@ export class ReadFixture {
     return compileCatalog(this.laurel.catalog);
   }
 
-  /** Sets the clock, and waits for nothing. */
+  /** Sets the clock without waiting for anything. */
   at(iso: string): void {
     this.laurel.clock.set(Date.parse(iso));
   }
 
-  /** Brings what happened so far into Postgres. */
+  /** Stores what happened so far in Postgres. */
   async persist(): Promise<void> {
     await new Persister({ redis: this.laurel.redis, pool: this.pool }).drain(0);
   }

@@ -6,17 +6,17 @@ import { RedisNotReady } from '../../src/redis/gate.ts';
 
 const starting = (): Error => Object.assign(new Error('the database system is starting up'), { code: '57P03' });
 
-test('either of them being away is enough', () => {
+test('one of them being away is enough', () => {
   expect(isUnavailable(starting())).toBe(true);
   expect(isUnavailable(new RedisNotReady())).toBe(true);
 });
 
-test('what is no error of theirs is a fault', () => {
+test('other errors are faults', () => {
   for (const thrown of [new TypeError('x'), 'Connection is closed.', null, undefined, { code: 'ECONNREFUSED' }])
     expect(isUnavailable(thrown)).toBe(false);
 });
 
-test('causes are looked at, and a circle of them ends', () => {
+test('examines causes, and stops at a circle of them', () => {
   expect(isUnavailable(new Error('outer', { cause: new Error('middle', { cause: starting() }) }))).toBe(true);
   const circle = new Error('a');
   circle.cause = circle;

@@ -12,7 +12,7 @@ import { runAdminCli } from '../cli/run-cli.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-// The example as a process of its own, which a whole Laurel sends to.
+// The example in its own process, which receives the messages of a whole Laurel.
 interface Line {
   outcome: 'new' | 'duplicate' | 'outdated';
   id: string;
@@ -25,7 +25,7 @@ let laurel: TestLaurel;
 let receiver: ChildProcess;
 let url: string;
 let webhook: { id: string; secret: string };
-/** What the receiver says it received. */
+/** The receiver's output about what it received. */
 const lines: Line[] = [];
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ afterAll(async () => {
 const sendTest = async (type: string) => (await laurel.admin.post(`/v1/webhooks/${webhook.id}/test`, { type })).body;
 
 test.each(WEBHOOK_EVENTS)(
-  'admin_webhooks_test: the example of %s is delivered, and the answer says so',
+  'admin_webhooks_test: delivers the example of %s and reports it in the answer',
   async (type) => {
     const delivery = await sendTest(type);
     expect(delivery).toMatchObject({
@@ -72,7 +72,7 @@ test.each(WEBHOOK_EVENTS)(
   },
 );
 
-test('what happens arrives in order; what is sent again is a duplicate', async () => {
+test('messages arrive in order; a repeated one is a duplicate', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 12 });
   const wanted = ['streak.started', 'achievement.completed', 'points.changed', 'leaderboard.rank_changed'];
   const ofAda = (): Line[] => lines.filter(({ userId }) => userId === 'ada');
@@ -94,7 +94,7 @@ test('what happens arrives in order; what is sent again is a duplicate', async (
   expect(delivered.deliveries.map((one: { id: string }) => one.id)).toContain(id);
 });
 
-test('a resend of all has what was delivered come again; `laurel webhooks test` says what became of an example', async () => {
+test('a resend of all repeats delivered messages; `laurel webhooks test` reports the delivery of an example', async () => {
   const { body: resend } = await laurel.admin.post(`/v1/webhooks/${webhook.id}/resend`, {
     status: 'delivered',
     types: ['emails.recap_due', 'leaderboard.started'],
@@ -113,7 +113,7 @@ test('a resend of all has what was delivered come again; `laurel webhooks test` 
   ]);
 });
 
-test('what is older than what arrived is passed over; what is forged or too old is refused', async () => {
+test('ignores a message older than the last one, and refuses a forged or too old one', async () => {
   const key = Buffer.from(webhook.secret.slice('whsec_'.length), 'base64');
   const hmac = (by: string | Buffer, text: string): string => createHmac('sha256', by).update(text).digest('base64');
   const send = async (sequence: number, { ageS = 0, forged = false, start = '' } = {}): Promise<[number, string]> => {
@@ -137,7 +137,7 @@ test('what is older than what arrived is passed over; what is forged or too old 
   const outcomeOf = (wanted: string) => lines.find(({ id }) => id === wanted)?.outcome;
   expect([outcomeOf(younger), outcomeOf(older)]).toEqual(['new', 'outdated']);
 
-  // Of another run it is not older.
+  // It is not older in another run.
   const [, ofNewRun] = await send(1_000_020, { start: '2030-03-02' });
   const [, ofOldRun] = await send(1_000_010, { start: '2030-03-01' });
   await eventually('both are worked on', () => lines.some(({ id }) => id === ofOldRun));
@@ -149,13 +149,13 @@ test('what is older than what arrived is passed over; what is forged or too old 
   expect(lines.filter(({ id }) => refused.some(([, other]) => other === id))).toEqual([]);
 });
 
-// Last: the receiver does not know the secret after it.
-test('a receiver that knows the previous secret only still takes what is sent, until the second rotation', async () => {
+// Last: the receiver does not know the secret afterwards.
+test('a receiver with only the previous secret accepts messages until the second rotation', async () => {
   const rotate = () => laurel.admin.post(`/v1/webhooks/${webhook.id}/rotate-secret`);
   expect((await rotate()).status).toBe(200);
   expect(await sendTest('streak.lost')).toMatchObject({ status: 'delivered', lastStatus: 204 });
   await rotate();
-  // The worker hears of it a moment later.
+  // The worker learns of it a moment later.
   let refused: { status?: string } = {};
   await eventually('what is sent is refused', async () => {
     refused = await sendTest('streak.lost');

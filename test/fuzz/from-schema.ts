@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import type { Schema } from '../abuse/costliest/schema.ts';
 
 /**
- * What exists, so that requests get past the look-ups: the values that a field or parameter of this name may have,
- * e.g. of `metricId`; of an unknown name, some of all.
+ * Existing values for a field or parameter of a name, e.g. `metricId`, so that requests pass the lookups; some of all kinds
+ * for an unknown name.
  */
 export type Known = (name: string) => readonly string[];
 
@@ -42,7 +42,7 @@ const TEXTS_OF: Record<string, fc.Arbitrary<string>> = {
   email: fc.emailAddress(),
 };
 
-/** Values that fit the schema, mostly (patterns are not followed); texts are often known ones. */
+/** Values that mostly fit the schema (patterns are not followed); texts are often known ones. */
 export function fitting(schema: Schema, known: Known, name = ''): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
@@ -101,7 +101,7 @@ const awkward = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** What almost fits: one value somewhere inside replaced by something awkward, or left out, or one too many. */
+/** Values that almost fit: one value somewhere inside replaced by an odd one, or missing, or one too many. */
 export const nearly = (schema: Schema, known: Known): fc.Arbitrary<unknown> =>
   fc
     .tuple(
@@ -134,7 +134,7 @@ const spoiledItem = (
   { rest, other, how }: { rest: number[]; other: unknown; how: 'put' | 'drop' | 'add' },
 ): unknown[] => (how === 'drop' && rest.length === 0 ? [] : [spoiled(item, { path: rest, other, how })]);
 
-/** Anything that JSON can say, and some of what it cannot. */
+/** Any JSON value, and some values that JSON cannot express. */
 export const garbage: fc.Arbitrary<string> = fc.oneof(
   fc.json({ maxDepth: 4 }),
   fc.string({ unit: 'binary', maxLength: 200 }),

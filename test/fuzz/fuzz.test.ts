@@ -7,11 +7,11 @@ import { requestsTo, type HostileRequest } from './hostile-request.ts';
 import { KnownNames } from './known-names.ts';
 import { startTarget, type Target } from './target.ts';
 
-/** Requests in all; `npm run test:long` sends many more. */
+/** Total number of requests; `npm run test:long` sends many more. */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 4_000);
 const AT_ONCE = 8;
 const RENEW_EVERY = 400;
-/** Growth is distinguished from noise only after so many. */
+/** Only after this many, growth can be distinguished from noise. */
 const SETTLED = 20_000;
 const EXPECTED = new Set([200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413, 415, 422, 431]);
 
@@ -48,7 +48,7 @@ async function admin(method: string, path: string, body?: unknown): Promise<unkn
   return JSON.parse(text);
 }
 
-/** Boards of decimal metrics have decimal values and thresholds, which the contract types as integers. */
+/** Leaderboards of decimal metrics have decimal values and thresholds, which the contract types as integers. */
 const wholeBoardValues = (name: string, value: unknown): unknown =>
   typeof value === 'number' && /^(value|previousValue|threshold)$/.test(name) ? Math.round(value) : value;
 
@@ -71,9 +71,9 @@ async function bombard(request: HostileRequest): Promise<void> {
   checker.check(request.method, path, { status, body });
 }
 
-test(`${REQUESTS} hostile requests: every one is answered by the rules, nothing breaks, nothing grows`, async () => {
+test(`answers every one of ${REQUESTS} hostile requests by the rules; nothing breaks, nothing grows`, async () => {
   const operations = [...applicationOperations, ...adminOperations];
-  // Events more often than the rest: what they write has the longest way.
+  // Events more often than the rest: their writes take the longest path.
   const events = operations.filter(({ id }) => /^metrics_event$|batch_events$/.test(id));
   const drawn = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...operations) }, fc.constantFrom(...events));
   const request = drawn.chain((operation) => requestsTo(operation, (name) => known.of(name)));
@@ -84,7 +84,7 @@ test(`${REQUESTS} hostile requests: every one is answered by the rules, nothing 
       await Promise.all(requests.map(bombard));
       target.alive();
       sent += requests.length;
-      // What the requests themselves have deleted or switched over is put right from time to time.
+      // Restores from time to time what the requests themselves have deleted or switched.
       if (sent % RENEW_EVERY === 0) await known.renew(admin);
       if (settledMiB === 0 && sent >= SETTLED) settledMiB = target.memoryMiB();
     }),
@@ -92,14 +92,13 @@ test(`${REQUESTS} hostile requests: every one is answered by the rules, nothing 
   );
   const tally = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
   console.log(`${sent} requests: ${tally.join(', ')}`);
-  // Fuzzing that never gets past the checks would prove little.
-  // A stream needs a ticket, which is no name to guess.
+  // Fuzzing that never gets past the checks would prove little. A stream needs a ticket, which is no name to guess.
   const untouched = operations.filter(({ id, opensStream }) => !opensStream && !reached.has(id)).map(({ id }) => id);
   expect(untouched.length, `never answered 2xx: ${untouched.join(', ')}`).toBeLessThan(operations.length / 4);
   if (settledMiB > 0) {
     console.log(`${settledMiB.toFixed(0)} MiB after ${SETTLED}, ${target.memoryMiB().toFixed(0)} at the end`);
     expect(target.memoryMiB()).toBeLessThan(settledMiB * 1.5 + 32);
   }
-  // What was taken can be stored as well.
+  // Everything accepted can also be stored.
   await expect.poll(() => target.waiting(), { interval: 100 }).toBe(0);
 }, 3_600_000);

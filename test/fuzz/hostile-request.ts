@@ -17,7 +17,7 @@ const encoded = (value: unknown): string => {
   try {
     return encodeURIComponent(String(value));
   } catch {
-    // A lone surrogate cannot be encoded; it goes as the bytes it would have.
+    // A lone surrogate cannot be encoded; its bytes are sent instead.
     return '%ED%A0%80';
   }
 };
@@ -25,13 +25,13 @@ const encoded = (value: unknown): string => {
 const HEADER_VALUE = fc.string({ maxLength: 300 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, '?'));
 const AWKWARD_SEGMENTS = ['..', '.', '%', '%zz', '%FF', '%00', '%2F', 'a'.repeat(2_000), '*'];
 
-/** `key` of `/v1/metrics/{key}/event` is one of `metrics key`: what a parameter names, by the segment before it. */
+/** `key` of `/v1/metrics/{key}/event` is one of `metrics key`: the preceding segment says what a parameter names. */
 const paramKind = (path: string, name: string): string => {
   const parts = path.split('/');
   return `${parts[parts.indexOf(`{${name}}`) - 1]} ${name}`;
 };
 
-/** Requests to one operation: valid, nearly valid, or garbage in one or several of their parts. */
+/** Requests to one operation: valid, nearly valid, or garbage in one or more parts. */
 export function requestsTo(operation: Operation, known: Known): fc.Arbitrary<HostileRequest> {
   const params = (operation.params ?? null) as Schemas | null;
   const query = (operation.query ?? null) as Schemas | null;
@@ -83,7 +83,7 @@ export function requestsTo(operation: Operation, known: Known): fc.Arbitrary<Hos
     });
 }
 
-/** A value, one time in `times` something else. */
+/** A value; one time in `times` something else. */
 const often = <T, O>(value: T, other: fc.Arbitrary<O>, times: number): fc.Arbitrary<T | O> =>
   fc.oneof({ weight: times - 1, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
 

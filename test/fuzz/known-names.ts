@@ -10,7 +10,7 @@ const ADDRESSES = ['ann@example.com', 'bob@example.com'];
 const AGO_MS = [0, 3_600_000, 2 * 86_400_000];
 const DAYS = ['2026-01-01', '2026-11-18', '2026-11-19'];
 
-/** Which list a field or a parameter's place names, e.g. `metricId`, or `metrics key` for `/v1/metrics/{key}`. */
+/** The list of names for a field or parameter, e.g. `metricId`, or `metrics key` for `/v1/metrics/{key}`. */
 const LIST_OF: Record<string, string> = {
   metricId: 'metrics id',
   achievementId: 'achievements id',
@@ -30,16 +30,16 @@ const LIST_OF: Record<string, string> = {
   signUpDate: 'days',
 };
 
-/** The names of what there is: IDs and keys of the resources, users, days. */
+/** Existing names: IDs and keys of the resources, users, days. */
 export class KnownNames {
   private readonly lists = new Map<string, string[]>();
 
-  /** Values for a field or parameter; of all kinds where its name says nothing. */
+  /** Values for a field or parameter; of all kinds if its name says nothing. */
   of(name: string): readonly string[] {
     return this.lists.get(LIST_OF[name] ?? name) ?? this.lists.get('all') ?? USERS;
   }
 
-  /** Makes the configuration what it was at first, and reads what it is made of. */
+  /** Restores the initial configuration, and reads its names. */
   async renew(admin: Admin): Promise<void> {
     await admin('PATCH', '/v1/organisation', { multiTenancy: false });
     await admin('PUT', '/v1/configuration', STUDY_APP);

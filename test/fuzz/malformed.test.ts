@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RawConnection } from '../http/raw-connection.ts';
 import { startTarget, type Target } from './target.ts';
 
-/** Connections in all; `FUZZ_REQUESTS` sets it with the requests. */
+/** Total number of connections; `FUZZ_REQUESTS` sets it with the requests. */
 const CONNECTIONS = Math.ceil(Number(process.env['FUZZ_REQUESTS'] ?? 3_000) / 10);
 
 let target: Target;
@@ -66,7 +66,7 @@ const message = fc
   .tuple(line, fc.array(header, { maxLength: 8 }), fc.constantFrom('\r\n', '\r\n', '\r\n', '\n', '\r'), body)
   .map(([first, headers, end, rest]) => [first, ...headers, '', rest].join(end));
 
-test(`${CONNECTIONS} connections that speak broken HTTP: none is answered 5xx, none stops the server`, async () => {
+test(`answers none of ${CONNECTIONS} connections with broken HTTP with a 5xx, and the server survives`, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(message, { minLength: 1, maxLength: 3 }),
@@ -91,7 +91,7 @@ test(`${CONNECTIONS} connections that speak broken HTTP: none is answered 5xx, n
   );
 }, 1_800_000);
 
-test('a thousand connections that say nothing do not keep others from being served', async () => {
+test('a thousand silent connections do not keep others from being served', async () => {
   const silent = await Promise.all(Array.from({ length: 1_000 }, () => RawConnection.open(target.ports.application)));
   for (const connection of silent)
     connection.send('POST /v1/metrics/flips/event HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n');

@@ -21,10 +21,10 @@ export interface Answer {
   text: string;
 }
 
-/** A frontend and a worker as processes of their own (the built code: `npm test` builds first). */
+/** A frontend and a worker in their own processes (the built code: `npm test` builds first). */
 export interface Target {
   ports: { application: number; admin: number };
-  /** Sends a request as it is, with the admin key. Rejects where the connection breaks before the answer. */
+  /** Sends a request unchanged, with the admin key. Rejects if the connection breaks before the answer. */
   send(options: {
     surface: 'application' | 'admin';
     method: string;
@@ -32,9 +32,9 @@ export interface Target {
     headers?: Record<string, string>;
     body?: string | null;
   }): Promise<Answer>;
-  /** MiB that the frontend holds. */
+  /** Memory of the frontend, MiB. */
   memoryMiB(): number;
-  /** Throws if one of the processes has ended. */
+  /** Throws if one of the processes has exited. */
   alive(): void;
   /** Outbox entries and batches that wait to be stored. */
   waiting(): Promise<number>;
@@ -51,7 +51,7 @@ export async function startTarget(): Promise<Target> {
   const env = {
     PATH: process.env['PATH'],
     HOST: '127.0.0.1',
-    // Much of what it sends has no good key.
+    // Many of its requests have no valid key.
     FAILED_KEY_LIMIT: '1000000',
     APP_PORT: String(ports.application),
     ADMIN_PORT: String(ports.admin),

@@ -29,21 +29,21 @@ const adapted = {
   text: 'anniversary 1.5',
 };
 
-test('what is marked is adapted wherever it is, and the body itself stays', () => {
+test('adapts marked values at any depth, and leaves the body itself unchanged', () => {
   const before = structuredClone(body);
   expect(JSON.parse(write({ body }, BOTH)!)).toEqual(adapted);
   expect(JSON.parse(write({ json: JSON.stringify(body) }, BOTH)!)).toEqual(adapted);
   expect(body).toEqual(before);
 });
 
-test('each only where the client needs it', () => {
+test('makes each adaptation only for clients that need it', () => {
   const [a] = [body.boards.a];
   const read = (client: object): typeof a => JSON.parse(write({ body }, { ...BOTH, ...client })!).boards.a;
   expect(read({ wholeOnly: false })).toMatchObject({ value: 2.9, trigger: 'api' });
   expect(read({ olderValues: false })).toMatchObject({ value: 2, trigger: 'anniversary' });
 });
 
-test('null is replaced or left out where a client refuses it, and nowhere else', () => {
+test('replaces or omits null where a client refuses it, and nowhere else', () => {
   const writeNulls = adaptedWriter({
     200: Type.Array(
       Type.Object({
@@ -68,16 +68,16 @@ test('null is replaced or left out where a client refuses it, and nowhere else',
   }
 });
 
-test('text in which nothing has to change is the same text', () => {
+test('returns the same text if nothing has to change', () => {
   const json = '{ "boards": {},  "text": "spaces stay" }';
   expect(write({ json }, BOTH)).toBe(json);
 });
 
-test('an operation without such fields has nothing to compile', () => {
+test('compiles nothing for an operation without such fields', () => {
   expect(adaptedWriter({ 200: Type.Object({ value: Type.Number() }), 204: null })).toBeNull();
 });
 
-describe('who is strict', () => {
+describe('strict clients', () => {
   const of = (language: string | null, contractVersion: string | null) =>
     strictnessOf({ language, contractVersion }, 'byClient');
 

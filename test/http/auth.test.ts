@@ -24,7 +24,7 @@ const stored = (prefix: string, rest: Partial<KeyRecord> = {}): KeyRecord => ({
   ...rest,
 });
 
-/** Keys in memory that count how often they are asked. */
+/** Keys in memory that count the lookups. */
 function countedKeys(records: KeyRecord[]) {
   const asked: string[] = [];
   return {
@@ -84,7 +84,7 @@ describe('authenticate', () => {
     });
   });
 
-  test('a cached key is refused from the moment that it expires, by the clock that is handed in', async () => {
+  test('refuses a cached key from the moment of its expiry, by the injected clock', async () => {
     let clockMs = 0;
     const { asked, lookup } = countedKeys([stored('app_a', { kind: 'application', expiresMs: 1_000 })]);
     const { authenticate } = createAuthenticator({ lookup, nowMs: () => 0, clockMs: () => clockMs });
@@ -96,7 +96,7 @@ describe('authenticate', () => {
     expect(asked).toEqual(['app_a']);
   });
 
-  test('a use is noted once a minute a key, and not where another process noted it just now', async () => {
+  test('records a use once a minute per key, and not if another process just recorded it', async () => {
     let clockMs = 100_000;
     const used: [string, number][] = [];
     const { lookup } = countedKeys([stored('adm_a'), stored('app_b', { kind: 'application', usedMs: 99_000 })]);
@@ -121,7 +121,7 @@ describe('authenticate', () => {
     ]);
   });
 
-  test('a known key is looked up once and then found at once; simultaneous look-ups are one', async () => {
+  test('looks up a known key once and then answers from memory; simultaneous lookups are one', async () => {
     const { asked, lookup } = countedKeys([stored('adm_a')]);
     const { authenticate } = createAuthenticator({ lookup });
     await Promise.all([
@@ -133,7 +133,7 @@ describe('authenticate', () => {
     expect(asked).toEqual(['adm_a']);
   });
 
-  test('an entry ends with its time: a known key after a minute, an unknown one sooner', async () => {
+  test('an entry expires: a known key after a minute, an unknown one sooner', async () => {
     let nowMs = 0;
     const records = [stored('adm_a')];
     const { asked, lookup } = countedKeys(records);
@@ -157,7 +157,7 @@ describe('authenticate', () => {
     expect(asked).toHaveLength(4);
   });
 
-  test('while look-ups fail or hang, a key that was known holds for a time; what was not known fails', async () => {
+  test('while lookups fail or hang, a known key stays valid for a time; an unknown one fails', async () => {
     let nowMs = 0;
     let find: () => Promise<KeyRecord | null> = async () => stored('adm_a');
     const { authenticate, invalidate } = createAuthenticator({
@@ -173,12 +173,12 @@ describe('authenticate', () => {
     expect(both).toMatchObject([{ prefix: 'adm_a' }, { prefix: 'adm_a' }]);
     expect(await outcome(() => authenticate('adm_a.wrong'))).toBe(401);
     await expect(authenticate('adm_b.body')).rejects.toThrow('Connection terminated');
-    // Not every request waits for a look-up that hangs.
+    // Not every request waits for a hanging lookup.
     find = () => new Promise(() => undefined);
     nowMs = 10_000;
     expect(await authenticate('adm_a.body')).toMatchObject({ prefix: 'adm_a' });
     expect(authenticate('adm_a.body')).not.toBeInstanceOf(Promise);
-    // News of changed keys end it, and so does its time.
+    // A change of keys ends it, and so does its time.
     invalidate();
     find = away;
     await expect(authenticate('adm_a.body')).rejects.toThrow('Connection terminated');
@@ -189,19 +189,19 @@ describe('authenticate', () => {
     await expect(authenticate('adm_a.body')).rejects.toThrow('Connection terminated');
   });
 
-  test('no more is kept than the limit, and what is used stays', async () => {
+  test('keeps no more than the limit, and keeps what is in use', async () => {
     const { asked, lookup } = countedKeys(['a', 'b', 'c', 'd'].map((prefix) => stored(prefix)));
     const { authenticate } = createAuthenticator({ lookup, limits: { entries: 2 } });
     for (const prefix of ['a', 'b', 'a', 'c', 'a']) await authenticate(`${prefix}.body`);
     expect(asked).toEqual(['a', 'b', 'c']);
     await authenticate('b.body');
     expect(asked).toEqual(['a', 'b', 'c', 'b']);
-    // Unknown prefixes do not push out known keys.
+    // Unknown prefixes do not evict known keys.
     for (let i = 0; i < 10; i += 1) await outcome(() => authenticate(`x${i}.body`));
     expect(authenticate('b.body')).not.toBeInstanceOf(Promise);
   });
 
-  test('an answer that was on its way when keys changed is not kept', async () => {
+  test('does not keep an answer that was in flight when keys changed', async () => {
     const answers: ((record: KeyRecord | null) => void)[] = [];
     const keys = createAuthenticator({ lookup: { find: () => new Promise((resolve) => answers.push(resolve)) } });
     const before = outcome(() => keys.authenticate('adm_a.body'));
@@ -215,7 +215,7 @@ describe('authenticate', () => {
     expect(answers).toHaveLength(2);
   });
 
-  test('a failed look-up is no verdict: the next request asks again', async () => {
+  test('a failed lookup is no verdict: the next request asks again', async () => {
     let fails = true;
     const keys = createAuthenticator({
       lookup: {
@@ -231,7 +231,7 @@ describe('authenticate', () => {
   });
 });
 
-describe('over the stored keys', () => {
+describe('with the stored keys', () => {
   let database: TestDatabase;
   let redis: Redis;
   beforeAll(async () => {
@@ -243,7 +243,7 @@ describe('over the stored keys', () => {
     await database.close();
   });
 
-  test('a deleted key is refused by another process in under a second', async () => {
+  test('another process refuses a deleted key in under a second', async () => {
     const { pool } = database;
     const publish = (message: string): Promise<void> => publishSignal(redis, 'changes', message);
     const admins = new AdminKeys({ pool, announce: publish });

@@ -16,7 +16,7 @@ export interface SeenResponse {
 export interface SentRequest {
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   rawBody?: string | Uint8Array;
   headers?: Record<string, string>;
   /** Instead of the client's key; null: none. */
@@ -52,7 +52,7 @@ interface Described {
 
 const descriptions = new WeakMap<Operation, Described>();
 
-/** What the OpenAPI document says of an operation. */
+/** An operation in the OpenAPI document. */
 function descriptionOf(operation: Operation): Described {
   let found = descriptions.get(operation);
   if (!found) {
@@ -64,7 +64,7 @@ function descriptionOf(operation: Operation): Described {
   return found;
 }
 
-/** A client of one surface. Whatever it is answered is checked against our schemas, and the contract where it is here. */
+/** A client of one surface. Checks every answer against our schemas, and the contract if it has the operation. */
 export class TestClient {
   private readonly baseUrl: string;
   private readonly surface: Operation['surface'];
@@ -92,7 +92,7 @@ export class TestClient {
     this.send('PATCH', path, { body, ...request });
   delete = (path: string, request: SentRequest = {}): Promise<SeenResponse> => this.send('DELETE', path, request);
 
-  /** Sends a request. `path` begins with `/v1` or `/api` and may have a query. Throws where the answer breaks a promise. */
+  /** Sends a request. `path` begins with `/v1` or `/api` and may have a query. Throws if the answer breaks a promise. */
   async send(method: string, path: string, request: SentRequest = {}): Promise<SeenResponse> {
     const key = request.key === undefined ? this.key : request.key;
     const body = request.rawBody ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
@@ -116,7 +116,7 @@ export class TestClient {
     return seen;
   }
 
-  /** Throws where an answer (`path` without its query) fits neither our schemas nor our document nor the contract. */
+  /** Throws if an answer (`path` without its query) violates our schemas, our document or the contract. */
   check(method: string, path: string, { status, body }: { status: number; body: unknown }): void {
     const operation = this.find(method === 'HEAD' ? 'GET' : method, path);
     if (method !== 'HEAD') checkAnswer({ surface: this.surface, method, path: operation?.path ?? path, status, body });
@@ -129,7 +129,7 @@ export class TestClient {
     if (schema && body !== null) fits(schema, body);
   }
 
-  /** What is described at a path, for a method that it does not have. */
+  /** The description at a path for a method that it does not have. */
   private describedMethods(path: string): { responses: object }[] {
     const at = this.operations.find((operation) =>
       [operation.path, ...operation.aliases].some((template) => matches(template, path)),
@@ -137,7 +137,7 @@ export class TestClient {
     return this.operations.filter((operation) => operation.path === at?.path).map(descriptionOf);
   }
 
-  /** The operation that a path is meant for: one without a parameter goes before one with. */
+  /** The operation of a path: one without a parameter precedes one with. */
   private find(method: string, path: string): Operation | undefined {
     const found = this.operations.filter(
       (operation) =>

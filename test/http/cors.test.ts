@@ -20,7 +20,7 @@ const preflight = (url: string, method: string, asked = OURS): Promise<Response>
     },
   });
 
-describe('a page in a browser that holds an application key', () => {
+describe('a page in a browser with an application key', () => {
   test('may send an event: the preflight names the method and the headers', async () => {
     const { status, headers } = await preflight(`${laurel.appUrl}/v1/metrics/flips/event`, 'POST');
     expect(status).toBe(204);
@@ -30,7 +30,7 @@ describe('a page in a browser that holds an application key', () => {
     expect(allowed).toEqual(expect.arrayContaining(['x-api-key', 'content-type', 'idempotency-key', 'tenant-id']));
   });
 
-  test('may do so through a client library, which names itself in headers of its own', async () => {
+  test('may use a client library that identifies itself in its own headers', async () => {
     const asked = `${OURS},x-library-language,x-library-version`;
     const { status, headers } = await preflight(`${laurel.appUrl}/v1/metrics/flips/event`, 'POST', asked);
     expect(status).toBe(204);
@@ -49,13 +49,13 @@ describe('a page in a browser that holds an application key', () => {
     expect(unknown.headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  test('an OPTIONS request that is no preflight is a method that is not allowed', async () => {
+  test('an OPTIONS request that is no preflight has a method that is not allowed', async () => {
     const { status, headers } = await fetch(`${laurel.appUrl}/v1/leaderboards`, { method: 'OPTIONS' });
     expect(status).toBe(405);
     expect(headers.get('allow')).toBe('GET, HEAD');
   });
 
-  test('has no business on the admin port', async () => {
+  test('may not use the admin port', async () => {
     const { status, headers } = await preflight(`${laurel.adminUrl}/v1/metrics`, 'GET');
     expect(status).toBe(405);
     expect(headers.get('access-control-allow-origin')).toBeNull();

@@ -5,7 +5,7 @@ import { ADMIN_KEY, startServer } from './server-fixture.ts';
 const KEY = `X-API-KEY: ${ADMIN_KEY}`;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('draining: not ready, no new connections, what is in flight is answered, then all is closed', async () => {
+test('draining: not ready, no new connections; answers what is in flight, then closes everything', async () => {
   const { gate, server, port } = await startServer();
   const working = await RawConnection.open(port);
   working.send(rawRequest('GET', '/v1/slow', { headers: [KEY] }));
@@ -19,7 +19,7 @@ test('draining: not ready, no new connections, what is in flight is answered, th
 
   let drained: number | null = null;
   const draining = server.drain().then((cutOff) => (drained = cutOff));
-  // On a connection that is open already.
+  // On a connection that is already open.
   probing.send(rawRequest('GET', '/readyz'));
   await probing.until(({ statuses }) => statuses.length === 2);
   expect(probing.statuses).toEqual([200, 503]);
@@ -36,7 +36,7 @@ test('draining: not ready, no new connections, what is in flight is answered, th
   await idle.until(({ closed }) => closed);
 });
 
-test('draining has an end: what does not finish is cut off and counted', async () => {
+test('draining has a limit: cuts off and counts what does not finish', async () => {
   const { gate, server, port } = await startServer();
   const working = await RawConnection.open(port);
   working.send(rawRequest('GET', '/v1/slow', { headers: [KEY] }));
@@ -44,13 +44,13 @@ test('draining has an end: what does not finish is cut off and counted', async (
   expect(await server.drain({ timeoutMs: 50 })).toBe(1);
   await working.until(({ closed }) => closed);
   expect(working.statuses).toEqual([]);
-  // The handler that is left behind ends without harm.
+  // The abandoned handler ends without harm.
   gate.release();
   await turn();
   expect(gate.passed).toBe(1);
 });
 
-test('during the grace connections are still taken, though not ready', async () => {
+test('accepts connections during the grace period, though not ready', async () => {
   const { server, port } = await startServer();
   const draining = server.drain({ graceMs: 300 });
   const late = await RawConnection.open(port);
@@ -61,7 +61,7 @@ test('during the grace connections are still taken, though not ready', async () 
   server.close();
 });
 
-test('a connection that is kept is answered once more and asked to close; when all are closed the drain ends', async () => {
+test('answers once more on a kept connection and asks to close it; the drain ends when all are closed', async () => {
   const { server, port } = await startServer();
   const kept = await RawConnection.open(port);
   kept.send(rawRequest('GET', '/healthz'));

@@ -51,7 +51,7 @@ describe('the fault of a body that is not JSON', () => {
     [`"${'x'.repeat(10_000)}\n"`, 10_001],
   ])('%.20j has it at %i', (text, at) => expect(jsonFaultAt(text)).toBe(at));
 
-  test('is named by line and column', () => {
+  test('is reported by line and column', () => {
     const hintOf = (text: string): string | undefined => {
       try {
         parseJson(text);
@@ -64,7 +64,7 @@ describe('the fault of a body that is not JSON', () => {
     expect(hintOf('{"user":')).toBe('It ends too early, at line 1, column 9.');
   });
 
-  test('is the same where the body is parsed in pieces', async () => {
+  test('is the same if the body is parsed in pieces', async () => {
     const items = Array.from({ length: 20_000 }, (_, at) => `{"n":${at}}`);
     const text = `[${items.join(',')},{"n":x}]`;
     const hint = `The fault is at character ${text.indexOf('x') + 1}.`;

@@ -22,14 +22,14 @@ const json = fc
   .map(([value, indent]) => JSON.stringify(value, null, indent));
 
 describe('a body parsed in pieces', () => {
-  test('is what JSON.parse makes of it', async () => {
+  test('equals the result of JSON.parse', async () => {
     const property = fc.asyncProperty(json, fc.nat({ max: 40 }), async (text, piece) => {
       expect(await inPieces(text, piece)).toEqual(outcome(() => JSON.parse(text)));
     });
     await fc.assert(property, { numRuns: 3_000 });
   });
 
-  test('is refused where JSON.parse refuses it: one character changed, added or left out', async () => {
+  test('is refused if JSON.parse refuses it: one character changed, added or left out', async () => {
     const character = fc.constantFrom(
       '[',
       ']',
@@ -69,7 +69,7 @@ describe('a body parsed in pieces', () => {
     ['a sign before an array', '{"a":-[1,2]}'],
     ['a space that JSON does not have, in an array', '[\u{a0}[1,2]]'],
     ['a byte order mark', '\u{feff}[1,2]'],
-  ])('%s is refused', async (_name, text) => {
+  ])('refuses %s', async (_name, text) => {
     expect(outcome(() => JSON.parse(text))).toBe('refused');
     for (const piece of [0, 1, 1_000]) expect(await inPieces(text, piece)).toBe('refused');
   });
@@ -84,7 +84,7 @@ describe('a body parsed in pieces', () => {
   test.each([
     ['400,000 fields', `{${Array.from({ length: 400_000 }, (_, at) => `"${at}":0`).join()}}`, '10000 fields'],
     ['a million levels', '['.repeat(1_000_000), 'nested too deeply'],
-  ])('%s are refused', async (_name, text, error) => {
+  ])('refuses %s', async (_name, text, error) => {
     await expect(parseLarge(text)).rejects.toThrow(error);
   });
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test('the admin port shows what waits for Postgres; the application port does not', async () => {
+test('the admin port shows the backlog of Postgres; the application port does not', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'u' }, value: 1 });
   const read = await fetch(`${laurel.adminUrl}/metrics`);
   expect(read.headers.get('Content-Type')).toContain('text/plain');
@@ -21,14 +21,14 @@ test('the admin port shows what waits for Postgres; the application port does no
   expect((await fetch(`${laurel.appUrl}/metrics`)).status).toBe(404);
 });
 
-test('the metrics of the process are measured when they are asked for, not by a timer that wakes it at rest', async () => {
+test("measures the process's metrics when they are requested, not by a timer that would wake an idle process", async () => {
   const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
   expect(text).toMatch(/^nodejs_eventloop_utilization\{process="frontend"\} [\d.e-]+$/m);
   expect(text).toMatch(/^process_cpu_seconds_total\{process="frontend"\} [\d.]+$/m);
   expect(text).not.toContain('nodejs_eventloop_lag_p99_seconds');
 });
 
-test('what waits for webhooks is counted, and how tries ended', async () => {
+test('counts pending webhook messages and the outcomes of tries', async () => {
   const { body } = await laurel.admin.post('/v1/webhooks', [
     { name: 'one', url: 'https://hook.example', events: ['points.changed'] },
     { name: 'off', url: 'https://hook.example', events: ['points.changed'], enabled: false },
@@ -44,7 +44,7 @@ test('what waits for webhooks is counted, and how tries ended', async () => {
   expect(text).toMatch(/^laurel_webhook_tries_total\{outcome="timed_out"\} 2$/m);
 });
 
-/** The value of a metric with these labels, each as it is written; undefined without one. */
+/** The value of a metric with these labels, each in its text form; undefined without one. */
 async function valueOf(name: string, ...labels: string[]): Promise<number | undefined> {
   const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
   const line = text
@@ -53,7 +53,7 @@ async function valueOf(name: string, ...labels: string[]): Promise<number | unde
   return line === undefined ? undefined : Number(line.split(' ').at(-1));
 }
 
-test('requests are observed by operation and class of status, script calls by script, events by call', async () => {
+test('counts requests by operation and class of status, script calls by script, events by call', async () => {
   const requests = (status: string) =>
     valueOf('laurel_http_request_duration_seconds_count', 'operation="metrics_event"', `status="${status}"`);
   const calls = () => valueOf('laurel_script_call_duration_seconds_count', 'script="record_events"');
@@ -71,7 +71,7 @@ test('requests are observed by operation and class of status, script calls by sc
   expect(await valueOf('laurel_http_requests_in_flight', 'surface="application"')).toBe(0);
 });
 
-test('refusals are counted by reason, those of keys by what was wrong with the key', async () => {
+test('counts refusals by reason, those of keys by what was wrong with the key', async () => {
   const refused = (reason: string) => valueOf('laurel_http_refusals_total', `reason="${reason}"`);
   await laurel.app.get('/v1/leaderboards', { key: null });
   await laurel.app.get('/v1/leaderboards', { key: 'no_such.key-key-key' });
@@ -84,7 +84,7 @@ test('refusals are counted by reason, those of keys by what was wrong with the k
   expect(await refused('unprocessable')).toBe(1);
 });
 
-test('batches that wait are counted, and how long the oldest has waited', async () => {
+test('counts pending batches, and reports how long the oldest has waited', async () => {
   await laurel.redis.xadd('{s0}:batches', '1000-0', 'x', 'y');
   const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
   expect(text).toMatch(/^laurel_batches_waiting\{server="[^"]+"\} 1$/m);
@@ -93,7 +93,7 @@ test('batches that wait are counted, and how long the oldest has waited', async 
   );
 });
 
-test('while one master of a cluster is away, that is said of it, and all that it does not take to know', async () => {
+test('while one master of a cluster is down, reports that, and everything that needs no answer from it', async () => {
   const several = await startLaurel({ cluster: true });
   try {
     const read = async () => (await fetch(`${several.adminUrl}/metrics`)).text();

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-/** Sends a path as it is, which `fetch` would tidy up, and decodes nothing. */
+/** Sends a path unchanged, which `fetch` would normalise, and decodes nothing. */
 const raw = (
   base: string,
   path: string,
@@ -42,7 +42,7 @@ const asset = async (): Promise<string> =>
   /src="(\/console\/assets\/[^"]+\.js)"/.exec((await raw(laurel.adminUrl, '/console')).body.toString())![1]!;
 
 describe('the console', () => {
-  test('is one document, whatever the view, which browsers ask for each time and loads nothing from elsewhere', async () => {
+  test('is one document for every view, which browsers revalidate each time and which loads nothing from elsewhere', async () => {
     const first = await raw(laurel.adminUrl, '/console');
     expect(first.body.toString()).toContain('<div id="root">');
     for (const path of ['/console/', '/console/users/a%2Fb.js', '/console/..%2f..%2fetc/passwd'])
@@ -60,7 +60,7 @@ describe('the console', () => {
       "script-src 'self'",
       "style-src 'self'",
       "connect-src 'self'",
-      // Badges: of nothing else may anything come from elsewhere.
+      // Badges are the only content from elsewhere.
       "img-src 'self' data: https:",
       "frame-ancestors 'none'",
     ])
@@ -68,7 +68,7 @@ describe('the console', () => {
     expect(policy.replace(/img-src [^;]*/, '')).not.toMatch(/unsafe|https?:/);
   });
 
-  test('its files are kept for ever, and are sent as small as the browser takes them', async () => {
+  test('its files are cached for ever, and are sent as small as the browser accepts', async () => {
     const path = await asset();
     const plain = await raw(laurel.adminUrl, path);
     expect(plain.headers).toMatchObject({
@@ -90,7 +90,7 @@ describe('the console', () => {
     ]);
   });
 
-  test('a path names a file of its table or none: there is no way to another', async () => {
+  test('a path names a file of its table or none: no other file is reachable', async () => {
     const paths = [
       '/console/assets/nothing.js',
       '/console/assets/',
@@ -101,7 +101,7 @@ describe('the console', () => {
     ];
     for (const path of paths) {
       const { status, body } = await raw(laurel.adminUrl, path);
-      // What a browser would tidy up is a view of the console at most.
+      // What a browser would normalise is a view of the console at most.
       expect([path, status === 404 || body.toString().includes('<div id="root">')]).toEqual([path, true]);
       expect(body.toString()).not.toContain('devDependencies');
     }
@@ -118,7 +118,7 @@ describe('the console', () => {
     const page = consolePage()!;
     const html = page.document.body.toString();
     const loaded = page.assets.filter(({ path }) => html.includes(`"${path}"`));
-    // The overview, with all that it imports.
+    // The overview, with all its imports.
     const screen = new Set(page.assets.filter(({ path }) => path.includes('/assets/overview-')));
     for (const one of screen)
       for (const asset of page.assets)
@@ -144,7 +144,7 @@ test.each(['admin', 'app'] as const)('the reference page is on the %s port, with
 });
 
 describe('the Application API on the admin port', () => {
-  test('answers admin keys and sessions below /application as on its own port', async () => {
+  test('answers admin keys and sessions below /application like its own port', async () => {
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 3 });
     const path = '/v1/users/ada/metrics/flips';
     const own = await laurel.app.get(path);
@@ -160,13 +160,13 @@ describe('the Application API on the admin port', () => {
     expect(without.status).toBe(403);
   });
 
-  test('is not for application keys', async () => {
+  test('refuses application keys', async () => {
     const [{ key }] = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created;
     expect((await laurel.admin.get('/application/v1/users/ada', { key })).status).toBe(403);
   });
 });
 
-describe('what is the same for everybody', () => {
+describe('shared static content', () => {
   const FILES = [
     ['appUrl', '/v1/openapi'],
     ['adminUrl', '/v1/openapi'],
@@ -175,7 +175,7 @@ describe('what is the same for everybody', () => {
     ['adminUrl', '/console'],
   ] as const;
 
-  test.each(FILES)('%s%s is sent compressed, and once to a client that keeps it', async (base, path) => {
+  test.each(FILES)('%s%s is compressed, and sent once to a client that caches it', async (base, path) => {
     const plain = await raw(laurel[base], path);
     const gzip = await raw(laurel[base], path, { encoding: 'gzip' });
     const brotli = await raw(laurel[base], path, { encoding: 'deflate;q=0.5, gzip, br' });
@@ -200,7 +200,7 @@ describe('what is the same for everybody', () => {
     expect((await raw(laurel[base], path, { etag: '"x"' })).status).toBe(200);
   });
 
-  test('an address that asks for it all the time is answered 429', async () => {
+  test('answers 429 to an address that requests it all the time', async () => {
     const limited = await startLaurel({ rateLimits: { filesPerSecond: 1 }, trustedProxies: '127.0.0.1' });
     const ask = (base: string, path: string, from: string) =>
       fetch(`${base}${path}`, { headers: { 'X-Forwarded-For': from } });
@@ -219,7 +219,7 @@ describe('what is the same for everybody', () => {
     await limited.close();
   });
 
-  test('a client that asks again and again and reads nothing is given no memory for it', async () => {
+  test('allocates nothing for a client that requests again and again and reads nothing', async () => {
     const connection = connect(Number(new URL(laurel.adminUrl).port), '127.0.0.1');
     connection.pause();
     const request = 'GET /v1/openapi HTTP/1.1\r\nHost: x\r\n\r\n';

@@ -16,7 +16,7 @@ const user = (userId: string, prefix = `app_${userId}`, rateLimit: number | null
 const ADMIN: Caller = { kind: 'admin', prefix: 'adm', userId: null, tenantNo: null, scope: 'all', rateLimit: null };
 
 describe('the count', () => {
-  test('a quiet caller may make four seconds of requests at once, then so many a second', () => {
+  test('a quiet caller may make four seconds of requests at once, then the limit per second', () => {
     let nowMs = 1_000_000;
     const limit = createRateLimit({ applicationPerSecond: 10, adminPerSecond: 0 }, undefined, () => nowMs);
     const admitted = (): number => {
@@ -39,7 +39,7 @@ describe('the count', () => {
     expect(admitted()).toBe(40);
   });
 
-  test('the headers say how much is left, and a refusal when to come again', () => {
+  test('the headers say how much is left, and a refusal says when to retry', () => {
     let nowMs = 0;
     const limits = { applicationPerSecond: 1, adminPerSecond: 0 };
     const limit = createRateLimit(
@@ -80,7 +80,7 @@ describe('the count', () => {
     return Infinity;
   };
 
-  test('callers are counted by themselves: a user with all keys, an admin key; who has no limit is not', () => {
+  test('counts callers separately: a user with all keys, an admin key; callers without a limit are not counted', () => {
     const limit = createRateLimit({ applicationPerSecond: 1, adminPerSecond: 0 }, undefined, () => 0);
     for (let n = 0; n < 4; n++) limit(user('ada', `app_${n}`));
     expect(() => limit(user('ada', 'app_other'))).toThrow(AppError);
@@ -89,7 +89,7 @@ describe('the count', () => {
     for (let n = 0; n < 100; n++) expect([limit(ADMIN), limit(NOBODY)]).toEqual([null, null]);
   });
 
-  test("a key's own limit goes before the organisation's, and that before the installation's; 0 is none", () => {
+  test("a key's own limit precedes the organisation's, and that precedes the installation's; 0 is unlimited", () => {
     let organisation: number | null = null;
     const limits = { applicationPerSecond: 5, adminPerSecond: 0 };
     const limit = createRateLimit(
@@ -107,10 +107,10 @@ describe('the count', () => {
     expect(admittedOf(limit, user('bob', 'app_own_b', 3))).toBe(12);
   });
 
-  test('a caller who was forgotten owed nothing, and one who owes is not forgotten', () => {
+  test('a forgotten caller owed nothing, and one who owes is not forgotten', () => {
     let nowMs = 0;
     const limit = createRateLimit({ applicationPerSecond: 1, adminPerSecond: 0 }, undefined, () => nowMs);
-    // Drops what is old at 4,000, 8,000 and so on.
+    // Drops old entries at 4,000, 8,000 and so on.
     limit(user('clock'));
     for (let ms = 0; ms <= 40_000; ms += 500) {
       nowMs = ms;
@@ -120,14 +120,14 @@ describe('the count', () => {
     }
   });
 
-  test('without limits there is nothing to count', () => {
+  test('counts nothing without limits', () => {
     const limit = createRateLimit({ applicationPerSecond: 0, adminPerSecond: 0 });
     expect([limit(user('ada')), limit(ADMIN)]).toEqual([null, null]);
     expect(createFileLimit(0)).toBeUndefined();
   });
 });
 
-test('a limit of a key and one of the organisation are set over the Admin API and hold at once', async () => {
+test('the Admin API sets limits of a key and of the organisation, which apply at once', async () => {
   const laurel = await startLaurel({ rateLimits: { applicationPerSecond: 50 } });
   const make = async (item: object) => (await laurel.admin.post('/v1/application-api-keys', [item])).body.created[0];
   const limitOf = async (key: string) =>
@@ -154,7 +154,7 @@ test('a limit of a key and one of the organisation are set over the Admin API an
   await laurel.close();
 });
 
-test('over HTTP: 429 with its headers for the one who floods, and nothing changes for others', async () => {
+test('over HTTP: 429 with its headers for a flooding caller, and no change for others', async () => {
   const { client, server } = await startServer({
     rateLimit: createRateLimit({ applicationPerSecond: 1, adminPerSecond: 0 }),
   });

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** A socket to a server, for what no HTTP client would send. Waits are for conditions, with a deadline. */
+/** A socket to a server, for requests that no HTTP client would send. Waits for conditions, with a deadline. */
 export class RawConnection {
   received = '';
   closed = false;
@@ -34,7 +34,7 @@ export class RawConnection {
     this.socket.destroy();
   }
 
-  /** Resolves when the condition holds; rejects with what came so far after `deadlineMs`. */
+  /** Resolves when the condition holds; after `deadlineMs` rejects with the bytes received so far. */
   async until(condition: (connection: this) => boolean, deadlineMs = 20_000): Promise<void> {
     const endMs = Date.now() + deadlineMs;
     while (!condition(this)) {
@@ -55,7 +55,9 @@ export class RawConnection {
     return [...this.received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
   }
 
-  /** What the chunks of the last response's body hold. Throws for a body that is not whole, or has anything between its chunks. */
+  /**
+   * The decoded chunks of the last response's body. Throws if the body is incomplete, or has anything between its chunks.
+   */
   get chunks(): string {
     let rest = this.received.slice(this.received.lastIndexOf('HTTP/1.1 ')).split('\r\n\r\n').slice(1).join('\r\n\r\n');
     let body = '';
@@ -77,7 +79,7 @@ export class RawConnection {
   }
 }
 
-/** A request as text. `headers` are lines; the body's length is declared unless `headers` says how it is framed. */
+/** A request as text. `headers` are lines; declares the body's length unless `headers` defines the framing. */
 export function rawRequest(
   method: string,
   path: string,

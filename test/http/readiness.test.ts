@@ -17,7 +17,7 @@ test('ready when every check passes', async () => {
   expect(await createReadiness({})()).toEqual({ missing: [], degraded: [] });
 });
 
-test('names what fails, throws or does not answer in time, and not why; what is not needed is only degraded', async () => {
+test('names what fails, throws or times out, but not why; an optional dependency only degrades', async () => {
   const readiness = createReadiness(
     {
       Redis: { check: ill, needed: true },
@@ -31,7 +31,7 @@ test('names what fails, throws or does not answer in time, and not why; what is 
   expect(await readiness()).toEqual({ missing: ['Redis', 'migrations'], degraded: ['Postgres', 'replicas'] });
 });
 
-test('calls at the same time share one run of the checks; a later call runs them again', async () => {
+test('concurrent calls share one run of the checks; a later call runs them again', async () => {
   let runs = 0;
   const check = async (): Promise<void> => {
     runs += 1;

@@ -18,7 +18,7 @@ test.each([
   ['GET', '/nowhere'],
   ['GET', '/healthz'],
   ['OPTIONS', '/v1/things'],
-])('%s %s: the answer has an ID of its own', async (method, path) => {
+])('%s %s: the answer has a generated ID', async (method, path) => {
   const ids = [await idOf(method, path), await idOf(method, path)];
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{10}-[0-9a-z]+$/);
   expect(ids[0]).not.toBe(ids[1]);
@@ -32,7 +32,7 @@ test.each([
   ['GET', '/healthz'],
   ['GET', '/readyz'],
   ['OPTIONS', '/v1/things'],
-])('%s %s: an ID that was sent is repeated if it is well-formed', async (method, path) => {
+])('%s %s: repeats a sent ID if it is well-formed', async (method, path) => {
   const sent = '0192f0c1-7a4e-7cc0-9a43_A';
   expect(await idOf(method, path, { 'X-Request-Id': sent })).toBe(sent);
   for (const odd of ['', 'with space', 'x'.repeat(65), 'a;b', '<b>'])

@@ -38,7 +38,7 @@ const RECORDS = [
 const OWN: Tenant = { no: 0, id: 'b1b0a5a0-0000-4000-8000-000000000000', customerId: null };
 const NORTH: Tenant = { no: 1, id: 'b1b0a5a0-0000-4000-8000-000000000001', customerId: 'north' };
 
-/** A gate that handlers of a test wait at, and that says when one does. */
+/** A gate at which a test's handlers wait, and which reports when one does. */
 export class Gate {
   waiting = 0;
   passed = 0;
@@ -56,7 +56,7 @@ export class Gate {
   }
 }
 
-/** Operations that answer with what they were handed. */
+/** Operations that answer with their own input. */
 export function echoOperations(gate: Gate): Operation[] {
   const Any = Type.Object({});
   return [
@@ -175,15 +175,15 @@ export interface Fixture {
   server: Server;
   client: TestClient;
   gate: Gate;
-  /** What was logged as an error. */
+  /** Errors in the log. */
   errors: { fields: Record<string, unknown>; message: string }[];
-  /** What was logged as a warning. */
+  /** Warnings in the log. */
   warnings: Fixture['errors'];
-  /** What `/readyz` says is missing, and what else. */
+  /** What `/readyz` reports as missing, and as degraded. */
   missing: { checks: string[]; degraded: string[]; notices: string[] };
 }
 
-/** A listening server with the echo operations and those given, one admin key, one key of user `ada`. */
+/** A listening server with the echo operations and the given ones, one admin key, one key of user `ada`. */
 export async function startServer(
   options: Partial<ServerOptions> & { more?: Operation[]; multiTenancy?: boolean } = {},
 ): Promise<Fixture> {

@@ -89,7 +89,7 @@ describe('server', () => {
     }
   });
 
-  test('other methods of a known path are 405 and Allow names those there are', async () => {
+  test('other methods of a known path are 405, and Allow lists the existing ones', async () => {
     const refused = [
       ['DELETE', '/v1/things', 'GET, HEAD'],
       ['GET', '/v1/things/words/event', 'POST'],
@@ -97,7 +97,7 @@ describe('server', () => {
       ['PATCH', '/v1/slow', 'GET, HEAD, POST'],
       ['POST', '/healthz', 'GET, HEAD'],
       ['POST', '/readyz', 'GET, HEAD'],
-      // Not taken for /v1/things/{id}.
+      // Not mistaken for /v1/things/{id}.
       ['GET', '/v1/things/events', 'POST'],
       ['HEAD', '/v1/things/events', 'POST'],
       ['QUERY', '/v1/things', 'GET, HEAD'],
@@ -108,7 +108,7 @@ describe('server', () => {
     }
   });
 
-  test('HEAD answers as GET does, without the body', async () => {
+  test('HEAD answers like GET, without the body', async () => {
     const path = '/v1/people/ada';
     const [get, head] = [await fixture.client.get(path), await fixture.client.send('HEAD', path)];
     expect(head.status).toBe(200);
@@ -127,7 +127,7 @@ describe('server', () => {
     }
   });
 
-  test('Redis or Postgres away is 503 with Retry-After, and reveals nothing of the inside', async () => {
+  test('an unavailable Redis or Postgres is 503 with Retry-After, and reveals no internals', async () => {
     for (const what of ['redisClosed', 'redisLoading', 'postgresRefused', 'postgresShutdown', 'wrapped']) {
       const { status, body, headers } = await fixture.client.post(`/v1/throw/${what}`, {});
       expect([what, status, headers.get('retry-after')]).toEqual([what, 503, '1']);
@@ -135,7 +135,7 @@ describe('server', () => {
     }
   });
 
-  test('that Redis or Postgres is away is logged, but not for every request that meets it', async () => {
+  test('logs that Redis or Postgres is unavailable, but not for every affected request', async () => {
     const before = fixture.warnings.length;
     const REQUESTS = 300;
     await Promise.all(Array.from({ length: REQUESTS }, () => fixture.client.post('/v1/throw/redisClosed', {})));
@@ -147,7 +147,7 @@ describe('server', () => {
     expect(fixture.warnings.length).toBeGreaterThan(0);
   });
 
-  test('anything else thrown is 500, logged under the request ID that the client is given', async () => {
+  test('any other exception is 500, logged under the request ID that the client gets', async () => {
     const attempts = ['fault', 'text', 'redisReply', 'postgresSyntax'].map((what) =>
       fixture.client.post(`/v1/throw/${what}`, {}),
     );
@@ -160,7 +160,7 @@ describe('server', () => {
     }
   });
 
-  test('no answer may be taken for another type than its own', async () => {
+  test('no answer may be mistaken for another content type', async () => {
     const answers = [
       fixture.client.get('/v1/people/ada'),
       fixture.client.get('/v1/people/ada', { key: null }),
@@ -202,7 +202,7 @@ describe('server', () => {
     fixture.missing.notices = [];
   });
 
-  test('a key is asked for before anything of the request is judged', async () => {
+  test('asks for a key before it judges anything else of the request', async () => {
     const bad = { rawBody: '{', headers: { 'Content-Type': 'text/plain' } };
     expect((await fixture.client.post('/v1/things/words/event', undefined, { key: null, ...bad })).status).toBe(401);
     expect((await fixture.client.post('/v1/things/words/event', undefined, bad)).status).toBe(415);
@@ -213,7 +213,7 @@ describe('server', () => {
     expect((await fixture.client.get('/v1/things/no-uuid', { key: null })).status).toBe(401);
   });
 
-  test('an application key reaches its own user only, and what names no user', async () => {
+  test('an application key reaches its own user only, and operations that name no user', async () => {
     const key = { key: USER_KEY };
     expect((await fixture.client.get('/v1/people/ada', key)).status).toBe(200);
     expect((await fixture.client.get('/v1/people/%61da', key)).status).toBe(200);
@@ -228,7 +228,7 @@ describe('server', () => {
     await expect(startServer({ more: [throwing, throwing] })).rejects.toThrow('declared twice');
   });
 
-  test('a taken port is refused', async () => {
+  test('refuses a taken port', async () => {
     const listen = `
       import { createRequire } from 'node:module';
       const require = createRequire(${JSON.stringify(import.meta.url)});
@@ -263,23 +263,23 @@ describe('several tenants', () => {
   });
   afterAll(() => fixture.server.close());
 
-  test('Tenant-ID is required and must name one', async () => {
+  test('Tenant-ID is required and must name a tenant', async () => {
     expect((await fixture.client.get('/v1/people/ada')).status).toBe(422);
     expect((await fixture.client.get('/v1/people/ada', { tenantId: 'south' })).status).toBe(422);
     expect((await fixture.client.get('/v1/people/ada', { tenantId: '' })).status).toBe(422);
     expect((await fixture.client.get('/v1/people/ada', { tenantId: 'north' })).body.tenant).toBe(1);
   });
 
-  test("the organisation's own operations need none", async () => {
+  test("the organisation's own operations need no Tenant-ID", async () => {
     expect((await fixture.client.get('/v1/organisation')).body.tenant).toBe(0);
   });
 
-  test('an application key of another tenant is refused', async () => {
+  test('refuses an application key of another tenant', async () => {
     expect((await fixture.client.get('/v1/people/ada', { key: USER_KEY, tenantId: 'north' })).status).toBe(403);
   });
 });
 
-test('one tenant only: Tenant-ID is ignored', async () => {
+test('one tenant only: ignores Tenant-ID', async () => {
   const fixture = await startServer();
   expect((await fixture.client.get('/v1/people/ada', { tenantId: 'anything' })).body.tenant).toBe(0);
   fixture.server.close();

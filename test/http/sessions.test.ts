@@ -27,7 +27,7 @@ const open = async (body: object, headers: Record<string, string> = {}): Promise
   return { cookie: answer.headers.get('set-cookie')!.split(';')[0]!, csrfToken: answer.body.csrfToken, answer };
 };
 const signIn = (key = laurel.adminKey, headers: Record<string, string> = {}) => open({ key }, headers);
-/** What a page of the console sends. */
+/** Requests as a page of the console sends them. */
 const by = ({ cookie, csrfToken }: Session): SentRequest => ({
   key: null,
   headers: { Cookie: cookie, 'X-CSRF-Token': csrfToken },
@@ -54,18 +54,18 @@ test('an admin key begins a session, of which only hashes are stored', async () 
   expect(overHttps.answer.headers.get('set-cookie')).toMatch(/; Secure$/);
 });
 
-test('the cookie stands for the key on the admin port, and for nothing on the application port', async () => {
+test('the cookie replaces the key on the admin port, and is ignored on the application port', async () => {
   const session = await signIn();
   for (const admin of [laurel.admin, other]) expect((await admin.get('/v1/metrics', by(session))).status).toBe(200);
   const shown = (await laurel.admin.get('/v1/session', by(session))).body;
   expect(shown).toEqual({ ...session.answer.body, now: shown.now });
   expect((await laurel.app.get('/v1/leaderboards', by(session))).status).toBe(401);
-  // A key that is sent counts, and not the cookie.
+  // A sent key takes precedence over the cookie.
   const wrong = { ...by(session), key: 'adm_nobody.AAAA' };
   expect((await laurel.admin.get('/v1/metrics', wrong)).status).toBe(401);
 });
 
-test('the cookie is found among others, and nothing else is taken for it', async () => {
+test('finds the cookie among others, and mistakes nothing else for it', async () => {
   const session = await signIn();
   const status = async (cookie: string) =>
     (await laurel.admin.get('/v1/metrics', { key: null, headers: { Cookie: cookie } })).status;
@@ -100,7 +100,7 @@ test('a read-only key makes a read-only session, which can sign out', async () =
   expect((await laurel.admin.delete('/v1/session', by(session))).status).toBe(204);
 });
 
-test('a session of a key of one tenant holds in that tenant', async () => {
+test("a session of a tenant's key is limited to that tenant", async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [
     { customerId: 'a', name: 'A' },
@@ -124,7 +124,7 @@ test.each([
   expect((await end(key.id)).status).toBe(200);
   await until401(session);
   await laurel.admin.patch('/v1/admin-api-keys', [{ id: key.id, status: 'active' }]);
-  // What ended is not back with the key.
+  // An ended session does not return with the key.
   await expect.poll(async () => (await laurel.admin.get('/v1/metrics', by(session))).status).toBe(401);
 });
 
@@ -161,7 +161,7 @@ test('a session is over after 12 hours, also where it is cached', async () => {
   await expect(present()).rejects.toMatchObject({ status: 401 });
 });
 
-test('the token of a link begins one session, of many who try at once', async () => {
+test('the token of a link begins exactly one session when many try at once', async () => {
   const token = (await makeSignInToken(laurel.pool, Date.now()))!;
   const { rows } = await laurel.pool.query('SELECT sign_in_tokens::text AS text FROM sign_in_tokens');
   expect(JSON.stringify(rows)).not.toContain(token);
@@ -175,7 +175,7 @@ test('the token of a link begins one session, of many who try at once', async ()
   expect((await laurel.admin.post('/v1/session', { token: old }, { key: null })).status).toBe(401);
 });
 
-test('what is no admin key begins nothing', async () => {
+test('other keys begin no session', async () => {
   const [application] = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created;
   const inactive = await makeKey();
   await laurel.admin.patch('/v1/admin-api-keys', [{ id: inactive.id, status: 'inactive' }]);
@@ -187,14 +187,14 @@ test('what is no admin key begins nothing', async () => {
     expect((await laurel.admin.post('/v1/session', body, { key: null })).status).toBe(400);
 });
 
-test('wrong sign-ins count as wrong keys do', async () => {
+test('wrong sign-ins count like wrong keys', async () => {
   const headers = { 'X-Forwarded-For': ADDRESS };
   const attempt = async () =>
     (await laurel.admin.post('/v1/session', { key: 'adm_nobody.AAAA' }, { key: null, headers })).status;
   const statuses = [await attempt(), await attempt(), await attempt(), await attempt()];
   expect(statuses).toEqual([401, 401, 401, 429]);
   expect((await laurel.admin.get('/v1/metrics', { key: 'adm_nobody.AAAA', headers })).status).toBe(429);
-  // Right ones still sign in, however many wrong ones are tried beside them.
+  // Right ones still sign in, however many wrong ones arrive beside them.
   const wrong = Array.from({ length: 20 }, attempt);
   await Promise.all([signIn(laurel.adminKey, headers), signIn(laurel.adminKey, headers)]);
   expect(await Promise.all(wrong)).toEqual(wrong.map(() => 429));

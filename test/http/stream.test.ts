@@ -6,7 +6,7 @@ import { RawConnection, rawRequest } from './raw-connection.ts';
 import { ADMIN_KEY, Gate, startServer } from './server-fixture.ts';
 
 const KEY = `X-API-KEY: ${ADMIN_KEY}`;
-/** What ends a chunked body. */
+/** The end of a chunked body. */
 const LAST_CHUNK = '0\r\n\r\n';
 
 /** A server with an operation whose answer comes in two pieces; the second waits at the gate. */
@@ -29,7 +29,7 @@ async function streaming(options: Parameters<typeof startServer>[0] = {}) {
   return { ...(await startServer({ more: [streamed], ...options })), second };
 }
 
-/** A connection on which the first piece has come. */
+/** A connection on which the first piece has arrived. */
 async function begun(port: number): Promise<RawConnection> {
   const connection = await RawConnection.open(port);
   connection.send(rawRequest('GET', '/v1/streamed', { headers: [KEY] }));
@@ -37,7 +37,7 @@ async function begun(port: number): Promise<RawConnection> {
   return connection;
 }
 
-test('an answer in pieces has the headers of any other: limits, and those for pages of other origins', async () => {
+test('an answer in pieces has all usual headers: limits, and those for pages of other origins', async () => {
   const rateLimit = createRateLimit({ applicationPerSecond: 0, adminPerSecond: 5 });
   const { client, server, second } = await streaming({ rateLimit, corsOrigin: 'https://example.com' });
   second.release();
@@ -52,7 +52,7 @@ test('an answer in pieces has the headers of any other: limits, and those for pa
   server.close();
 });
 
-test('draining lets an answer in pieces end whole, then closes its connection', async () => {
+test('draining lets an answer in pieces end completely, then closes its connection', async () => {
   const { server, port, second } = await streaming();
   const connection = await begun(port);
   const draining = server.drain();
@@ -62,7 +62,7 @@ test('draining lets an answer in pieces end whole, then closes its connection', 
   expect(await draining).toBe(0);
 });
 
-test('one that does not end in time is cut off so that the client sees it', async () => {
+test('cuts off an answer that does not end in time, so that the client notices', async () => {
   const { server, port, second } = await streaming();
   const connection = await begun(port);
   const reading = fetch(`http://127.0.0.1:${port}/v1/streamed`, { headers: { 'X-API-KEY': ADMIN_KEY } });
@@ -71,11 +71,11 @@ test('one that does not end in time is cut off so that the client sees it', asyn
   await connection.until(({ closed }) => closed);
   expect(connection.received).not.toContain(LAST_CHUNK);
   await expect(response.text()).rejects.toThrow();
-  // What is left behind ends without harm.
+  // The abandoned handler ends without harm.
   second.release();
 });
 
-test('one that begins while draining says that its connection closes, and its client closes it', async () => {
+test('an answer that begins during draining says that its connection closes, and its client closes it', async () => {
   const { server, port, second } = await streaming();
   const kept = await RawConnection.open(port);
   kept.send(rawRequest('GET', '/healthz'));

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-// Changes as another frontend commits them, before news of them arrive.
+// Changes as another frontend commits them, before they are announced.
 
 const switchTenants = (on: boolean): Promise<unknown> =>
   laurel.pool.query('UPDATE organisation SET multi_tenancy = $1, revision = revision + 1', [on]);
@@ -28,8 +28,8 @@ const event = (tenantId?: string) =>
     tenantId === undefined ? {} : { tenantId },
   );
 
-test('a frontend without news of another one neither applies calls to the wrong tenant nor refuses them', async () => {
-  // While there is one tenant only the header is ignored.
+test("a frontend that has not heard of another one's change neither applies calls to the wrong tenant nor refuses them", async () => {
+  // With one tenant only, the header is ignored.
   expect((await laurel.admin.get('/v1/configuration', { tenantId: 'north' })).body.metrics).toEqual([]);
 
   await switchTenants(true);

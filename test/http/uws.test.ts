@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadFirst, releasesFor } from '../../src/http/uws.ts';
 
-describe('the HTTP server that this machine has a binary for', () => {
+describe('the binary of the HTTP server for this machine', () => {
   test('one of the two releases loads', () => {
     expect(loadFirst(releasesFor(process.versions.node))).toHaveProperty('App');
   });
@@ -16,22 +16,22 @@ describe('the HTTP server that this machine has a binary for', () => {
     expect(releasesFor(node)).toEqual(releases);
   });
 
-  test('the first that loads is taken, also after one that does not', () => {
+  test('uses the first that loads, also after one that does not', () => {
     expect(loadFirst(['uws-of-tomorrow', 'node:os', 'node:path'])).toHaveProperty('hostname');
   });
 
-  test('where none loads, the sentence names the machine and says what runs', () => {
+  test('if none loads, the error names the machine and what would run', () => {
     const { node } = process.versions;
     expect(() => loadFirst(['uws-of-tomorrow', 'node:no-such-module'])).toThrow(
       `The HTTP server has no binary for Node ${node} on ${process.platform} ${process.arch}`,
     );
   });
 
-  test('where none has a binary for this Node, likewise', () => {
+  test('if none has a binary for this Node, the same', () => {
     expect(() => loadFirst(releasesFor('25.1.0'))).toThrow('The HTTP server has no binary');
   });
 
-  test('where none is installed, the sentence says how to install', () => {
+  test('if none is installed, the error says how to install it', () => {
     expect(() => loadFirst(['uws-of-tomorrow', 'uws-of-next-year'])).toThrow('without --omit=optional');
   });
 });

@@ -14,7 +14,7 @@ afterAll(() => fixture.server.close());
 const post = (rawBody: string | Uint8Array, headers: Record<string, string> = {}) =>
   fixture.client.post('/v1/things/words/event', undefined, { rawBody, headers });
 
-describe('a body that does not fit names the field', () => {
+describe('names the field of a body that does not fit', () => {
   test.each<[unknown, string]>([
     [{ user: { id: 'ada' } }, 'value is required'],
     [{ value: 1 }, 'user is required'],
@@ -44,13 +44,13 @@ describe('a body that does not fit names the field', () => {
       expect((await post(`{"user":{"id":"ada"},"value":${value}}`)).status).toBe(400);
   });
 
-  test('255 characters are 255 characters, whatever they are', async () => {
+  test('255 characters are 255 characters in any script', async () => {
     const id = '🦉'.repeat(255);
     const { status, body } = await fixture.client.post('/v1/things/words/event', { ...event, user: { id } });
     expect([status, body.body.user.id]).toEqual([201, id]);
   });
 
-  test('a list that is to be: what is no list, or too long, is 422; a bad item is named', async () => {
+  test('a list: 422 for no list or one that is too long; a bad item is named', async () => {
     const path = '/v1/things/events';
     expect((await fixture.client.post(path, {})).body.error).toBe('The body must be an array');
     for (const body of [{}, [], [1, 2, 3, 4]]) expect((await fixture.client.post(path, body)).status).toBe(422);
@@ -60,7 +60,7 @@ describe('a body that does not fit names the field', () => {
   });
 });
 
-describe('a body as it is sent', () => {
+describe('the raw body', () => {
   test.each<[string, string | Uint8Array]>([
     ['nothing', ''],
     ['half of it', '{"user":'],
@@ -87,11 +87,11 @@ describe('a body as it is sent', () => {
     ['{"user":{"id":"ada"},"value":1,"attributes":{"a":"b","c\\u0000":"d"}}', 'attributes contains a NUL character'],
     ['{"user":{"id":"ada"},"value":1,"list":["a",{"b":"\\ud83d"}]}', 'list[1].b contains half of a surrogate pair'],
     [`{"user":${'['.repeat(4_000)}"\\u0000"${']'.repeat(4_000)}}`, 'The body contains a NUL character'],
-  ])('%.70s: the field is named', async (text, error) => {
+  ])('%.70s: names the field', async (text, error) => {
     expect(await post(text)).toMatchObject({ status: 400, body: { error } });
   });
 
-  test('what only looks like those is taken', async () => {
+  test('accepts what only looks like those', async () => {
     const ids = [
       [String.raw`a\\u0000b`, String.raw`a\u0000b`],
       [String.raw`\ud83d\ude00`, '😀'],
@@ -104,7 +104,7 @@ describe('a body as it is sent', () => {
     }
   });
 
-  test('__proto__ and its like are names as any other', async () => {
+  test('treats __proto__ and the like as ordinary names', async () => {
     const text =
       '{"user":{"id":"__proto__","__proto__":{"tz":7}},"value":1,"attributes":{"__proto__":"x","constructor":"y"},"__proto__":{"polluted":1}}';
     const { status, body } = await post(text);
@@ -115,11 +115,11 @@ describe('a body as it is sent', () => {
     expect((await post('{"__proto__":{"user":{"id":"ada"},"value":1}}')).body.error).toBe('user is required');
   });
 
-  test('unknown fields are ignored', async () => {
+  test('ignores unknown fields', async () => {
     expect((await fixture.client.post('/v1/things/words/event', { ...event, more: [1] })).status).toBe(201);
   });
 
-  test('what is not declared as JSON is 415', async () => {
+  test('answers 415 to a body that is not declared as JSON', async () => {
     const text = JSON.stringify(event);
     for (const type of [
       'text/plain',
@@ -133,7 +133,7 @@ describe('a body as it is sent', () => {
       expect([type, (await post(text, { 'Content-Type': type })).status]).toEqual([type, 201]);
   });
 
-  test('a compressed body is 415, with what to do about it', async () => {
+  test('answers 415 to a compressed body, and says what to do', async () => {
     const text = JSON.stringify(event);
     for (const encoding of ['gzip', 'br', 'deflate, gzip']) {
       const { status, body } = await post(text, { 'Content-Encoding': encoding });
@@ -146,7 +146,7 @@ describe('a body as it is sent', () => {
     expect((await post(text, { 'Content-Encoding': 'identity' })).status).toBe(201);
   });
 
-  test('a body at the limit is taken, one byte more is 413', async () => {
+  test('accepts a body at the limit, and answers 413 for one byte more', async () => {
     const empty = JSON.stringify({ ...event, more: '' });
     const fill = (bytes: number): string => JSON.stringify({ ...event, more: 'x'.repeat(bytes - empty.length) });
     expect((await post(fill(BODY_BYTES))).status).toBe(201);
@@ -173,7 +173,7 @@ describe('path parameters', () => {
     expect((await fixture.client.get(`/v1/people/${'x'.repeat(255)}`)).status).toBe(200);
   });
 
-  test('what cannot be an ID is 404', async () => {
+  test('an impossible ID is 404', async () => {
     expect((await fixture.client.get(`/v1/things/${UUID}`)).body.params.id).toBe(UUID);
     for (const id of ['x', `urn:uuid:${UUID}`, `${UUID}0`])
       expect((await fixture.client.get(`/v1/things/${id}`)).status).toBe(404);

@@ -12,7 +12,7 @@ const PATH = '/v1/things/words/event';
 let fixture: Fixture;
 let events = 0;
 
-/** Counts what reached a handler. */
+/** Counts the requests that reached a handler. */
 const counting = operation({
   id: 'count_it',
   surface: 'application',
@@ -29,12 +29,12 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.server.close());
 
-/** Sends the parts one after another and resolves with the status lines when there are `answers`, or it is closed. */
+/** Sends the parts one after another; resolves with the status lines once there are `answers`, or on close. */
 async function exchange(parts: (string | Uint8Array)[], answers = 1): Promise<RawConnection> {
   const connection = await RawConnection.open(fixture.port);
   for (const part of parts) {
     connection.send(part);
-    // So that the parts arrive as reads of their own.
+    // So that the parts arrive as separate reads.
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   await connection.until(({ closed, statuses }) => closed || statuses.length >= answers);
@@ -57,7 +57,7 @@ describe('framing', () => {
     ['both framings', ['Content-Length: 31', 'Transfer-Encoding: chunked'], `1f\r\n${EVENT}\r\n0\r\n\r\n`],
     ['another encoding', ['Transfer-Encoding: gzip, chunked'], `1f\r\n${EVENT}\r\n0\r\n\r\n`],
     ['two encodings', ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], `1f\r\n${EVENT}\r\n0\r\n\r\n`],
-    ['a chunk of no size', ['Transfer-Encoding: chunked'], `zz\r\n${EVENT}\r\n0\r\n\r\n`],
+    ['a chunk without a size', ['Transfer-Encoding: chunked'], `zz\r\n${EVENT}\r\n0\r\n\r\n`],
     ['the key twice', [KEY, 'Content-Length: 31'], EVENT],
   ])('%s is 400 and ends the connection', async (_what, headers, body) => {
     const before = events;
@@ -68,7 +68,7 @@ describe('framing', () => {
     expect(events).toBe(before);
   });
 
-  test('a chunked body is read', async () => {
+  test('reads a chunked body', async () => {
     const connection = await exchange([
       post([JSON_TYPE, 'Transfer-Encoding: chunked'], '10\r\n{"user":{"id":"a\r\n'),
       'f\r\nda"},"value":1}\r\n0\r\n\r\n',
@@ -78,7 +78,7 @@ describe('framing', () => {
     connection.destroy();
   });
 
-  test('a body without Content-Length or encoding is none', async () => {
+  test('without Content-Length or encoding there is no body', async () => {
     const connection = await exchange([post([JSON_TYPE], '')]);
     expect(connection.statuses).toEqual([400]);
     expect(connection.received).toContain('A JSON body is required');
@@ -90,7 +90,7 @@ describe('framing', () => {
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
     ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a\0b\r\n\r\n'],
     ['HTTP/1.0', 'GET /healthz HTTP/1.0\r\n\r\n'],
-  ])('%s is refused and the server stays up', async (_what, text) => {
+  ])('refuses %s and stays up', async (_what, text) => {
     const connection = await exchange([text]);
     await connection.until(({ closed }) => closed);
     expect(connection.statuses.filter((status) => status < 400)).toEqual([]);
@@ -102,7 +102,7 @@ describe('size', () => {
   const withHeader = (bytes: number): string =>
     rawRequest('GET', '/healthz', { headers: [`X-Long: ${'x'.repeat(bytes)}`] });
 
-  test('15 KB of headers are taken, 17 KB are 431', async () => {
+  test('accepts 15 KB of headers, and answers 431 for 17 KB', async () => {
     expect((await exchange([withHeader(15_000)])).statuses).toEqual([200]);
     for (const bytes of [17_000, 100_000]) {
       const refused = await exchange([withHeader(bytes)]);
@@ -162,7 +162,7 @@ describe('size', () => {
   });
 });
 
-describe('a request behind a fault is not executed, and the fault is answered', () => {
+describe('does not execute a request behind a fault, and answers the fault', () => {
   const BEHIND = rawRequest('POST', '/v1/count', { headers: [KEY, JSON_TYPE], body: '{}' });
   const MANY_BYTES = `{"more":"${'x'.repeat(BODY_BYTES)}"}`;
   const twice = ['Content-Length: 2', 'Content-Length: 2'];
@@ -222,13 +222,13 @@ describe('a request behind a fault is not executed, and the fault is answered', 
       }
       await connection.until(({ closed }) => closed);
       expect([connection.statuses[0], events]).toEqual([status, before]);
-      // What came in the same read may be refused, too.
+      // Requests in the same read may be refused, too.
       expect(connection.statuses.slice(1).every((refused) => refused === 400)).toBe(true);
       expect(connection.received).toContain('Connection: close');
     }
   });
 
-  test('requests of other connections are executed', async () => {
+  test('executes requests of other connections', async () => {
     const before = events;
     const others = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(fixture.port)));
     const bad = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(fixture.port)));
@@ -246,7 +246,7 @@ describe('a request behind a fault is not executed, and the fault is answered', 
 });
 
 describe('pace', () => {
-  test('a body that comes byte by byte is one body', async () => {
+  test('a body that arrives byte by byte is one body', async () => {
     const connection = await exchange([
       rawRequest('POST', PATH, { headers: [KEY, JSON_TYPE, 'Content-Length: 31'] }),
       ...Array.from(EVENT),
@@ -255,7 +255,7 @@ describe('pace', () => {
     connection.destroy();
   });
 
-  test('characters split between chunks are whole', async () => {
+  test('joins characters that are split between chunks', async () => {
     const bytes = Buffer.from('{"user":{"id":"é🦉"},"value":1}');
     const head = rawRequest('POST', PATH, { headers: [KEY, JSON_TYPE, `Content-Length: ${bytes.length}`] });
     const connection = await exchange([head, ...Array.from(bytes, (byte) => Uint8Array.of(byte))]);
@@ -264,7 +264,7 @@ describe('pace', () => {
     connection.destroy();
   });
 
-  test('requests of one connection, each after the answer before it, are answered in turn', async () => {
+  test('answers sequential requests of one connection in turn', async () => {
     const connection = await RawConnection.open(fixture.port);
     for (let n = 1; n <= 5; n += 1) {
       connection.send(post([JSON_TYPE], EVENT));
@@ -274,7 +274,7 @@ describe('pace', () => {
     connection.destroy();
   });
 
-  test('a refused body is skipped: the next request on the connection is read as one', async () => {
+  test('skips a refused body: reads the next request on the connection correctly', async () => {
     const refused = rawRequest('POST', PATH, { headers: [JSON_TYPE, 'Content-Length: 31'] });
     const connection = await exchange([refused, EVENT, rawRequest('GET', '/healthz')], 2);
     expect(connection.statuses).toEqual([401, 200]);
@@ -290,7 +290,7 @@ describe('pace', () => {
     connection.destroy();
   });
 
-  test('pipelined requests that need no waiting are answered in order', async () => {
+  test('answers pipelined requests that need no waiting in order', async () => {
     const connection = await exchange(
       [rawRequest('GET', '/healthz') + rawRequest('GET', '/nothing') + rawRequest('GET', '/healthz')],
       3,
@@ -299,7 +299,7 @@ describe('pace', () => {
     connection.destroy();
   });
 
-  test('a request pipelined behind one that is being worked on ends the connection and harms nobody', async () => {
+  test('a request pipelined behind one in progress ends the connection and harms nobody', async () => {
     const { gate, server, port } = await startServer();
     const connection = await RawConnection.open(port);
     connection.send(rawRequest('GET', '/v1/slow', { headers: [KEY] }) + rawRequest('GET', '/healthz'));
@@ -314,8 +314,8 @@ describe('pace', () => {
   });
 });
 
-describe('a client that goes away', () => {
-  test('while it is answered: the handler ends, nothing is written, the server stays up', async () => {
+describe('a client that disconnects', () => {
+  test('during the answer: the handler ends, nothing is written, the server stays up', async () => {
     const { gate, server, port, client, errors } = await startServer();
     const connection = await RawConnection.open(port);
     connection.send(rawRequest('POST', '/v1/slow', { headers: [KEY, JSON_TYPE], body: '{}' }));
@@ -356,7 +356,7 @@ describe('a client that goes away', () => {
     connection.send(rawRequest('POST', '/v1/slow', { headers: [KEY, JSON_TYPE], body: '{}' }));
     while (asked === 0) await new Promise((resolve) => setImmediate(resolve));
     connection.destroy();
-    // Nothing is in flight any more, although the look-up has not ended.
+    // Nothing is in flight any more, although the lookup has not ended.
     expect(await server.drain()).toBe(0);
     found();
     await new Promise((resolve) => setImmediate(resolve));
@@ -364,7 +364,7 @@ describe('a client that goes away', () => {
   });
 });
 
-test('a body that comes while the key is looked up is not lost', async () => {
+test('loses nothing of a body that arrives while the key is looked up', async () => {
   let found!: () => void;
   const lookedUp = new Promise<void>((resolve) => (found = resolve));
   const { server, client } = await startServer({

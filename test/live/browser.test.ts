@@ -12,7 +12,7 @@ import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-/** Each event earns points, so that none can be missing unseen. */
+/** Each event earns points, so that a missing one is visible. */
 const CONFIGURATION = {
   ...STUDY_APP,
   pointsSystems: [
@@ -26,7 +26,7 @@ const CONFIGURATION = {
   ],
 };
 
-/** A page of an app: it asks for a ticket with its user's key, listens, and shows the rank. */
+/** A page of an app: it requests a ticket with its user's key, listens, and shows the rank. */
 const PAGE = `<!doctype html><title>rank</title><p id="rank">–</p><script>
   window.totals = []; window.ids = []; window.readies = []; window.resets = 0;
   async function listen(base, key) {
@@ -104,7 +104,7 @@ const seen = (): Promise<Seen> =>
   ) as Promise<Seen>;
 
 test.skipIf(!hasBrowser)(
-  'a page sees its rank change while events flow; its frontend is killed, and it misses nothing and sees nothing twice',
+  'a page sees its rank change while events arrive; its frontend is killed, and it misses nothing and sees nothing twice',
   async () => {
     const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
     const url = (await proxy.listen()).replace(/\/$/, '');
@@ -116,7 +116,7 @@ test.skipIf(!hasBrowser)(
     await send('ada', 1);
     const rank = (): Promise<string> => page.textContent('#rank').then(String);
     await expect.poll(rank).toBe('2');
-    // Another passes, and the page hears of it without an event of its own.
+    // Another user passes, and the page is notified without an event of its own.
     await send('cleo', 2_000);
     await expect.poll(rank).toBe('3');
 

@@ -16,7 +16,7 @@ export interface SeenMessage {
 /** A client of a live stream of server-sent events. */
 export class LiveClient {
   readonly messages: SeenMessage[] = [];
-  /** The last ID, also of a sign of life. */
+  /** The last ID, also of a heartbeat. */
   lastId: string | null = null;
   ended = false;
   private readonly request: ClientRequest;
@@ -49,7 +49,7 @@ export class LiveClient {
     return this.response.statusCode ?? 0;
   }
 
-  /** The first message of a type from now on, or that came already, after so many of them. */
+  /** The first message of a type after a number of them, whether it has already arrived or not. */
   async next(type: string, after = 0): Promise<SeenMessage> {
     const deadline = Date.now() + WAIT_MS;
     while (this.of(type).length <= after) {

@@ -45,7 +45,7 @@ async function open(query: Record<string, string>, lastEventId?: string): Promis
   return client;
 }
 
-test('a ticket is good once, also where two ask at once', async () => {
+test('a ticket works once, even if two clients use it at once', async () => {
   const { key } = await makeKey('once');
   const one = await ticket(key);
   const both = await Promise.all([open({ ticket: one }), open({ ticket: one })]);
@@ -54,7 +54,7 @@ test('a ticket is good once, also where two ask at once', async () => {
   expect((await open({})).status).toBe(401);
 });
 
-test('a ticket needs no body: it is the same as an empty one', async () => {
+test('a ticket needs no body, which is the same as an empty one', async () => {
   const { key } = await makeKey('bodiless');
   for (const request of [{}, { rawBody: '' }]) {
     const made = await laurel.app.post('/v1/live/tickets', undefined, { key, ...request });
@@ -65,7 +65,7 @@ test('a ticket needs no body: it is the same as an empty one', async () => {
   expect(admin.status).toBe(201);
 });
 
-test('a ticket expires, and Redis does not know it', async () => {
+test('a ticket expires, and Redis does not contain its text', async () => {
   const { key } = await makeKey('late');
   const one = await ticket(key);
   const keys = await laurel.redis.keys('{laurel}:live:ticket:*');
@@ -80,7 +80,7 @@ test('a ticket expires, and Redis does not know it', async () => {
   expect((await open({ ticket: one })).status).toBe(401);
 });
 
-test('one key holds so many tickets and sessions of Redis and no more: its newest', async () => {
+test('limits the tickets and sessions of one key in Redis to its newest', async () => {
   const { key } = await makeKey('greedy');
   const held = async (): Promise<number> => (await laurel.redis.keys('{laurel}:live:ticket:*')).length;
   const others = await held();
@@ -101,7 +101,7 @@ test('one key holds so many tickets and sessions of Redis and no more: its newes
   expect(await grants.session(secrets.at(-1)!)).toEqual(session);
 });
 
-test('HEAD takes no ticket', async () => {
+test('HEAD uses no ticket', async () => {
   const { key } = await makeKey('head');
   const one = await ticket(key);
   expect((await fetch(`${laurel.appUrl}/v1/live?ticket=${one}`, { method: 'HEAD' })).status).toBe(200);
@@ -116,7 +116,7 @@ test('a user sees nobody else', async () => {
   expect(events.status).toBe(422);
   const board = await laurel.app.post('/v1/live/tickets', { boards: ['nowhere'] }, { key });
   expect([board.status, board.body.error]).toEqual([422, "boards: there is no leaderboard 'nowhere'."]);
-  // A filter of the ticket, sent to the stream, would do nothing.
+  // The stream ignores a filter, which belongs to the ticket.
   for (const path of ['/v1/live?boards=flips', '/v1/live?boards%5B%5D=flips&ticket=x', '/v1/live?userId=ada']) {
     const misplaced = await laurel.app.get(path);
     expect([misplaced.status, misplaced.body.error]).toEqual([422, expect.stringContaining('POST /v1/live/tickets')]);
@@ -146,7 +146,7 @@ test('a stream ends when its key expires', async () => {
   expect(await client.next('closing')).toMatchObject({ reason: 'key_expired', reconnect: false });
 });
 
-test('more streams than a user may have, with whichever keys, are refused until one ends', async () => {
+test('refuses more streams than a user may have, over all keys, until one ends', async () => {
   const { key } = await makeKey('many');
   const { key: another } = await makeKey('many');
   const three = [await ticket(key), await ticket(key), await ticket(key)].map((one) => open({ ticket: one }));
@@ -158,7 +158,7 @@ test('more streams than a user may have, with whichever keys, are refused until 
   await expect.poll(async () => (await open({ ticket: await ticket(key) })).status).toBe(200);
 });
 
-test('the head is one of a stream that nobody keeps, for pages of other origins too', async () => {
+test('the head forbids caching and allows pages of other origins', async () => {
   const { key } = await makeKey('page');
   const client = await open({ ticket: await ticket(key) });
   expect(client.response.headers).toMatchObject({

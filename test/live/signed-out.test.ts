@@ -37,7 +37,7 @@ async function open(query: Record<string, string>, lastEventId?: string): Promis
   return client;
 }
 
-test('a stream ends when the session that it was asked for in is signed out on another process', async () => {
+test('a stream ends when its session is signed out on another process', async () => {
   const [session, remains] = [await signIn(), await signIn()];
   const waiting = await ticket(session);
   const stream = await open({ ticket: await ticket(session) });
@@ -50,7 +50,7 @@ test('a stream ends when the session that it was asked for in is signed out on a
   expect((await open({}, stream.lastId!)).status).toBe(401);
   expect((await open({ ticket: waiting })).status).toBe(401);
 
-  // Those of another session of the key, and of the key itself, go on.
+  // Streams of another session of the key, and of the key itself, continue.
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'goes-on' }, value: 1 });
   for (const each of others) expect((await each.next('event')).event.userId).toBe('goes-on');
 });
@@ -73,7 +73,7 @@ test('a stream ends when its session is over', async () => {
   const stream = await open({ ticket: await ticket(session) });
   await stream.next('ready');
   await laurel.pool.query(`UPDATE sessions SET expires_at = now() - interval '1 second'`);
-  // Nobody says so of a session that time ends: a look at the keys, for whatever reason, finds it.
+  // Nothing announces the expiry of a session: the next check of the keys finds it.
   await laurel.admin.post('/v1/admin-api-keys', [{ name: 'another' }]);
   expect(await stream.next('closing')).toMatchObject({ reason: 'session_ended' });
   expect((await open({ ticket: one })).status).toBe(401);

@@ -5,7 +5,7 @@ import { LiveClient, type SeenMessage } from './live-client.ts';
 
 let laurel: TestLaurel;
 const clients: LiveClient[] = [];
-/** Hears of nothing, from the beginning on. */
+/** Receives nothing from the beginning. */
 let quiet: LiveClient;
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ test('an admin key sees everything, and a sample of the events', async () => {
   await admin.next('leaderboard.changed');
 });
 
-test('filters hold back what is about others of a kind, however their IDs are written', async () => {
+test('filters hold back what is about others of a kind, in any spelling of their IDs', async () => {
   const idsOf = async (path: string): Promise<Record<string, string>> => {
     const found = (await laurel.admin.get(path)).body as { id: string; key: string }[];
     return Object.fromEntries(found.map(({ id, key }) => [key, id.toUpperCase()]));
@@ -90,7 +90,7 @@ test('filters hold back what is about others of a kind, however their IDs are wr
   expect(ofMetrics.of('event').length).toBe(1);
 });
 
-test('an admin key hears the previous score too, though no webhook wants it: also of several moves as one', async () => {
+test('an admin key gets the previous score too, even if no webhook wants it, also for several moves as one', async () => {
   const admin = await listen({ types: ['leaderboard.rank_changed'], userId: 'fay' }, { url: laurel.adminUrl });
   const next = async (count: number): Promise<unknown[]> => {
     const ofBoard = (): SeenMessage[] => admin.messages.filter(({ leaderboard }) => leaderboard?.key === 'flips');
@@ -138,7 +138,7 @@ test('a client that comes back with the last ID gets what it missed, once, also 
   back.close();
 });
 
-test('whichever message was the last to come, what follows it comes once', async () => {
+test('after any last message, a client gets the following ones exactly once', async () => {
   const key = await keyOf('eve');
   const eve = await listen({}, { key });
   await event('eve', 12);
@@ -153,7 +153,7 @@ test('whichever message was the last to come, what follows it comes once', async
     clients.push(back);
     await back.next('ready');
     const rest = all.slice(at + 1);
-    // What comes later is behind what was missed.
+    // Later messages follow the missed ones.
     await event('eve', 5);
     await back.next('points.changed', rest.filter(({ type }) => type === 'points.changed').length);
     const came = back.messages.filter(({ type }) => type !== 'ready');
@@ -164,7 +164,7 @@ test('whichever message was the last to come, what follows it comes once', async
   }
 });
 
-test('whichever message of boards was the last to come, the ranks behind it come again', async () => {
+test('after any last leaderboard message, a client gets the ranks behind it again', async () => {
   const hal = await listen({ boards: ['flips', 'weekly'] }, { key: await keyOf('hal') });
   await event('hal', 3);
   await hal.next('leaderboard.rank_changed', 1);
@@ -182,7 +182,7 @@ test('whichever message of boards was the last to come, the ranks behind it come
     const back = await LiveClient.open(laurel.appUrl, {}, id);
     clients.push(back);
     expect((await back.next('ready')).resumed).toBe(true);
-    // Too little to move a rank; what is reported of it comes behind what was missed.
+    // Too little to move a rank; its report follows what was missed.
     await event('hal', 0.001);
     await back.next('leaderboard.changed', 1);
     const reported = back.of('leaderboard.changed').length;
@@ -198,7 +198,7 @@ test('whichever message of boards was the last to come, the ranks behind it come
   expect(await ranksAfter(ofBoards[3]!.id)).toEqual([]);
 });
 
-test('many at once hear the same of a board, and each of its own user', async () => {
+test('concurrent streams get the same messages of a leaderboard, and each those of its own user', async () => {
   const names = Array.from({ length: 150 }, (_, n) => `crowd-${n}`);
   for (let from = 0; from < names.length; from += 50)
     await Promise.all(names.slice(from, from + 50).map((name, n) => event(name, 100 + from + n)));
@@ -218,7 +218,7 @@ test('many at once hear the same of a board, and each of its own user', async ()
   }
 });
 
-test('a stream on which nothing happens shows a sign of life, with an ID behind all that happened', async () => {
+test('an idle stream sends a heartbeat with an ID behind everything that happened', async () => {
   const [ready, ...others] = quiet.messages;
   expect([ready!.type, others]).toEqual(['ready', []]);
   await expect.poll(() => quiet.lastId, { interval: 100 }).not.toBe(ready!.id);

@@ -48,7 +48,7 @@ async function openSocket(query: Record<string, string>): Promise<{ socket: WebS
   return { socket, messages };
 }
 
-test('a WebSocket carries the same messages, and goes on behind a last ID', async () => {
+test('a WebSocket carries the same messages, and continues after a last ID', async () => {
   const client = await open({ ticket: await ticket({ types: ['points.changed'] }) });
   const { socket, messages } = await openSocket({ ticket: await ticket({ types: ['points.changed'] }) });
   await client.next('ready');
@@ -81,7 +81,7 @@ test('the answer that opens a WebSocket has the ID of the request', async () => 
   expect([response.statusCode, response.headers['x-request-id']]).toEqual([101, 'of-a-socket']);
 });
 
-test('open streams and the messages that they were sent are metrics', async () => {
+test('metrics count open streams and the messages sent to them', async () => {
   const measured = async (name: string): Promise<number> => {
     const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
     return Number(new RegExp(`^${name}\\{process="frontend"\\} (\\d+)$`, 'm').exec(text)?.[1]);
@@ -95,7 +95,7 @@ test('open streams and the messages that they were sent are metrics', async () =
   expect(await measured('laurel_live_messages_total')).toBe(sent + client.messages.length);
 });
 
-test('what is no WebSocket, or has no ticket, is refused', async () => {
+test('refuses what is no WebSocket, or has no ticket', async () => {
   expect((await laurel.app.get('/v1/live/ws')).status).toBe(400);
   const socket = new WebSocket(`${laurel.appUrl.replace('http', 'ws')}/v1/live/ws?ticket=none`);
   const failed = once(socket as never, 'error');
@@ -123,7 +123,7 @@ const LARGE = {
 test.each([
   ['server-sent events', '/v1/live', []],
   ['a WebSocket', '/v1/live/ws', OVER_WEB_SOCKET],
-])('one who reads nothing of %s is closed, and the others do not notice', async (_, path, headers) => {
+])('closes a client of %s that reads nothing, and the others do not notice', async (_, path, headers) => {
   const reader = await open({ ticket: await ticket() });
   await reader.next('ready');
   const { hostname, port } = new URL(laurel.appUrl);
@@ -133,21 +133,21 @@ test.each([
   deaf.write([`GET ${path}?ticket=${await ticket()} HTTP/1.1`, 'Host: laurel', ...headers, '', ''].join('\r\n'));
   const { live } = laurel.services;
   await expect.poll(() => live.count).toBe(2);
-  // More than the connection and what may wait besides.
+  // More than the connection's buffers and the queue hold.
   let sent = 0;
   while (live.count === 2 && sent < 100) {
     await announceLive(laurel.redis, [LARGE]);
     sent += 1;
     await expect.poll(() => reader.of('points.boost_started').length).toBe(sent);
   }
-  // It is counted no more once its connection is closed.
+  // It no longer counts once its connection is closed.
   await expect.poll(() => live.count).toBe(1);
   expect(reader.ended).toBe(false);
   await event('after', 1);
   await reader.next('event');
 });
 
-test('a client that reads again in time gets all that waited, though nothing happens then', async () => {
+test('a client that reads again in time gets everything that waited, though nothing happens then', async () => {
   const reader = await open({ ticket: await ticket() });
   await reader.next('ready');
   const { port } = new URL(laurel.appUrl);
@@ -173,7 +173,7 @@ test('a client that reads again in time gets all that waited, though nothing hap
   expect(live.count).toBe(2);
 });
 
-test('what the clock makes reaches those it is for', async () => {
+test('work of the clock reaches its recipients', async () => {
   const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'clocked' }]);
   const client = await open({ ticket: await ticket({ boards: ['flips'] }, made.body.created[0].key as string) });
   await client.next('ready');
@@ -200,7 +200,7 @@ test('what the clock makes reaches those it is for', async () => {
   expect(back.messages.map(({ type }) => type)).toEqual(['ready', 'leaderboard.started']);
 });
 
-test('a client that missed what is kept no more is told so, with what holds now', async () => {
+test('a client that missed removed messages gets a gap and the current state', async () => {
   const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'reset' }]);
   const key = made.body.created[0].key as string;
   await event('reset', 10);
@@ -225,7 +225,7 @@ test('a client that missed what is kept no more is told so, with what holds now'
   expect((await foreign.next('reset')).reason).toMatch('not valid');
 });
 
-test('a last ID from before Redis was rebuilt is a gap', async () => {
+test('a last ID from before a rebuild of Redis is a gap', async () => {
   const client = await open({ ticket: await ticket() });
   const ids = MessageIds.of(await KeyedIds.of(laurel.pool));
   const last = ids.parse((await client.next('ready')).id)!.authentic!;
@@ -234,7 +234,7 @@ test('a last ID from before Redis was rebuilt is a gap', async () => {
   expect(await back.next('reset')).toMatchObject({ reason: expect.stringContaining('rebuilt') });
 });
 
-test('a Redis that was rebuilt is a gap to those who listen, and others are heard after it', async () => {
+test('a rebuild of Redis is a gap to its listeners, who get the messages after it', async () => {
   const client = await open({ ticket: await ticket() });
   await client.next('ready');
   const other = `${await laurel.redis.get(markKey(0))}9`;
@@ -243,11 +243,11 @@ test('a Redis that was rebuilt is a gap to those who listen, and others are hear
   // The guard has seen it as well, and filled Redis from Postgres.
   await expect.poll(async () => [null, other].includes(await laurel.redis.get(markKey(0)))).toBe(false);
   await expect.poll(async () => (await laurel.app.post('/v1/live/tickets', {})).status).toBe(201);
-  const anew = await open({ ticket: await ticket() });
-  await anew.next('ready');
+  const next = await open({ ticket: await ticket() });
+  await next.next('ready');
 });
 
-test('a stream that the server ends is a whole response, which said in its head that the connection ends with it', async () => {
+test('a stream that the server ends is a complete response, whose head announced that the connection ends with it', async () => {
   const another = await laurel.another();
   const { port } = new URL(another.appUrl);
   const connection = await RawConnection.open(Number(port));
@@ -261,7 +261,7 @@ test('a stream that the server ends is a whole response, which said in its head 
   expect(connection.chunks).toMatch(/^retry: 2000\n\n.*event: closing\ndata: .*"shutting_down".*\n\n$/s);
 });
 
-test('a frontend that ends says so, and its clients go on elsewhere', async () => {
+test('a stopping frontend says so, and its clients continue elsewhere', async () => {
   const another = await laurel.another();
   const client = await open({ ticket: await ticket({ types: ['points.changed'] }) }, another.appUrl);
   await client.next('ready');

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-/** About one of 1,000 was closed at once where a stream began within its upgrade. */
+/** About one in 1,000 was closed at once when a stream began within its upgrade. */
 const OPENED = 1_500;
 const AT_ONCE = 20;
 

@@ -7,7 +7,7 @@ const listener = (host: string, port: number) => [
   { host, port, hostVariable: 'ADMIN_HOST', portVariable: 'ADMIN_PORT' },
 ];
 
-test('a port that is taken is reported, with the variable that moves it', async () => {
+test('reports a taken port with the variable that moves it', async () => {
   const server = createServer().listen({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -19,7 +19,7 @@ test('a port that is taken is reported, with the variable that moves it', async 
   await expect(requireFreePorts(listener('127.0.0.1', port))).resolves.toBeUndefined();
 });
 
-test('an address that is not of this machine is reported', async () => {
+test('reports an address that is not of this machine', async () => {
   await expect(requireFreePorts(listener('203.0.113.7', 8080))).rejects.toThrow(
     /cannot listen on 203.0.113.7, port 8080 .*see ADMIN_HOST and ADMIN_PORT/,
   );

@@ -9,6 +9,6 @@ test.each([
   [2 * GIB, 256],
   [4 * GIB, 512],
   [64 * GIB, 512],
-])('of %i bytes of memory the built-in Postgres keeps %i MiB of pages', (memory, expected) => {
+])('with %i bytes of memory the built-in Postgres caches %i MiB of pages', (memory, expected) => {
   expect(sharedBuffersMiB(memory)).toBe(expected);
 });

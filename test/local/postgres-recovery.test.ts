@@ -23,10 +23,11 @@ async function run(url: string, statements: readonly string[]): Promise<unknown[
   }
 }
 
-test('a Postgres that recovers is waited for, longer than one that gives no sign of life', async () => {
+test('waits longer for a recovering Postgres than for one that shows no sign of life', async () => {
   const options = { directory: join(folder, 'postgres'), password: 'test', temporary: false, silenceMs: 3_000 };
   const first = await startPostgres({ ...options, silenceMs: 60_000 });
-  // The next start recovers, and waits a second for each file of an archive that has none, 5 s in all; it refuses connections meanwhile.
+  // The next start recovers, and waits a second for each file of an archive that has none, 5 s in all; it refuses
+  // connections meanwhile.
   await run(first.url, [
     'CREATE TABLE kept AS SELECT 7 AS n',
     `ALTER SYSTEM SET restore_command = 'sleep 1; false'`,

@@ -52,7 +52,7 @@ describe('private servers', () => {
       expect(first.private).toEqual(['redis', 'postgres']);
       await expect(startServers(environment(), quiet)).rejects.toThrow('Laurel is already running');
       await query(first.databaseUrl, 'CREATE TABLE kept AS SELECT 7 AS n');
-      // pglz costs more CPU than everything else that Postgres does. Once the built-in server knows lz4, use that.
+      // pglz costs more CPU than everything else that Postgres does. Once the built-in server has lz4, use that.
       expect(
         await query(first.databaseUrl, "SELECT setting, enumvals FROM pg_settings WHERE name = 'wal_compression'"),
       ).toEqual([{ setting: 'off', enumvals: ['pglz', 'on', 'off'] }]);
@@ -79,7 +79,7 @@ describe('private servers', () => {
     }
   });
 
-  test('have nothing of the environment, and are not root where there is another user', async () => {
+  test('inherit no environment, and do not run as root if there is another user', async () => {
     const planted = { ADMIN_API_KEY: 'planted.0123456789abcdef0123456789', SOME_SECRET: 'planted-as-well' };
     Object.assign(process.env, planted);
     const servers = await startServers(environment(), quiet);
@@ -120,7 +120,7 @@ describe('private servers', () => {
     }
   });
 
-  test('one that ends by itself is reported', async () => {
+  test('report one that ends by itself', async () => {
     const servers = await startServers(environment(), quiet);
     try {
       const [redisPid = 0] = await pids();
@@ -132,7 +132,7 @@ describe('private servers', () => {
   });
 });
 
-/** Another process that holds the servers: the built code, as at `npm start`. */
+/** Another process that owns the servers: the built code, as with `npm start`. */
 async function startOwner(): Promise<ChildProcess> {
   return fork(join(PACKAGE_ROOT, 'test/local/owner.mjs'), { env: { ...process.env, DATA_DIR: dataDir } });
 }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { LogThrottle } from '../../src/telemetry/log.ts';
 
-test('a line of one kind is logged once in a while, and then reports how many were left out', () => {
+test('logs a line of one kind once per interval, and then reports the number left out', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   try {
     const logThrottle = new LogThrottle(1_000);

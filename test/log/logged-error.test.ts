@@ -31,7 +31,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-/** What the call is rejected with. */
+/** The error with which the call rejects. */
 async function thrownBy(call: () => unknown): Promise<unknown> {
   try {
     await call();
@@ -41,7 +41,7 @@ async function thrownBy(call: () => unknown): Promise<unknown> {
   throw new Error('Nothing was thrown.');
 }
 
-/** `loggedError`'s answer, which holds nothing of the secret in any form. */
+/** The result of `loggedError`, which contains the secret in no form. */
 function loggedWithout(error: unknown): ReturnType<typeof loggedError> {
   const logged = loggedError(error);
   for (const text of [JSON.stringify(logged), errorText(error)]) expect(text).not.toMatch(/planted|person/i);
@@ -52,7 +52,7 @@ describe('errors of Redis', () => {
   test.each<[string, string[], string]>([
     ['an unknown command quotes its arguments', ['NOSUCH', SECRET], 'ERR'],
     [
-      'a wrong password stands in the arguments',
+      'a wrong password is in the arguments',
       ['AUTH', 'nobody', SECRET],
       'WRONGPASS invalid username-password pair or user is disabled.',
     ],
@@ -133,10 +133,14 @@ describe('errors of Postgres', () => {
 
 describe('other errors', () => {
   test.each<[string, () => unknown, object]>([
-    ['JSON that cannot be read', () => JSON.parse(`"${SECRET}`), { type: 'SyntaxError', message: '' }],
-    ['a number that is none', () => BigInt(SECRET), { type: 'SyntaxError' }],
-    ['a zone that is none', () => Intl.DateTimeFormat('en', { timeZone: SECRET }), { type: 'RangeError', message: '' }],
-    ['a URL that is none', () => new URL(SECRET), { code: 'ERR_INVALID_URL', message: 'ERR_INVALID_URL' }],
+    ['unreadable JSON', () => JSON.parse(`"${SECRET}`), { type: 'SyntaxError', message: '' }],
+    ['an invalid number', () => BigInt(SECRET), { type: 'SyntaxError' }],
+    [
+      'an invalid time zone',
+      () => Intl.DateTimeFormat('en', { timeZone: SECRET }),
+      { type: 'RangeError', message: '' },
+    ],
+    ['an invalid URL', () => new URL(SECRET), { code: 'ERR_INVALID_URL', message: 'ERR_INVALID_URL' }],
     [
       'an argument of the wrong type',
       () => Buffer.from({ [SECRET]: SECRET } as never),
@@ -153,7 +157,7 @@ describe('other errors', () => {
       { code: 'invalid', message: 'name …' },
     ],
     [
-      "a job's",
+      "a job's error",
       () => Promise.reject(new UnrecoverableError(`{"name":"${SECRET}"}`)),
       { type: 'UnrecoverableError', message: '…' },
     ],
@@ -169,7 +173,7 @@ describe('other errors', () => {
     ],
     ['no error at all', () => Promise.reject(SECRET as unknown as Error), { type: 'string' }],
     [
-      'fields of its own',
+      'its own fields',
       () => Promise.reject(Object.assign(new Error('odd'), { code: `${SECRET}?`, command: { args: [SECRET] } })),
       { message: 'odd' },
     ],
@@ -207,13 +211,13 @@ describe('other errors', () => {
     });
   });
 
-  test('a circle of causes ends', () => {
+  test('stops at a circle of causes', () => {
     const error = new Error('round');
     error.cause = error;
     expect(JSON.stringify(loggedError(error)).split('round').length - 1).toBe(5);
   });
 
-  test('a sentence for a person is the last word; of any other error the log says the same as of one that was caught', () => {
+  test('a sentence for a person comes last; any other error is logged like a caught one', () => {
     expect(lastWords(new StartError('Port 1 is "taken".'))).toBe('Port 1 is "taken".');
     expect(lastWords(new Error(`odd "${SECRET}"`))).toMatch(/^Error: odd …\n +at /);
   });

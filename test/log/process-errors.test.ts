@@ -11,7 +11,7 @@ interface Line {
   err: { type: string; message: string; stack?: string };
 }
 
-/** What a process that logs its errors writes while it runs this, and how it ends. */
+/** The output of a process that logs its errors while it runs this, and how it ends. */
 function run(code: string): Promise<{ lines: Line[]; stderr: string; exitCode: number }> {
   const log = JSON.stringify(join(PACKAGE_ROOT, 'dist/src/telemetry/log.js'));
   const script = `import { endWith, logProcessErrors } from ${log}; logProcessErrors('frontend'); ${code}`;
@@ -29,7 +29,7 @@ function run(code: string): Promise<{ lines: Line[]; stderr: string; exitCode: n
 test.each([
   ['uncaughtException', 'setTimeout(() => { throw new TypeError("odd"); }); setInterval(() => {}, 1000);'],
   ['unhandledRejection', 'Promise.reject(new TypeError("odd")); setInterval(() => {}, 1000);'],
-])('%s: one line of the log, without what was sent, and the end of the process', async (origin, code) => {
+])('%s: one line of the log, without the input, and the end of the process', async (origin, code) => {
   const { lines, stderr, exitCode } = await run(code);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatchObject({ level: 'fatal', process: 'frontend', origin, err: { type: 'TypeError' } });
@@ -37,13 +37,13 @@ test.each([
   expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 1 });
 });
 
-test('a warning of Node is a line of the log, and nothing else', async () => {
+test('a warning of Node is exactly one line of the log', async () => {
   const { lines, stderr, exitCode } = await run('process.emitWarning("odd", { code: "ODD" });');
   expect(lines).toMatchObject([{ level: 'warn', process: 'frontend', err: { type: 'Warning', code: 'ODD' } }]);
   expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
 });
 
-test('the error that a process’s work ends with: a line of the log, or the sentence that it is', async () => {
+test('the error that ends a process’s work: a line of the log, or its sentence', async () => {
   const odd = await run('endWith(new TypeError("odd"), "frontend");');
   expect(odd.lines).toMatchObject([{ level: 'fatal', process: 'frontend', err: { type: 'TypeError' } }]);
   expect([odd.stderr, odd.exitCode]).toEqual(['', 1]);

@@ -16,7 +16,7 @@ for i, decimal in ipairs(cjson.decode(ARGV[1])) do
 end
 return scores`;
 
-test('a score is the double nearest to its decimal, whatever its size', async () => {
+test('a score of any size is the double nearest to its decimal', async () => {
   const whole = fc.oneof(fc.integer({ min: 0, max: 2000 }), fc.maxSafeInteger().map(Math.abs), fc.constant(9007199254));
   const decimal = fc
     .tuple(whole, fc.integer({ min: 0, max: 999_999 }), fc.constantFrom(1, -1))

@@ -4,14 +4,14 @@ import { expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inlineNames, lineAt, luaTokens } from '../../src/redis/lua-library.ts';
 
-// What is packed is touched by the names that src/packed declares. Inlining refuses other names; this test refuses every
-// other way to a field, position or code.
+// Lua accesses packed values by the names that src/packed declares. Inlining refuses undeclared names; this test refuses
+// every other access to a field, position or code.
 
 /** Variables that hold packed maps. */
 const PACKED = /^(state|copy|counted|record|refusal|sent)$/;
 /** Words of plans, as short as a packed field. */
 const SHORT_WORDS = ['no', 'at', 'of', 'by', 'to', 'on', 'id'];
-/** What texts are compared with beside codes: nothing, no digit, true; the kinds of boards in a plan. */
+/** Texts compared beside codes: nothing, no digit, true; the kinds of leaderboards in a plan. */
 const COMPARED = ['', '-', '1', 'metric', 'points', 'streak'];
 /** The first of a list, and positions in replies of Redis. */
 const BARE = [
@@ -35,7 +35,7 @@ const BARE = [
 /** Lists of pairs, or of what each command needs: Redis's own. */
 const PAIRS = ['pairs_of', 'entry', 'reply'];
 
-/** Why a text breaks the rules, a line each. `isScript`: it has KEYS and ARGV of its own, but no number of one. */
+/** Why a text breaks the rules, a line each. `isScript`: it has its own KEYS and ARGV, but not by number. */
 function findings(text: string, isScript: boolean): string[] {
   const tokens = luaTokens(text).filter(({ kind }) => kind !== 'other');
   const textAt = (n: number): string => tokens[n]?.text ?? '';
@@ -72,7 +72,7 @@ const files = readdirSync(join(PACKAGE_ROOT, 'lua'), { recursive: true, encoding
   file.endsWith('.lua'),
 );
 
-test.each(files)('%s touches what is packed by declared names only', (file) => {
+test.each(files)('%s accesses packed values by declared names only', (file) => {
   const text = readFileSync(join(PACKAGE_ROOT, 'lua', file), 'utf8');
   expect(findings(text, !file.includes('lib/'))).toEqual([]);
   expect(() => inlineNames(text, file)).not.toThrow();
@@ -91,7 +91,7 @@ test.each([
   ['return state[USER.streaks][1][3]', '] [ 3 ] is a position without name'],
   ['return scores[at + 2]', 'scores [ at + 2 ] is an offset without name'],
   ['return KEYS[2]', 'KEYS belongs to the script'],
-])('%s is refused', (text, what) => {
+])('refuses %s', (text, what) => {
   expect(findings(text, false).join('\n')).toContain(what);
 });
 

@@ -40,24 +40,24 @@ test.each(includes)('lib/%s includes what it calls', (file) => {
   }
 });
 
-test.each(commands)('%s says KEYS, ARGV, Returns, Errors, Writes and Cost, in this order', (file) => {
+test.each(commands)('%s documents KEYS, ARGV, Returns, Errors, Writes and Cost, in this order', (file) => {
   const text = readFileSync(join(lua, file), 'utf8');
   const positions = ['KEYS:', 'ARGV:', 'Returns:', 'Errors:', 'Writes:', 'Cost:'].map((word) => text.indexOf(word));
   expect(positions).toEqual(positions.toSorted((a, b) => a - b));
   expect(positions[0]).toBeGreaterThan(0);
 });
 
-test.each(commands)('%s: Redis takes it as a library, with room for more names', async (file) => {
+test.each(commands)('%s: Redis accepts it as a library, with room for more names', async (file) => {
   const name = file.replace('.lua', '');
   const parts = scriptParts(name);
   const text = libraryText(name, parts);
-  // Lua takes 200 local variables of a library, those of the script itself not counted. Some are left for those to come.
+  // Lua accepts 200 local variables of a library, not counting those of the script itself. Some remain for the future.
   const names = text.replace(parts.own, '').match(/^local (function )?\w+(, \w+)*/gm)!;
   expect(names.flatMap((some) => some.split(',')).length).toBeLessThan(195);
   await redis.call('FUNCTION', 'LOAD', 'REPLACE', `#!lua name=${name}\n${text}`);
 });
 
-test('a missing and a circular include are refused', () => {
+test('refuses a missing and a circular include', () => {
   const folder = mkdtempSync(join(tmpdir(), 'laurel-lua-'));
   try {
     writeFileSync(join(folder, 'a.lua'), '--- @include "b"\n');

@@ -32,7 +32,7 @@ const SEED = Number(process.env['SEED']);
 /** One takes a millisecond: 25 for each of the histories of a run. */
 const SETTLEMENTS = 25 * Number(process.env['RUNS'] ?? 20);
 
-/** Settles on each of the rows in turn, as the script does. */
+/** Settles on each of the rows in turn, like the script. */
 const TEXT = `${['streaks'].map((name) => readScript(join(PACKAGE_ROOT, `lua/lib/${name}.lua`))).join('')}
 local state, rule, settlements = unpack_state(ARGV[1]), cjson.decode(ARGV[2]), {}
 local earned, beside = 0, {}
@@ -69,7 +69,7 @@ const rowOf = (day: number, { weekStart }: StreakSettlementRule): number[] => {
 /** The local noon of a day, epoch ms. */
 const noon = (day: number, offsetSeconds: number): number => (day + 0.5) * 86_400_000 - offsetSeconds * 1000;
 
-/** A rule with the days off under it, as a set of weekdays, and whether the user's own count. */
+/** A rule with its days off as a set of weekdays, and whether the user's own count. */
 type WithDaysOff<Rule> = Rule & { off: number; own: boolean };
 
 const planOf = (rule: WithDaysOff<StreakSettlementRule>) => ({
@@ -80,7 +80,7 @@ const planOf = (rule: WithDaysOff<StreakSettlementRule>) => ({
   ...(rule.frequency === 'daily' && rule.own && { own: true }),
 });
 
-/** A day is off by what held when it began. */
+/** Whether a day is off depends on the settings at its beginning. */
 const isOff = (day: number, { rule, earlier, own }: Pick<Case, 'rule' | 'earlier' | 'own'>): boolean => {
   const held = earlier.find(({ lastDay }) => lastDay >= day) ?? rule;
   return held.frequency === 'daily' && isOnWeekday((held.own ? ownDaysOff(own, day) : null) ?? held.off, day);
@@ -127,7 +127,7 @@ async function inLua(
   return JSON.parse((await redis.eval(TEXT, 0, ...args)) as string) as LuaOutcome;
 }
 
-/** Adjoining uses of the same kind are reported as one, or as several, as it is settled at once or day by day. */
+/** Adjacent uses of the same kind are one when settled at once, and several when settled day by day. */
 function joined(settlements: readonly Settlement[]): Settlement[] {
   const result: Settlement[] = [];
   for (const frequency of FREQUENCIES) {
@@ -179,7 +179,7 @@ const history = fc
   .record({
     weekStart,
     ...settings,
-    /** Settings from before, and how many days each held. */
+    /** Earlier settings, each with the number of days for which they held. */
     before: fc.array(fc.record({ weekStart, ...settings, days: fc.integer({ min: 0, max: 60 }) }), { maxLength: 3 }),
     lengths: fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 })),
     last: day,
@@ -216,7 +216,7 @@ const history = fc
       earnedDay: made.earnedDay,
       pauses,
     };
-    // What is earned counts from when it was set so: at first at any time, then from the end of what held before.
+    // Earning counts from its setting: at any time first, then from the end of the previous settings.
     let sinceMs: number | null = null;
     let lastDay = made.last - 3;
     const settled = (

@@ -12,21 +12,21 @@ export interface Outcome {
   system: string;
   glibc: string;
   node: string;
-  /** The package of the HTTP server that loaded, with its version. */
+  /** The loaded package of the HTTP server, with its version. */
   httpServer: string;
-  /** The server and its version, as it says. */
+  /** The server and its version, as it reports them. */
   redis: string;
-  /** Seconds from `npm start` until it says that it runs, compiling included. */
+  /** Seconds from `npm start` until it reports that it runs, including compilation. */
   startSeconds: number;
   /** "1234 passed", or what was left out. */
   tests: string;
-  /** What failed, or null. */
+  /** The failure, or null. */
   problem: string | null;
 }
 
 export interface Which {
   node: string;
-  /** "all", "none" or what vitest takes. */
+  /** "all", "none" or an argument of vitest. */
   tests: string;
   minutes: number;
   say: (line: string) => void;
@@ -64,7 +64,7 @@ export async function checkMachine(machine: Machine, { node, tests, minutes, say
   return outcome;
 }
 
-/** What the started Laurel ran on: to be called when `npm start` has built it. */
+/** The platform of the started Laurel: call this when `npm start` has built it. */
 async function versions(machine: Machine): Promise<Partial<Outcome>> {
   const script = `
     import('./dist/src/http/uws.js').then(({ releasesFor }) => {
@@ -85,8 +85,8 @@ async function redisVersion(machine: Machine): Promise<string> {
 }
 
 /**
- * Starts Laurel, submits an event, and ends it as Ctrl-C does (signal to the whole group) or as a supervisor does (to
- * npm alone). Throws unless all of its processes are gone then. Returns how long the start took.
+ * Starts Laurel, submits an event, and ends it like Ctrl-C (signal to the whole group) or like a supervisor (to npm alone).
+ * Throws unless all its processes are gone afterwards. Returns how long the start took.
  */
 async function startAndEnd(machine: Machine, to: 'group' | 'process'): Promise<number> {
   const [appPort, adminPort] = [await freePort(), await freePort()];

@@ -11,11 +11,11 @@ export interface Finished {
   output: string;
 }
 
-/** What a command gets of this process's environment: no settings of the npm or the Laurel that this runs in. */
+/** A command's part of this process's environment: without the settings of the npm or the Laurel in which this runs. */
 const PASSED_ON = /^(PATH|HOME|LANG|TERM|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|.*_proxy)$/i;
 const KEPT_OUTPUT = 4_000;
 
-/** A process in a group of its own, as a terminal would start it, with what it prints. */
+/** A process in its own group, as a terminal would start it, with its output. */
 export class Running {
   readonly child: ChildProcess;
   output = '';
@@ -39,14 +39,14 @@ export class Running {
     });
   }
 
-  /** To the whole group, as Ctrl-C in a terminal does, or to the process alone. */
+  /** To the whole group, like Ctrl-C in a terminal, or to the process alone. */
   signal(signal: NodeJS.Signals, to: 'group' | 'process'): void {
     const { pid } = this.child;
     if (pid !== undefined) process.kill(to === 'group' ? -pid : pid, signal);
   }
 }
 
-/** Runs a command to its end. Throws with its last words when it fails or takes longer than `timeoutMs`. */
+/** Runs a command to its end. Throws with the end of its output if it fails or takes longer than `timeoutMs`. */
 export async function runCommand(command: Command, timeoutMs: number): Promise<Finished> {
   const running = new Running(command);
   const code = await within(running.ended, timeoutMs).catch((error: unknown) => {
@@ -57,7 +57,7 @@ export async function runCommand(command: Command, timeoutMs: number): Promise<F
   throw new Error(`${command.args.join(' ')} ended with ${code}:\n${running.output.slice(-KEPT_OUTPUT)}`);
 }
 
-/** The promise's value; rejects when that takes longer than `timeoutMs`. */
+/** The promise's value; rejects if that takes longer than `timeoutMs`. */
 export async function within<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -68,7 +68,7 @@ export async function within<T>(promise: Promise<T>, timeoutMs: number): Promise
 
 /**
  * The processes that work in a folder of this name or below it, or whose environment names it. Seen from outside, the
- * working directory of a process that has another root directory is a path through that root.
+ * working directory of a process with another root directory is a path through that root.
  */
 export function processesIn(folderName: string): number[] {
   return readdirSync('/proc').flatMap((entry) => {

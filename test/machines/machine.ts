@@ -10,18 +10,18 @@ const MINUTE_MS = 60_000;
 const SOURCES = '/etc/apt/sources.list.d/debian.sources';
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
-/** Binds /proc and /dev in a mount namespace of the command's own: when it ends, however it ends, nothing is mounted. */
+/** Binds /proc and /dev in the command's own mount namespace, so that nothing stays mounted, however it ends. */
 const ENTER = [
   'mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" || exit 1',
   `exec chroot "$0" /bin/sh -c 'cd /laurel && exec "$@"' sh "$@"`,
 ].join('\n');
 
-/** A system with a checkout of Laurel in it. Everything it writes lies in `folder`, and every process is found by its name. */
+/** A system with a checkout of Laurel. Everything it writes is in `folder`, whose name identifies its processes. */
 export interface Machine {
   name: string;
   folder: string;
   prepare(say: (line: string) => void): Promise<void>;
-  /** From now on there is this one of "redis" and "valkey" and not the other; on the host, what it has. */
+  /** From now on it has this one of "redis" and "valkey" and not the other; the host keeps what it has. */
   useServer(server: string): Promise<void>;
   /** From now on `node` and `npm` are of this release, from npm's package `node`. */
   useNode(release: string): Promise<void>;
@@ -31,7 +31,7 @@ export interface Machine {
   remove(): void;
 }
 
-/** Throws a sentence where `debootstrap` cannot work. */
+/** Throws a sentence if `debootstrap` cannot work. */
 export function requireDebian(): void {
   const isDebian = process.platform === 'linux' && existsSync(SOURCES);
   if (!isDebian) throw new Error(`"npm run machines" needs a Debian whose packages come from ${SOURCES}.`);
@@ -41,7 +41,7 @@ export function requireDebian(): void {
   }
 }
 
-/** This machine's own system and Redis, with a Node and a checkout of its own. */
+/** This machine's own system and Redis, with its own Node and checkout. */
 export function hostMachine(): Machine {
   const folder = newFolder();
   const enter: Machine['command'] = (args, env = {}) => ({
@@ -53,7 +53,7 @@ export function hostMachine(): Machine {
   return { ...machine(folder, enter), name: systemOf('/'), prepare, useServer: async () => undefined };
 }
 
-/** Debian 13 in a temporary folder, from the mirror that this machine's own packages come from. */
+/** Debian 13 in a temporary folder, from the mirror of this machine's packages. */
 export function debianMachine(): Machine {
   const folder = newFolder();
   const enter: Machine['command'] = (args, env = {}) => ({
@@ -83,7 +83,7 @@ export function debianMachine(): Machine {
     useServer: async (server) => {
       const other = server === 'redis' ? 'valkey' : 'redis';
       await apt('purge', '--autoremove', `${other}-*`);
-      // Redis is left to Laurel, which installs it where there is none.
+      // Laurel itself installs a missing Redis.
       if (server !== 'redis') await apt('install', '--no-install-recommends', `${server}-server`);
     },
   };
@@ -110,7 +110,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** What git would check out, with what is not yet committed. */
+/** A checkout by git, including uncommitted files. */
 function checkOut(folder: string): void {
   const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
   const files = execFileSync('git', args, { cwd: PACKAGE_ROOT, encoding: 'utf8' }).split('\0');
@@ -121,7 +121,7 @@ function checkOut(folder: string): void {
   }
 }
 
-/** The registry, the certificates and whatever else npm is set to on this machine. */
+/** The registry, the certificates and the other settings of npm on this machine. */
 function copyNpmSettings(folder: string): void {
   const setting = (name: string): string =>
     execFileSync('npm', ['config', 'get', name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();

@@ -1,6 +1,5 @@
 /**
- * `npm run machines`: Laurel on the systems and releases of Node that it says it runs on, each from a clean checkout. See
- * `--help`.
+ * `npm run machines`: runs Laurel on the supported systems and releases of Node, each from a clean checkout. See `--help`.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -56,7 +55,7 @@ async function main(): Promise<void> {
   if (outcomes.some(({ problem }) => problem !== null)) process.exitCode = 1;
 }
 
-/** Every release of Node with every server, on one machine, which is gone afterwards however that ends. */
+/** Every release of Node with every server, on one machine, which is removed afterwards in any case. */
 async function on(make: typeof hostMachine, { nodes, servers }: { nodes: string[]; servers: string[] }): Promise<void> {
   inUse = make();
   try {

@@ -1,6 +1,6 @@
 import type { Outcome } from './check.ts';
 
-/** The outcomes as a table in Markdown, with the day on which they were found. */
+/** The results as a Markdown table, with their date. */
 export function tableOf(outcomes: readonly Outcome[], now: Date): string {
   const rows = outcomes.map((outcome) => [
     `${outcome.system} (glibc ${outcome.glibc})`,

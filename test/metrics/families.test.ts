@@ -13,7 +13,7 @@ const measured = (observed: Record<string, number[]>): Registry => {
   return registry;
 };
 
-test('a histogram counts each observation in the first bucket that holds it and in all above', async () => {
+test('a histogram counts each observation in the first bucket that contains it and in all above', async () => {
   const text = await measured({ get: [0.005, 0.01, 0.011, 7] }).metrics();
   expect(text.trim().split('\n')).toEqual([
     '# HELP took_seconds How long.',
@@ -26,7 +26,7 @@ test('a histogram counts each observation in the first bucket that holds it and 
   ]);
 });
 
-test('one that nothing was observed of has no values', async () => {
+test('a histogram without observations has no values', async () => {
   expect((await measured({}).metrics()).trim()).toBe('# HELP took_seconds How long.\n# TYPE took_seconds histogram');
 });
 
@@ -43,7 +43,7 @@ test('the metrics of several processes are one text: each metric once, each valu
   expect(lines).toContain('took_seconds_count{process="frontend 2",operation="put"} 0');
 });
 
-test('what is no number is left out: it would not arrive at another process', async () => {
+test('leaves out what is not a number, which could not be sent to another process', async () => {
   const registry = new Registry();
   new Gauge({ name: 'share', help: 'Of nothing.', registers: [registry] }).set(NaN);
   expect(await familiesOf(registry)).toEqual([{ name: 'share', help: 'Of nothing.', type: 'gauge', values: [] }]);

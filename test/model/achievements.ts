@@ -4,9 +4,9 @@ import { micros } from './decimals.ts';
 import { matches, totalOf, type ModelUser } from './user.ts';
 
 /**
- * The IDs of what a user completes now, parts before composites. `streakLength` null: nothing happened on which
- * anything but a composite could follow. Anniversaries follow where the clock has counted the years: then (`isCount`), and
- * on events, for the attributes may be others by then.
+ * The IDs of the achievements that a user completes now, parts before composites. `streakLength` null: only composites could
+ * follow from what happened. Anniversaries follow when the clock has counted the years (`isCount`), and on events, since the
+ * attributes may have changed by then.
  */
 export function completes(
   catalog: Catalog,

@@ -4,7 +4,7 @@ import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel, SentEvent } from './laurel-model.ts';
 import type { Said } from './seen.ts';
 
-/** Events sent as a batch, on both sides: one after the other, each as if it came alone. */
+/** Events sent as a batch, on both sides: one after the other, as if each came alone. */
 export class Batches {
   private readonly model: LaurelModel;
   private readonly tenantNo: number;

@@ -9,7 +9,7 @@ export interface Place {
   value: number;
 }
 
-/** What a user earned inside a run; null: nothing that counts ever happened there. */
+/** What a user earned inside a run; null if nothing that counts happened in it. */
 export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint {
   const inside = (day: LocalDate, time: string): boolean =>
     day >= run.start && (run.end === null || day <= run.end) && inHours(board, time);
@@ -25,7 +25,7 @@ export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint {
   return sum(earned);
 }
 
-/** The user's values of the attributes that split a board, as last looked at in a run; null: one was missing. */
+/** The user's values of the attributes that split a leaderboard, as last evaluated in a run; null if one was missing. */
 export function groupOf(
   catalog: Catalog,
   board: Leaderboard,
@@ -48,7 +48,7 @@ export function groupOf(
   return group;
 }
 
-/** Boards show the length of a streak that somebody looks at on one of their days; which of them did not before. */
+/** Leaderboards show the length of a streak once it is evaluated on one of their days. Returns those that did not before. */
 export function showLength(
   { leaderboards }: Catalog,
   user: ModelUser,
@@ -63,7 +63,7 @@ export function showLength(
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Everyone on a board's run, best first, with shared ranks. */
+/** Everyone in a leaderboard's run, best first, with shared ranks. */
 export function standings(
   { catalog, users }: { catalog: Catalog; users: Map<string, ModelUser> },
   board: Leaderboard,
@@ -83,6 +83,6 @@ export function standings(
     .sort((a, b) => a.rank - b.rank);
 }
 
-/** The lowest score on a full board, else 0. */
+/** The lowest score on a full leaderboard, else 0. */
 export const thresholdOf = (board: Leaderboard, places: readonly Place[]): number =>
   board.maxParticipants !== null && places.length >= board.maxParticipants ? places.at(-1)!.value : 0;

@@ -1,14 +1,14 @@
 import { Temporal } from 'temporal-polyfill';
 import type { Leaderboard, StreakSettings } from '../../src/domain/catalog.ts';
 
-/** Local dates are text (YYYY-MM-DD), which compares as dates do. Everything is asked of Temporal, nothing counted. */
+/** Local dates are text (YYYY-MM-DD), which compares like dates. All calendar arithmetic uses Temporal. */
 export type LocalDate = string;
 export type Frequency = StreakSettings['frequency'];
 export type WeekStart = StreakSettings['weekStart'];
 
 const date = (text: LocalDate): Temporal.PlainDate => Temporal.PlainDate.from(text);
 
-/** What a clock and a calendar on the wall show. `tz` null: UTC. */
+/** Local date and time. `tz` null: UTC. */
 export function wall(atMs: number, tz: string | null): { date: LocalDate; time: string } {
   const local = Temporal.Instant.fromEpochMilliseconds(atMs).toZonedDateTimeISO(tz ?? 'UTC');
   return { date: local.toPlainDate().toString(), time: local.toPlainTime().toString({ smallestUnit: 'second' }) };
@@ -21,7 +21,7 @@ export const midnight = (of: LocalDate, tz: string | null): number =>
 export const addDays = (to: LocalDate, days: number): LocalDate => date(to).add({ days }).toString();
 export const daysBetween = (from: LocalDate, to: LocalDate): number =>
   date(from).until(date(to), { largestUnit: 'days' }).days;
-/** The same date in another year; of 29 February 1 March in years that have none. */
+/** The same date in another year; 29 February becomes 1 March in years without it. */
 export function yearsLater(from: LocalDate, years: number): LocalDate {
   const later = date(from).add({ years });
   return (later.day === date(from).day ? later : later.add({ days: 1 })).toString();
@@ -34,7 +34,7 @@ export const latest = (a: LocalDate, b: LocalDate): LocalDate => (a > b ? a : b)
 
 const found = new Map<string, LocalDate>();
 
-/** The first day of the period that a day is in; it stands for the period. */
+/** The first day of the period that contains a day; identifies the period. */
 export function periodOf(day: LocalDate, frequency: Frequency, weekStart: WeekStart): LocalDate {
   const asked = `${day} ${frequency} ${weekStart}`;
   const known = found.get(asked) ?? firstDayOf(day, frequency, weekStart);
@@ -63,7 +63,7 @@ export interface Run {
   end: LocalDate | null;
 }
 
-/** The run of a board that a day is in; null: before the board's first day or after its last. */
+/** The run of a leaderboard that contains a day; null before the leaderboard's first day or after its last. */
 export function runOf(board: Leaderboard, day: LocalDate): Run | null {
   if (day < board.start || (board.end !== null && day > board.end)) return null;
   const { runUnit, runInterval } = board;
@@ -80,7 +80,7 @@ export function runOf(board: Leaderboard, day: LocalDate): Run | null {
   return { start: nth(n), end: board.end !== null && board.end < end ? board.end : end };
 }
 
-/** The last runs of a board that have begun on a day, that of the day first. */
+/** The last runs of a leaderboard that have begun on a day, the one containing the day first. */
 export function latestRuns(board: Leaderboard, day: LocalDate): Run[] {
   const last = board.end !== null && board.end < day ? board.end : day;
   const run = runOf(board, last);
@@ -88,7 +88,10 @@ export function latestRuns(board: Leaderboard, day: LocalDate): Run[] {
   return [run, before].filter((one) => one !== null);
 }
 
-/** Whether a time of day is inside a board's: from `startTime` until just before `endTime`, over midnight if it is later. */
+/**
+ * Whether a time of day is inside a leaderboard's: from `startTime` until just before `endTime`, over midnight if it is
+ * later.
+ */
 export function inHours({ startTime, endTime }: Leaderboard, time: string): boolean {
   const full = (text: string): string => (text.length === 5 ? `${text}:00` : text);
   const from = full(startTime ?? '00:00');

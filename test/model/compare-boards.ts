@@ -7,7 +7,7 @@ import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
 import type { ModelUser } from './user.ts';
 
-/** More than take part. */
+/** More than the number of participants. */
 const ALL = 100;
 
 interface Page {
@@ -16,7 +16,7 @@ interface Page {
   userId?: string;
 }
 
-/** Reads on both sides what can be read of boards. */
+/** Performs every leaderboard read on both sides. */
 export class CompareBoards {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -41,7 +41,7 @@ export class CompareBoards {
     return parts;
   }
 
-  /** All who are on a board, and pages of it: parts of the whole in the same order, around users or not. */
+  /** Everyone on a leaderboard, and pages of it: slices in the same order, around users or not. */
   private async standings(board: Leaderboard, run: Run, group: Record<string, string>): Promise<Said> {
     const read = (page: Page): Promise<Place[]> => this.page(board, { run, group, page });
     const whole = await read({ offset: 0, limit: ALL });
@@ -88,6 +88,6 @@ export class CompareBoards {
   }
 }
 
-/** Who shares a rank stands in no order that is promised. */
+/** The order of users with the same rank is undefined. */
 const inOrder = (places: readonly Place[]): Place[] =>
   places.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1));

@@ -11,7 +11,7 @@ import { matches, pointsOf, type ModelUser } from './user.ts';
 /** More than a history makes. */
 const AWARDS = 10_000;
 
-/** Reads on both sides what can be read of points systems. What comes from Postgres must be there. */
+/** Performs every read of points systems on both sides. Everything from Postgres must be stored. */
 export class ComparePoints {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -99,11 +99,11 @@ export class ComparePoints {
 
 type ToldAward = readonly [atMs: number, ...rest: (number | string | undefined)[]];
 
-/** Newest first; those of one moment stand in no order that is promised. */
+/** Newest first; the order of those of one moment is undefined. */
 const inOrder = (awards: readonly ToldAward[]): ToldAward[] =>
   awards.toSorted((a, b) => b[0] - a[0] || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 
-/** 0, and ten ranges of equal size up to the greatest total rounded up to a power of ten. */
+/** 0, and ten ranges of equal size up to the maximum total rounded up to a power of ten. */
 function ranges(totals: readonly number[]): { from: number; to: number; users: number }[] {
   let greatest = 10;
   while (totals.some((total) => total > greatest)) greatest *= 10;

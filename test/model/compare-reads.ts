@@ -14,7 +14,7 @@ import { totalOf, type ModelUser } from './user.ts';
 /** Periods of a streak's history to compare. */
 const PERIODS = 25;
 
-/** Reads on both sides whatever can be read of the users and the boards. */
+/** Performs every read of users and leaderboards on both sides. */
 export class CompareReads {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -34,7 +34,7 @@ export class CompareReads {
   }
 
   async all(): Promise<Said> {
-    // What is read from Postgres is there.
+    // Everything read from Postgres is stored.
     await stored(this.engine.redis, this.pool, this.model.catalog.tenantNo);
     const parts: Said[] = [];
     for (const user of this.model.users.values()) parts.push(await this.user(user), await this.streak(user));
@@ -75,7 +75,7 @@ export class CompareReads {
     };
   }
 
-  /** The lengths of all, longest first; those who share one as they were asked for. */
+  /** The lengths of all, longest first; equal ones in the requested order. */
   private async lengths(): Promise<Said> {
     const asked = ['c', 'nobody', 'a', 'b'];
     const lengthOf = (userId: string): number => {
@@ -101,8 +101,8 @@ export class CompareReads {
     const { frequency } = this.model.catalog.streaks;
     const { length, extendedMs } = user.streaks.tracks[frequency];
     const extended = length === 0 ? null : new Date(extendedMs!).toISOString();
-    // After a journey a day may have been two days, or none, and so it is where weeks began on another day: which of
-    // them a length is shown for is not promised.
+    // After a journey a day may have been two days, or none; the same applies where weeks began on another day. Which of
+    // them has a length is undefined.
     const isReported = !user.travelled && !(frequency === 'weekly' && user.weeksShifted);
     return {
       engine: {

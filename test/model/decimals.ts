@@ -2,7 +2,7 @@
 
 const MILLION = 1_000_000n;
 
-/** The decimal that a JSON number shows, rounded to six places: half away from zero. */
+/** The decimal of a JSON number, rounded to six places: half away from zero. */
 export function micros(value: number): bigint {
   const [, sign, digits, places = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value))!;
   const shift = Number(exponent) - places.length + 6;
@@ -12,7 +12,7 @@ export function micros(value: number): bigint {
   return sign === '-' ? -scaled : scaled;
 }
 
-/** The JSON number of so many millionths. */
+/** The JSON number of an amount in millionths. */
 export function wire(amount: bigint): number {
   const size = amount < 0n ? -amount : amount;
   const text = `${size / MILLION}.${String(size % MILLION).padStart(6, '0')}`;

@@ -41,7 +41,7 @@ const event = fc.record({
   user: fc.constantFrom(...USERS),
   metric: fc.constantFrom(...METRICS),
   value: fc.constantFrom(1, 1, 2, 5, 0.5, 9.9),
-  /** How long it is on the way: it arrives late, or never before the end. */
+  /** How late it arrives, or never before the end. */
   delayMs: fc.oneof(
     { weight: 3, arbitrary: fc.constant(0) },
     { weight: 2, arbitrary: fc.integer({ min: 1, max: 72 * HOUR }) },
@@ -74,9 +74,9 @@ const history = fc.record({
 });
 type Drawn = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
-/** What a history came to. */
+/** The result of a history. */
 interface Readings {
-  /** Of each freeze that an administrator gave: whether the user had room for it. */
+  /** For each freeze given by an administrator: whether the user had room for it. */
   freezesGiven: boolean[];
   users: Record<string, { streak: { extended: string | null } }>;
   boards: Record<string, unknown>;
@@ -86,7 +86,7 @@ const arrivesLate = ({ atMs: when, delayMs }: Drawn['events'][number]): number =
 
 let tenantNo = 5_000;
 
-/** Takes a history, and reads what it came to. `arrives`: when an event does, after the history's start. */
+/** Plays a history, and reads the result. `arrives`: when an event arrives, after the history's start. */
 async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => number): Promise<Readings> {
   const { redis, users, clock, scripts } = engine;
   const { pool } = database;
@@ -139,9 +139,9 @@ async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => 
 }
 
 /**
- * Readings of late events with `extended` as in time where it may be later: an event of the user arrived on the local day on
- * which it happened, behind a later one that had met the period by then. Only where metrics are to reach thresholds: else the first
- * event of positive value meets the period in any order.
+ * Results of late events, with `extended` as in time where it may be later: an event of the user arrived on the local day on
+ * which it happened, behind a later one that had met the period by then. Only if metrics must reach thresholds: otherwise
+ * the first event of positive value meets the period in any order.
  */
 function asInTime({ events, start, zones, drawn }: Drawn, late: Readings, inTime: Readings): Readings {
   const startMs = Date.parse(start);
@@ -189,14 +189,14 @@ async function readings(catalog: Catalog): Promise<Omit<Readings, 'freezesGiven'
 }
 
 test(
-  'the same events, sent when they happen or late and out of order, come to the same',
+  'the same events, sent when they happen or late and out of order, give the same result',
   { timeout: 300_000 + RUNS * 10_000 },
   () =>
     fc.assert(
       fc.asyncProperty(history, async (drawn) => {
         const inTime = await taken(drawn, ({ atMs: when }) => when);
         const late = await taken(drawn, arrivesLate);
-        // A freeze that was refused, because the user had enough, is not given when a late event shows that one was used before.
+        // A freeze refused because the user had enough is not given when a late event shows that one was used before.
         fc.pre(late.freezesGiven.join() === inTime.freezesGiven.join());
         expect(asInTime(drawn, late, inTime)).toEqual(inTime);
       }),

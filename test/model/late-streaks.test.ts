@@ -24,7 +24,7 @@ const event = fc.record({
   atMs,
   metric: fc.nat(METRICS.length - 1),
   value: fc.constantFrom('1', '1', '2', '5', '0.5', '0', '-1'),
-  /** By which number it arrives late; 0: when it happens. */
+  /** Its number in the order of late arrivals; 0: arrives when it happens. */
   late: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 1e6 }) }),
 });
 const call = fc.oneof(
@@ -45,7 +45,7 @@ const history = fc.record({
 });
 type Drawn = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
-/** The events and calls of a history, at times that no two share. */
+/** The events and calls of a history, at distinct times. */
 function happeningsOf({ start, tz, drawn, events: sent, calls: made }: Drawn) {
   const createdMs = Date.parse(start);
   const catalog = catalogOf(drawn, 1, createdMs);
@@ -74,7 +74,7 @@ function happeningsOf({ start, tz, drawn, events: sent, calls: made }: Drawn) {
 
 type Happenings = ReturnType<typeof happeningsOf>;
 
-/** What the model says of it all, one after the other. */
+/** The model's result of all of them, in order. */
 function inOrder({ catalog, tz, createdMs, endMs, events, calls }: Happenings) {
   const model = new LaurelModel(catalog, createdMs);
   model.upsert({ id: 'u', tz });
@@ -103,7 +103,7 @@ function inOrder({ catalog, tz, createdMs, endMs, events, calls }: Happenings) {
   };
 }
 
-/** A streak that was begun, replaced by one that was restored, and reset, all in one week: the week had the length of the first. */
+/** A streak was begun, replaced by a restored one, and reset within one week: the week had the length of the first. */
 const REPLACED_AND_RESET: Drawn = {
   start: '2027-12-30T12:00:00Z',
   tz: 'UTC',
@@ -133,7 +133,7 @@ const REPLACED_AND_RESET: Drawn = {
 };
 
 test(
-  'events that come late, in whichever order, leave the streaks that they would have made in time',
+  'late events, in any order, leave the streaks that they would have made in time',
   { timeout: 120_000 + HISTORIES * 1_000 },
   () => {
     fc.assert(
@@ -158,7 +158,7 @@ test(
 );
 
 test(
-  'events that are taken back, in whichever order, leave the streaks as if they had never been',
+  'reversed events, in any order, leave the streaks as without them',
   { timeout: 120_000 + HISTORIES * 1_000 },
   () => {
     fc.assert(

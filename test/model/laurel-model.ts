@@ -27,15 +27,15 @@ export interface SentEvent {
   key: string | null;
 }
 
-/** What a user may prefer of streaks. */
+/** A user's preferences about streaks. */
 export type Preferences = ModelUser['prefers'] & { daysOff?: readonly number[] };
 
 type Answer = Record<string, unknown>;
 
-/** Where a day begins first. */
+/** The zone in which a day begins first. */
 const EARLIEST_ZONE = 'Etc/GMT-14';
 
-/** Laurel as its specification describes it: slow, in memory, one thing after the other. */
+/** Laurel as its specification describes it: slow, in memory, sequential. */
 export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
@@ -46,7 +46,7 @@ export class LaurelModel {
     this.nowMs = nowMs;
   }
 
-  /** Lets time pass: users are paid for periods of `time` triggers that end meanwhile, and their years are counted. */
+  /** Advances time: pays users for periods of `time` triggers that end meanwhile, and counts their years. */
   clockTo(nowMs: number): void {
     for (const user of this.users.values()) {
       for (const [atMs, ended] of endedPeriods(this.catalog, user, { afterMs: this.nowMs, toMs: nowMs })) {
@@ -81,7 +81,7 @@ export class LaurelModel {
     }
   }
 
-  /** Replaces the streak settings: what the clock did until now goes by the previous ones. */
+  /** Replaces the streak settings: what the clock did until now depends on the previous ones. */
   setStreaks(streaks: StreakSettings): void {
     for (const id of this.users.keys()) this.settledStreaks(id);
     const earning = ({ freezes: { enabled, autoEarnInterval, autoEarnAmount } }: StreakSettings): string =>
@@ -96,7 +96,7 @@ export class LaurelModel {
 
   /** Records an event; null: refused. */
   event({ metricKey, user: sent, value, attributes, key }: SentEvent): Answer | null {
-    // A day that is not yet anywhere is not valid at all: that goes before replays.
+    // A day that has not begun in any zone is invalid: this precedes replays.
     if (sent.signUpDate !== undefined && sent.signUpDate > wall(this.nowMs, EARLIEST_ZONE).date) return null;
     const metricId = this.catalog.metrics.find((metric) => metric.key === metricKey)!.id;
     const known = this.users.get(sent.id);
@@ -155,7 +155,7 @@ export class LaurelModel {
     return { achievedAt: this.nowMs, points: this.settle(step) };
   }
 
-  /** Creates a user or sets fields of one; whether that was not refused. */
+  /** Creates a user or sets fields of one; whether it was accepted. */
   upsert(sent: SentUser): boolean {
     const after = this.upserted(sent);
     if (after === null) return false;
@@ -163,13 +163,13 @@ export class LaurelModel {
     const here = wall(this.nowMs, after.tz);
     const { tz, attributes, signUpDate } = sent;
     const isAsked = created || [tz, attributes, signUpDate].some((field) => field !== undefined);
-    // Who sends nothing changes nothing.
+    // An empty request changes nothing.
     if (!isAsked) return true;
     this.settle({ atMs: this.nowMs, ...here, created, before: after, after, extendedTo: null, completed: [] });
     return true;
   }
 
-  /** Lays preferences over those of a user who is known; null: users must not have this preference. */
+  /** Merges preferences into those of a known user; null: users must not have this preference. */
   prefer(userId: string, { daysOff, ...prefers }: Preferences): Answer | null {
     const { personalization } = this.catalog.streaks;
     if (!personalization && (daysOff !== undefined || prefers.evaluationMode !== undefined)) return null;
@@ -183,7 +183,7 @@ export class LaurelModel {
     return { enabled: true, ...after.prefers, ...(shown !== null && { daysOff: shown.days }) };
   }
 
-  /** Days off that hold from the user's next midnight. */
+  /** Days off that apply from the user's next midnight. */
   private preferDaysOff(user: ModelUser, days: readonly number[]): void {
     const { date: today } = wall(this.nowMs, user.tz);
     const { daysOff: own } = user;
@@ -191,14 +191,14 @@ export class LaurelModel {
     user.daysOff = { days, from: addDays(today, 1), before };
   }
 
-  /** The user's streak as it stands now. */
+  /** The user's current streak. */
   streak(user: ModelUser): Answer {
     const { date } = wall(this.nowMs, user.tz);
     bringTo(user, date, this.catalog);
     return streakAnswer(user, date, this.catalog);
   }
 
-  /** A user's streaks brought to now, and the local date; null for nobody. */
+  /** A user's streaks advanced to now, and the local date; null for an unknown user. */
   settledStreaks(userId: string): { streaks: Streaks; today: LocalDate } | null {
     const user = this.users.get(userId);
     if (user === undefined) return null;
@@ -207,14 +207,14 @@ export class LaurelModel {
     return { streaks: user.streaks, today };
   }
 
-  /** Boards show the streak of a user whom somebody has looked at. */
+  /** Leaderboards show the streak of a user that was evaluated. */
   show(user: ModelUser, atMs = this.nowMs): void {
     user.streaks.unseen = [];
     const { length } = user.streaks.tracks[this.catalog.streaks.frequency];
     this.showOn(user, { length, on: wall(atMs, user.tz).date }, atMs);
   }
 
-  /** Looks at those for whom the beginning of a day changed something, on that day, unless somebody did. */
+  /** Evaluates users for whom the beginning of a day changed something, on that day, if nothing else did. */
   sweep(): void {
     const { frequency } = this.catalog.streaks;
     for (const [id, user] of this.users) {
@@ -230,7 +230,7 @@ export class LaurelModel {
     user.looks.push({ atMs, ...here, attributes: { ...user.attributes }, on: 'streaks' });
   }
 
-  /** A copy of the user with what was sent; null: it is refused. */
+  /** A copy of the user with the sent fields; null: they are refused. */
   private upserted({ id, tz: sentZone, attributes = {}, signUpDate }: SentUser): ModelUser | null {
     const tz = sentZone === '' ? null : sentZone;
     const known = this.users.get(id);
@@ -267,7 +267,7 @@ export class LaurelModel {
     return user;
   }
 
-  /** Makes a step true; the points systems that it changed. */
+  /** Applies a step; returns the points systems that it changed. */
   private settle(step: Step): Answer {
     const { after, completed } = step;
     const changed = this.award(step);
@@ -277,7 +277,7 @@ export class LaurelModel {
     return changed;
   }
 
-  /** Gives the user the points of a step; the points systems that it changed. */
+  /** Gives the user the points of a step; returns the points systems that it changed. */
   private award(step: Step): Answer {
     const { before, after } = step;
     const changed: Answer = {};

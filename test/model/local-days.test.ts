@@ -16,7 +16,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-/** When an event happens, where the user is from then on, and the streak's length and whether it was extended. */
+/** When an event happens, the user's zone from then on, and the streak's length and whether it was extended. */
 type Act = readonly [at: string, tz: string, length: number, extended: boolean];
 
 /** The last second of a day and the first of the next, and the same a day later. */

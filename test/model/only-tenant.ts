@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Catalog, PointsTrigger } from '../../src/domain/catalog.ts';
 
-/** What is done by the clock goes through all tenants: from now on there is this one only, with its `time` triggers. */
+/** The clock's work covers all tenants: from now on only this one exists, with its `time` triggers. */
 export async function onlyTenant(pool: Pool, { tenantNo, triggers }: Catalog): Promise<void> {
   await pool.query('UPDATE organisation SET multi_tenancy = true');
   await pool.query('DELETE FROM streak_zones WHERE tenant_no <> $1', [tenantNo]);
@@ -12,7 +12,7 @@ export async function onlyTenant(pool: Pool, { tenantNo, triggers }: Catalog): P
   for (const trigger of triggers) if (trigger.type === 'time') await keepTrigger(pool, tenantNo, trigger);
 }
 
-/** Keeps a `time` trigger as it is now. */
+/** Keeps a `time` trigger in its present form. */
 export async function keepTrigger(pool: Pool, tenantNo: number, { id, no, ...doc }: PointsTrigger): Promise<void> {
   await pool.query(
     `INSERT INTO catalog_resources (id, tenant_no, no, kind, doc, created, updated)

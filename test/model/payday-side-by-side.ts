@@ -8,7 +8,7 @@ import type { DueWork } from '../../src/engine/schedule/due-work.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
 
-/** Time that passes on both sides: the points that are paid for it, and the years that are counted. */
+/** Time that passes on both sides: the points paid for it, and the counted years. */
 export class Payday {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -29,7 +29,7 @@ export class Payday {
     this.kinds = [new TimeTriggers({ pool, payments, atOnce: 20 }), new Anniversaries({ pool, counts })];
   }
 
-  /** Moves both clocks, and does what falls due until then, in the order of its times. */
+  /** Moves both clocks, and does what is due until then, in the order of due times. */
   async clockTo(nowMs: number): Promise<void> {
     const { users, catalog } = this.model;
     const isPaid = catalog.triggers.some(({ type, status }) => type === 'time' && status === 'active');
@@ -49,7 +49,7 @@ export class Payday {
     }
   }
 
-  /** Switches one of the `time` triggers on or off. */
+  /** Activates or deactivates one of the `time` triggers. */
   async toggle(nth: number): Promise<void> {
     const { triggers, tenantNo } = this.model.catalog;
     const those = triggers.filter(({ type }) => type === 'time');

@@ -3,13 +3,13 @@ import { named } from './conditions.ts';
 import { micros, multiplied } from './decimals.ts';
 import { matches, peakOf, pointsOf, type Award, type ModelUser } from './user.ts';
 
-/** What one step of a user did, for the triggers to look at. */
+/** The effect of one step of a user, which triggers examine. */
 export interface Step {
   atMs: number;
   date: string;
   time: string;
   created: boolean;
-  /** The user before the step's event; the same as after when there was none. */
+  /** The user before the step's event; the same as after without one. */
   before: ModelUser;
   after: ModelUser;
   /** The streak's new length if the step extended it. */
@@ -26,7 +26,7 @@ interface Fired {
   points: number;
 }
 
-/** The triggers of a system that fire, in their order, with their points before boosts. */
+/** The triggers of a system that fire, in order, with their points before boosts. */
 function fired(catalog: Catalog, systemId: string, step: Step): Fired[] {
   return ORDER.flatMap((type) => catalog.triggers.filter((trigger) => trigger.type === type))
     .filter(({ systemId: of, status }) => of === systemId && status === 'active')
@@ -60,7 +60,7 @@ const applies = (catalog: Catalog, boost: PointsBoost, { after, date }: Step): b
   (boost.userId === null || boost.userId === after.id) &&
   matches(after.attributes, named(catalog, boost.userAttributes));
 
-/** Whether a trigger that blocks would take more than there is. A user's first points count as there. */
+/** Whether a blocking trigger would take more than there is. A user's first points count. */
 export function isOutOfPoints(catalog: Catalog, step: Step): boolean {
   return catalog.pointsSystems.some(({ id }) => {
     const all = fired(catalog, id, step);
@@ -74,7 +74,7 @@ export function isOutOfPoints(catalog: Catalog, step: Step): boolean {
   });
 }
 
-/** The awards of a step on one system, in their order. */
+/** The awards of a step on one system, in order. */
 export const awards = (catalog: Catalog, systemId: string, step: Step): Award[] =>
   awardsOf(catalog, systemId, fired(catalog, systemId, step), step).slice(
     step.before.awards.filter((award) => award.systemId === systemId).length,
@@ -103,7 +103,7 @@ function awardsOf(catalog: Catalog, systemId: string, all: readonly Fired[], ste
   return result;
 }
 
-/** The key of the highest level that so many points reach; null: none. */
+/** The key of the highest level that this many points reach; null: none. */
 export function levelOf(catalog: Catalog, systemId: string, total: number): string | null {
   const reached = catalog.levels.filter((level) => level.systemId === systemId && level.points <= total);
   return reached.sort((a, b) => b.points - a.points)[0]?.key ?? null;

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { DEFAULT_STREAK_SETTINGS, type Catalog, type StreakSettings } from '../../src/domain/catalog.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 
-/** Catalogs with a bit of everything, small enough that random histories reach what is in them. */
+/** Catalogs with a bit of everything, small enough that random histories reach their contents. */
 
 export const PLANS = ['free', 'pro'] as const;
 export const DECKS = ['nouns', 'verbs'] as const;
 export const METRICS = ['flips', 'minutes'] as const;
 
 const metric = fc.constantFrom(0, 1);
-/** Something in so many percent of the cases, else null. */
+/** A value in this percentage of the cases, else null. */
 export const maybe = <T>(some: fc.Arbitrary<T>, percent = 50): fc.Arbitrary<T | null> =>
   fc.oneof(
     { withCrossShrink: true },
@@ -107,7 +107,7 @@ export const randomCatalog = fc.record({
 });
 type Drawn = typeof randomCatalog extends fc.Arbitrary<infer T> ? T : never;
 
-/** The settings of freezes that were drawn; null: there are none. */
+/** The drawn settings of freezes; null: there are none. */
 export const freezesOf = (drawn: Drawn['streaks']['freezes']): StreakSettings['freezes'] =>
   drawn === null
     ? DEFAULT_STREAK_SETTINGS.freezes
@@ -119,7 +119,7 @@ export const freezesOf = (drawn: Drawn['streaks']['freezes']): StreakSettings['f
         autoEarnAmount: drawn.earned?.amount ?? null,
       };
 
-/** The catalog that was drawn, of a tenant; days are counted from `today`. */
+/** The drawn catalog of a tenant; days are counted from `today`. */
 export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Catalog {
   const builder = new CatalogBuilder(tenantNo);
   const day = (days: number): string => new Date(todayMs + days * 86_400_000).toISOString().slice(0, 10);

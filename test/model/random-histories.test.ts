@@ -24,7 +24,7 @@ afterAll(async () => {
 
 let tenantNo = 100;
 
-test('whatever happens, the engine answers what the model says', { timeout: 300_000 + RUNS * 5_000 }, () =>
+test('the engine agrees with the model for any history', { timeout: 300_000 + RUNS * 5_000 }, () =>
   fc.assert(
     fc.asyncProperty(randomCatalog, randomHistory, async (drawn, { start, homes, steps }) => {
       const startMs = Date.parse(start);

@@ -36,7 +36,7 @@ export const STARTS = [
 const user = fc.constantFrom('a' as const, 'b' as const, 'c' as const);
 const zone = fc.constantFrom(...ZONES).map((tz) => ({ tz }));
 const attributes = fc.constantFrom(...PLANS).map((plan) => ({ plan }));
-/** So long ago that years are over, or soon will be; sometimes not a day that there was. */
+/** So long ago that years are over, or soon will be; sometimes a day that does not exist. */
 const signUp = fc.record({
   daysAgo: fc.oneof(
     { weight: 1, arbitrary: fc.integer({ min: -1, max: 2 }) },
@@ -102,7 +102,7 @@ const steps = {
     daysOff: maybe(weekdays),
     personalization: maybe(fc.boolean(), 25),
   }),
-  /** On Sundays, at the end of a week or at its beginning, something comes of it. */
+  /** On Sundays, the end or the beginning of a week, it has an effect. */
   weeks: fc.record({ do: fc.constant('weeks' as const), onSunday: fc.boolean() }),
   toggle: fc.record({ do: fc.constant('toggle' as const), nth: fc.nat(3) }),
   freeze: fc.record({ do: fc.constant('freeze' as const), user }),
@@ -142,7 +142,7 @@ export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 /** A beginning, and what happens from then on. */
 export const randomHistory = fc.record({
   start: fc.constantFrom(...STARTS),
-  /** The zones that the users are in at first. */
+  /** The initial zones of the users. */
   homes: fc.record({ a: zone, b: zone, c: zone }),
   steps: fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }),
 });

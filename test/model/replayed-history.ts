@@ -19,7 +19,7 @@ import { dayIn } from '../../src/domain/zone.ts';
 import { streakHistory } from '../../src/engine/streaks/streak-reads.ts';
 import { daysOffOf, settlementRule } from '../../src/engine/responses.ts';
 
-/** What administrators did, at a time. */
+/** An administrator's action, at a time. */
 export type Call = { atMs: number; n: number } & (
   | { do: 'freeze' | 'reset' | 'restore' }
   | { do: 'pause'; from: number; days: number }
@@ -35,7 +35,7 @@ export class ReplayedHistory {
   private facts: StreakFacts;
   exact = true;
 
-  constructor({ catalog, tz, createdMs, endMs, events, calls }: Told) {
+  constructor({ catalog, tz, createdMs, endMs, events, calls }: HistoryInput) {
     this.catalog = catalog;
     this.tz = tz;
     this.createdMs = createdMs;
@@ -103,13 +103,13 @@ export class ReplayedHistory {
     return true;
   }
 
-  /** An event comes late. */
+  /** A late event. */
   add(event: StreakEvent): void {
     this.change({ add: [event] });
     this.facts = { ...this.facts, events: [...this.facts.events, event] };
   }
 
-  /** An event is taken back. */
+  /** A reversed event. */
   remove(id: string): void {
     this.change({ remove: new Set([id]) });
     this.facts = { ...this.facts, events: this.facts.events.filter((event) => event.id !== id) };
@@ -134,7 +134,7 @@ export class ReplayedHistory {
     };
   }
 
-  /** What a reader sees, in the frequency that counts; lengths in all. */
+  /** A reader's view in the selected frequency; lengths in all. */
   seen(count: number) {
     const { now, settlements, dayAt } = this.facts;
     const { frequency, weekStart, freezes } = this.catalog.streaks;
@@ -185,7 +185,7 @@ export class ReplayedHistory {
   }
 }
 
-interface Told {
+interface HistoryInput {
   catalog: Catalog;
   tz: string;
   createdMs: number;

@@ -1,12 +1,12 @@
 import type { AchievementCompletionResponse, EventResponse } from '../../src/domain/event.ts';
 
-/** What either side says: the same, if all is well. */
+/** The answers of both sides, which should be equal. */
 export interface Said {
   engine: unknown;
   model: unknown;
 }
 
-/** Null for a refusal with this status; throws whatever else went wrong. */
+/** Null for a refusal with this status; throws any other error. */
 export function refused(error: Error & { status?: number }, status: number): null {
   if (error.status !== status) throw error;
   return null;
@@ -40,7 +40,7 @@ const seenBoard = ({ start, end, rank, previousRank, threshold, breakdownAttribu
   group: Object.fromEntries(breakdownAttributeValues.map(({ key, value }) => [key, value])),
 });
 
-/** What of an event's answer the model says, too. */
+/** The part of an event's answer that the model also has. */
 export function seenEvent(answer: EventResponse & { status: number }) {
   const { status, total, achievements, currentStreak, points, leaderboards } = answer;
   return {
@@ -53,7 +53,7 @@ export function seenEvent(answer: EventResponse & { status: number }) {
   };
 }
 
-/** What of the answer to a completion the model says, too. */
+/** The part of a completion's answer that the model also has. */
 export const seenCompletion = ({ achievement, points }: AchievementCompletionResponse) => ({
   achievedAt: Date.parse(achievement.achievedAt!),
   points: seenPoints(points),

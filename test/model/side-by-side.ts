@@ -18,7 +18,7 @@ import type { ModelUser } from './user.ts';
 const NOON_MS = 12 * 3_600_000;
 const NOTHING: Said = { engine: null, model: null };
 
-/** Runs one history on the engine and on the model, and reports what either says. */
+/** Runs one history on the engine and on the model, and compares their answers. */
 export class SideBySide {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -27,7 +27,7 @@ export class SideBySide {
   private readonly sweep: Sweep;
   private readonly payday: Payday;
   private readonly batches: Batches;
-  /** The streaks that count were those of another frequency before. */
+  /** The selected streaks were those of another frequency before. */
   private isSwitched = false;
   private readonly homes: History['homes'];
 
@@ -48,7 +48,7 @@ export class SideBySide {
     engine.clock.set(startMs);
   }
 
-  /** Both at their beginning. Whatever was before on the engine's side is out of the way. */
+  /** Resets both. Nothing from before remains on the engine's side. */
   static async start(
     engine: TestUsers,
     pool: Pool,
@@ -58,7 +58,7 @@ export class SideBySide {
     return new SideBySide(engine, pool, begin);
   }
 
-  /** The users as the model has them. */
+  /** The model's users. */
   users(): ModelUser[] {
     return [...this.model.users.values()];
   }
@@ -106,7 +106,7 @@ export class SideBySide {
         await this.payday.toggle(step.nth);
         return NOTHING;
       case 'sweep':
-        // What boards show of another frequency than before comes by filling them again, which is not done here.
+        // Leaderboards show another frequency only after they are filled again, which this does not do.
         if (!this.isSwitched) await this.sweep.take();
         return NOTHING;
       case 'read':
@@ -120,7 +120,7 @@ export class SideBySide {
   }
 
   private async settings(changed: Partial<StreakSettings>): Promise<Said> {
-    // That somebody was first seen before the change and not after it, a clock of milliseconds has to show.
+    // Only a clock of milliseconds distinguishes a first sight before the change from one after it.
     const { users, nowMs } = this.model;
     if ([...users.values()].some((user) => user.streaks.firstMs === nowMs)) await this.clockTo(nowMs + 1);
     const streaks = { ...this.model.catalog.streaks, ...changed };
@@ -147,7 +147,7 @@ export class SideBySide {
   }
 
   private async batch({ events }: Extract<Step, { do: 'batch' }>): Promise<Said> {
-    // A day that is not yet anywhere refuses the batch as a whole.
+    // A day that has not begun in any zone refuses the whole batch.
     const past = (signUp: EventStep['signUp']) => signUp && { daysAgo: Math.max(0, signUp.daysAgo) };
     return this.batches.take(events.map((event) => this.sentEvent({ ...event, signUp: past(event.signUp) })));
   }
@@ -178,7 +178,7 @@ export class SideBySide {
     return { metricKey, user: this.sentUser(step), value, attributes: deck === null ? {} : { deck }, key };
   }
 
-  /** The first event of a user says where home is. */
+  /** The first event of a user sets the zone. */
   private sentUser({ user: id, zone, attributes, signUp }: Sent): SentUser {
     const known = this.model.users.get(id);
     const place = known === undefined ? this.homes[id] : zone;

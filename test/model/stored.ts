@@ -3,6 +3,8 @@ import type { Pool } from 'pg';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { shardOf } from '../../src/redis/keys.ts';
 
-/** Settles when all that happened to a tenant is in Postgres. Nothing comes meanwhile that were worth a pause. */
+/**
+ * Resolves when all that happened to a tenant is in Postgres. Polls without a pause, since nothing else happens meanwhile.
+ */
 export const stored = async (redis: Redis, pool: Pool, tenantNo: number): Promise<void> =>
   void (await new Persister({ redis, pool }).drain(shardOf(tenantNo), AbortSignal.abort()));

@@ -19,7 +19,7 @@ interface Made {
   end: LocalDate;
 }
 
-/** What administrators do to streaks, on both sides. */
+/** Administrators' changes to streaks, on both sides. */
 export class StreakAdminSideBySide {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -42,7 +42,7 @@ export class StreakAdminSideBySide {
     });
   }
 
-  /** Takes a step on both sides. Whose streak is changed, somebody has looked at. */
+  /** Takes a step on both sides. A changed streak counts as evaluated. */
   async take(step: CareStep): Promise<Said> {
     const said = await this.change(step);
     const isChanged = said.model === true || Array.isArray(said.model);
@@ -72,8 +72,8 @@ export class StreakAdminSideBySide {
       }
       case 'restore': {
         const found = this.model.settledStreaks(step.user);
-        // On a day that a journey back began a second time, the engine has the restored streak wait for this very day;
-        // in the model a day does not end twice, so it cannot say what becomes of the streak.
+        // On a day that a journey back began a second time, the engine has the restored streak wait for this very day. In
+        // the model a day does not end twice, so it cannot predict the streak.
         if (found !== null && found.streaks.day > found.today) return { engine: null, model: null };
         const [restored] = await this.admin.restore(compiled, [step.user], BY);
         return { engine: isDone(restored), model: found !== null && restore(found.streaks, found.today, catalog) };

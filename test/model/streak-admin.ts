@@ -4,7 +4,7 @@ import { lastDayOf, type Frequency } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 import type { ModelUser } from './user.ts';
 
-/** What administrators do to a user's streaks. Each says whether it was done; `today` is the user's local date. */
+/** Administrators' changes to a user's streaks. Each returns whether it was done; `today` is the user's local date. */
 
 export function giveFreeze(streaks: Streaks, { streaks: { freezes } }: Catalog): boolean {
   if (!freezes.enabled || streaks.freezes >= freezes.max) return false;
@@ -12,7 +12,7 @@ export function giveFreeze(streaks: Streaks, { streaks: { freezes } }: Catalog):
   return true;
 }
 
-/** Pauses from a day to a day, both inside. */
+/** Pauses from one day to another, both inclusive. */
 export function pause(streaks: Streaks, pause: { start: LocalDate; end: LocalDate }, today: LocalDate): boolean {
   const { start, end } = pause;
   if (start < today || end < start) return false;
@@ -21,17 +21,14 @@ export function pause(streaks: Streaks, pause: { start: LocalDate; end: LocalDat
   return true;
 }
 
-/** Ends a pause: the days that are over stay paused. */
+/** Ends a pause: past days stay paused. */
 export function unpause(streaks: Streaks, pause: { start: LocalDate; end: LocalDate }, today: LocalDate): void {
   const yesterday = addDays(today, -1);
   if (pause.end > yesterday) pause.end = yesterday;
   streaks.pauses = streaks.pauses.filter(({ start, end }) => start <= end);
 }
 
-/**
- * Ends the streaks. What was done in a period that was met is used up: a streak that begins in it needs more; but freezes
- * stay.
- */
+/** Ends the streaks. Events of a met period are used up: a streak that begins in it needs more; freezes stay. */
 export function reset({ streaks, events }: ModelUser, { today, atMs }: Now, { streaks: settings }: Catalog): boolean {
   const { tracks, kept, lost, resets, usedUp } = streaks;
   if (tracks[settings.frequency].length === 0) return false;
@@ -59,7 +56,7 @@ interface Now {
   atMs: number;
 }
 
-/** Gives back the longest streak that was lost in the window, if it is longer than the one there is. */
+/** Restores the longest streak lost in the window, if it is longer than the present one. */
 export function restore(streaks: Streaks, today: LocalDate, { streaks: settings }: Catalog): boolean {
   const { frequency, weekStart } = settings;
   const since = windowStart(today, { frequency, weekStart });
@@ -71,11 +68,11 @@ export function restore(streaks: Streaks, today: LocalDate, { streaks: settings 
   const current = periodOf(today, frequency, weekStart);
   const before = periodBefore(current, frequency);
   const { length, started } = best;
-  // One that was reset may have had the period that goes on.
+  // A streak that was reset may have had the current period.
   const had = best.last >= current;
   if (had && track.kept < current) streaks.kept[frequency].set(current, { length, by: 'met' });
   streaks.tracks[frequency] = { ...track, length, started, kept: latest(track.kept, had ? current : before) };
-  // The period that goes on may be met already.
+  // The current period may already be met.
   const met = streaks.kept[frequency].get(track.kept);
   if (track.kept > before && met !== undefined) met.length = length;
   return true;

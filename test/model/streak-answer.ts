@@ -3,7 +3,7 @@ import { addDays, lastDayOf, nextPeriod, periodBefore, periodOf, type LocalDate 
 import { isDayOff, type Streaks } from './streak.ts';
 import type { ModelUser } from './user.ts';
 
-/** The streak as it is answered on a local date. */
+/** The answer for a streak on a local date. */
 export function streakAnswer(user: ModelUser, today: LocalDate, catalog: Catalog) {
   const { tracks, freezes: left } = user.streaks;
   const { streaks: settings } = catalog;
@@ -24,7 +24,7 @@ export function streakAnswer(user: ModelUser, today: LocalDate, catalog: Catalog
   };
 }
 
-/** The last day of the next period to act in: days off are left out. */
+/** The last day of the next period to act in, without days off. */
 function lastDayToAct(user: ModelUser, period: LocalDate, catalog: Catalog): LocalDate {
   const { frequency } = catalog.streaks;
   if (frequency !== 'daily') return lastDayOf(period, frequency);
@@ -55,6 +55,6 @@ export function historyOf(
   return history;
 }
 
-/** The pauses that go on or are to come, by first day. */
+/** The current and future pauses, by first day. */
 export const pausesOf = ({ pauses }: Streaks, today: LocalDate) =>
   pauses.filter(({ end }) => end >= today).toSorted((a, b) => (a.start < b.start ? -1 : 1));

@@ -30,26 +30,26 @@ interface Kept {
   by: 'met' | 'freeze' | 'pause' | 'off';
 }
 
-/** A user's streaks, brought day by day to the last day that began for the user. Days do not begin twice. */
+/** A user's streaks, advanced day by day to the last day that began for the user. Days do not begin twice. */
 export interface Streaks {
   day: LocalDate;
   tracks: Record<Frequency, StreakTrack>;
-  /** The periods that were met or excused, and the length in each. */
+  /** The met or excused periods, and the length in each. */
   kept: Record<Frequency, Map<LocalDate, Kept>>;
   freezes: number;
   /** When the user was first seen, and the day. */
   firstMs: number;
   first: LocalDate;
-  /** The day from which the next freeze is earned; null: none was to be earned yet. */
+  /** The day from which the next freeze is earned; null: none could be earned yet. */
   earnsFrom: LocalDate | null;
   pauses: { start: LocalDate; end: LocalDate }[];
-  /** Streaks that ended, with the last day of their last period; oldest first. */
+  /** Ended streaks, with the last day of their last period; oldest first. */
   lost: { frequency: Frequency; length: number; started: LocalDate; last: LocalDate }[];
   /** When the streak was reset last in a period. */
   resets: Record<Frequency, Map<LocalDate, number>>;
-  /** How many of the user's first events are used up by streaks that were reset. */
+  /** The number of the user's first events that reset streaks have used up. */
   usedUp: Record<Frequency, number>;
-  /** The days whose beginning changed something since somebody looked, with the lengths on them; oldest first. */
+  /** The days whose beginning changed something since the last evaluation, with the lengths on them; oldest first. */
   unseen: { on: LocalDate; lengths: Record<Frequency, number> }[];
 }
 
@@ -76,7 +76,7 @@ export function firstStreaks({ streaks: { freezes } }: Catalog, firstMs: number,
   };
 }
 
-/** Lets midnight after midnight pass until it is `today`. */
+/** Passes midnight after midnight until it is `today`. */
 export function bringTo(user: ModelUser, today: LocalDate, catalog: Catalog): void {
   const { streaks } = user;
   while (streaks.day < today) {
@@ -92,8 +92,8 @@ export function bringTo(user: ModelUser, today: LocalDate, catalog: Catalog): vo
 }
 
 /**
- * What the end of `streaks.day` does: a living streak whose period ends unmet is kept by a day off, a pause, a freeze or
- * not. Whether it did anything that shows.
+ * Ends `streaks.day`: a living streak whose period ends unmet may be kept by a day off, a pause or a freeze. Returns whether
+ * it had a visible effect.
  */
 function atMidnight(user: ModelUser, frequency: Frequency, catalog: Catalog): boolean {
   const { streaks } = user;
@@ -122,7 +122,7 @@ function atMidnight(user: ModelUser, frequency: Frequency, catalog: Catalog): bo
   return true;
 }
 
-/** Whether a day needs nothing: by the settings, and what the user preferred, when the day began. */
+/** Whether a day needs no event: by the settings, and the user's preferences, at its beginning. */
 export function isDayOff({ daysOff: own, tz }: ModelUser, day: LocalDate, catalog: Catalog): boolean {
   const begun = midnight(day, tz);
   const settings = catalog.streaksBefore?.find(({ untilMs }) => begun <= untilMs)?.streaks ?? catalog.streaks;
@@ -136,8 +136,8 @@ function daysOf(first: LocalDate, last: LocalDate): LocalDate[] {
 }
 
 /**
- * What is earned when it is a day: every so many days from the first, or, for a user from before, from the day on which it
- * was set so, where the user is now. Whether there are more.
+ * Earns freezes on a day: every so many days from the first, or, for an older user, from the local day of the setting.
+ * Returns whether there are more.
  */
 function earn({ streaks, tz }: ModelUser, day: LocalDate, { streaks: { freezes }, earnSince = 0 }: Catalog): boolean {
   const { enabled, max, autoEarnInterval: interval, autoEarnAmount } = freezes;
@@ -153,7 +153,7 @@ function earn({ streaks, tz }: ModelUser, day: LocalDate, { streaks: { freezes }
   return streaks.freezes > before;
 }
 
-/** The rule of a user's streaks: everyone's with the user's preferences. Switching them off is always allowed. */
+/** The rule of a user's streaks: the common rule with the user's preferences. Switching them off is always allowed. */
 const ruleOf = ({ prefers }: ModelUser, { streaks }: Catalog): Catalog['streaks'] => ({
   ...streaks,
   ...(streaks.personalization && prefers),
@@ -170,7 +170,7 @@ export function countsFor(date: LocalDate, user: ModelUser, catalog: Catalog): R
   return { daily: of('daily'), weekly: of('weekly'), monthly: of('monthly') };
 }
 
-/** Counts the user's last event; the frequencies whose streak it extended. */
+/** Counts the user's last event; returns the frequencies whose streak it extended. */
 export function extend(user: ModelUser, catalog: Catalog, atMs: number): Frequency[] {
   const { tracks, kept } = user.streaks;
   const { date, counts } = user.events.at(-1)!;
@@ -213,9 +213,9 @@ function isMet(
 }
 
 /**
- * The user's date jumps from today to another day, by a change of zone alone. Back: nothing happens until the date has
- * caught up. On: no streak is lost, so a living one stands as if the periods left out had been kept; and no two days
- * are made of one, so what was done today was done on the new day.
+ * The user's date jumps from today to another day by a change of zone alone. Backward: nothing happens until the date has
+ * caught up. Forward: no streak is lost, so a living one continues as if the skipped periods had been kept; and one day does
+ * not become two, so what was done today was done on the new day.
  */
 export function jump(user: ModelUser, to: LocalDate, catalog: Catalog): void {
   const { streaks } = user;

@@ -4,7 +4,7 @@ import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import { stored } from './stored.ts';
 
-/** The midnights that were not swept yet, on both sides: boards of streaks follow, no other answer changes. */
+/** Sweeps the pending midnights on both sides: streak leaderboards follow, no other answer changes. */
 export class Sweep {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;

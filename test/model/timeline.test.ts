@@ -59,7 +59,7 @@ test('a timeline accounts for all totals, points and achievements', { timeout: 3
         expect((await timelineOf(user.id, { limit, order: 'asc' })).toReversed()).toEqual(entries);
         expect(new Set(entries.map(({ position }) => position)).size).toBe(entries.length);
         const caused = entries.flatMap((entry) => ('caused' in entry ? entry.caused : []));
-        // Nothing of the catalog is in Postgres here: so resources are called by their numbers.
+        // The catalog is not in Postgres here: resources are named by their numbers.
         for (const { id, no } of catalog.metrics) {
           const values = entries.flatMap((entry) =>
             entry.kind === 'event' && entry.metric.name === String(no) ? [entry.value] : [],

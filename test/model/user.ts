@@ -4,7 +4,7 @@ import type { Streaks } from './streak.ts';
 import { sum } from './decimals.ts';
 import type { SignUp } from './years.ts';
 
-/** Something that happened, with what the user's clock on the wall showed then. */
+/** Something that happened, with the user's local time at that moment. */
 interface Happened {
   atMs: number;
   date: LocalDate;
@@ -18,7 +18,7 @@ export interface RecordedEvent extends Happened {
   key: string | null;
   /**
    * The periods that it counts for: not before those of the event before. A change of zone moves the day along. Null: none,
-   * for streaks were switched off.
+   * since streaks were switched off.
    */
   counts: Record<Frequency, LocalDate> | null;
 }
@@ -31,45 +31,45 @@ export interface Award extends Happened {
   boostIds: string[];
 }
 
-/** The attributes when something counted: on every board, on those of a points system (by its ID), or of streaks. */
+/** The attributes when something counted: on every leaderboard, on those of a points system (by its ID), or of streaks. */
 export interface Look extends Happened {
   attributes: Readonly<Record<string, string>>;
   on: 'all' | 'streaks' | { systemId: string };
 }
 
-/** All that is known about a user. Nothing is derived: totals, peaks and scores are added up when they are asked for. */
+/** All data of a user. Nothing is derived: totals, peaks and scores are computed on demand. */
 export interface ModelUser {
   id: string;
   tz: string | null;
   /** By key. */
   attributes: Record<string, string>;
   /**
-   * Boards follow changed attributes when something counts only: an event for all, points for those of a system, a
+   * Leaderboards follow changed attributes only when something counts: an event for all, points for those of a system, a
    * length for those of streaks.
    */
   looks: Look[];
   events: RecordedEvent[];
   awards: Award[];
-  /** The length of the streak as boards show it, by board ID: as it was when somebody last looked. */
+  /** The length of the streak as leaderboards show it, by leaderboard ID: from the last evaluation. */
   shown: Map<string, number>;
   /** Achievement ID → epoch ms. */
   completed: Map<string, number>;
   streaks: Streaks;
-  /** What the user prefers to the rule of streaks that is everyone's. */
+  /** The user's preferences that override the common streak rule. */
   prefers: { enabled?: boolean; evaluationMode?: StreakSettings['evaluationMode'] };
-  /** The user's own days off, from a local day on, and those until then; null: everyone's. */
+  /** The user's own days off, from a local day on, and those until then; null: the common ones. */
   daysOff: { days: readonly number[]; from: LocalDate; before: readonly number[] | null } | null;
   signUp: SignUp | null;
   /** Has been in another zone before. */
   travelled: boolean;
-  /** When weeks began on another day, one in which the streak waited was cut off, or one that was begun is yet to come. */
+  /** When weeks began on another day, a week in which the streak waited was cut off, or a begun one is yet to come. */
   weeksShifted: boolean;
 }
 
 export const matches = (has: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean =>
   Object.entries(wanted).every(([key, value]) => has[key] === value);
 
-/** The total of a metric, or of those events only that have all the attributes. */
+/** The total of a metric, or only of its events with all the attributes. */
 export const totalOf = (user: ModelUser, metricId: string, only: Readonly<Record<string, string>> = {}): bigint =>
   sum(counted(user, metricId, only));
 

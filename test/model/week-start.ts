@@ -2,9 +2,9 @@ import { addDays, periodBefore, periodOf, type LocalDate, type WeekStart } from 
 import type { ModelUser } from './user.ts';
 
 /**
- * Weeks begin on another day from now on. A week is the same week when it begins a day earlier or later: what was done in
- * it counts there, and what was met stays met. No streak ends by that, for streaks end at midnights: where today is in the
- * week after that from before, a living one stands as if the week that was cut off had been kept.
+ * Weeks begin on another day from now on. A week stays the same week when it begins a day earlier or later: its events
+ * count there, and a met week stays met. No streak ends by that, since streaks end at midnights: if today is in the week after the previous
+ * one, a living streak continues as if the week that was cut off had been kept.
  */
 export function beginWeeksOn(weekStart: WeekStart, user: ModelUser, today: LocalDate): void {
   const moved = (week: LocalDate): LocalDate => addDays(week, weekStart === 'monday' ? 1 : -1);

@@ -8,7 +8,10 @@ export interface SignUp {
   setMs: number;
 }
 
-/** When the clock counts the user's years next: as one more is over where the user is, but not before it was known. */
+/**
+ * When the clock next counts the user's years: at the end of another year in the user's zone, but not before the date was
+ * known.
+ */
 export function nextCount({ signUp, tz }: ModelUser): number {
   if (signUp === null) return Infinity;
   return Math.max(midnight(yearsLater(signUp.date, signUp.years + 1), tz), signUp.setMs);

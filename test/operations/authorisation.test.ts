@@ -4,7 +4,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
 
-/** The description of itself is for everybody, and so is signing in. */
+/** Public: the API's description of itself, and signing in. */
 const OPEN = new Set([
   'openapi_get',
   'admin_openapi_get',
@@ -21,7 +21,7 @@ const READING = new Set([
   'live_tickets_create',
   'admin_live_tickets_create',
 ]);
-/** About the key that is presented, of whatever tenant and rights. */
+/** About the presented key, of any tenant and rights. */
 const OF_KEY = new Set(['admin_session_get', 'admin_session_delete']);
 const application = applicationOperations.filter(({ id }) => !OPEN.has(id));
 
@@ -99,7 +99,7 @@ describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
   });
 });
 
-/** What each scope holds, written a second time by hand; `all` holds everything. */
+/** The contents of each scope, written a second time by hand; `all` has everything. */
 const HELD: Record<string, (operation: { id: string; method: string }) => boolean> = {
   read: ({ id, method }) => method === 'get' || READING.has(id),
   events: ({ id }) => id === 'metrics_event',
@@ -115,7 +115,7 @@ describe.each(Object.keys(HELD))('a key of the scope %s', (scope) => {
     if (HELD[scope]!(operation))
       expect({ id, status }).toMatchObject({ status: expect.toSatisfy((s: number) => s < 300) });
     else expect([status, body.error]).toEqual([403, `The API key has the scope '${scope}', which does not allow this`]);
-    // It holds no more than a key of all does.
+    // It may do no more than a key for all users.
     if (APPLICATION_REQUESTS[id]!.namesUser) expect((await call(id, { user: 'other', key })).status).toBe(403);
   });
 });
@@ -149,7 +149,7 @@ describe('a read-only admin key', () => {
 
 test.each(
   application.filter(({ path }) => path.startsWith('/v1/users/{id}')).map(({ id, method }) => [id, method] as const),
-)('%s: a key for another user is refused before what else is wrong with the call', async (id, method) => {
+)('%s: refuses a key for another user before anything else in the call', async (id, method) => {
   const path = APPLICATION_REQUESTS[id]!.path('other')
     .split('?')[0]!
     .replace(/(flips|xp|board)\b/, 'nowhere');
@@ -202,7 +202,7 @@ describe('in a multi-tenant organisation', () => {
   const ORGANISATION = /^\/v1\/(tenants|organisation|settings|admin-api-keys|clock|dead-letters|system)(\/|$)/;
 
   test.each(adminOperations.filter(({ id }) => !OPEN.has(id)).map((operation) => [operation.id, operation] as const))(
-    "%s: the Tenant-ID is required and known, but for the organisation's own",
+    "%s: the Tenant-ID is required and known, except for the organisation's own",
     async (id, { method, path }) => {
       const send = (tenantId?: string) =>
         laurel.admin.send(method.toUpperCase(), path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000'), {
@@ -245,7 +245,7 @@ describe('in a multi-tenant organisation', () => {
       },
     );
 
-    test('one of a tenant that is archived holds nowhere', async () => {
+    test('a key of an archived tenant works nowhere', async () => {
       const [tenant] = (await laurel.admin.post('/v1/tenants', [{ customerId: 'gone', name: 'Gone' }])).body.created;
       const ofGone = await makeAdminKey({ tenantId: 'gone' });
       expect((await laurel.admin.get('/v1/metrics', { key: ofGone, tenantId: 'gone' })).status).toBe(200);
@@ -281,7 +281,7 @@ describe('in a multi-tenant organisation', () => {
     }
   });
 
-  test('what was there before rests, and is back when multi-tenancy is switched off', async () => {
+  test('the previous data is suspended, and returns when multi-tenancy is switched off', async () => {
     await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
     const { status, body } = await laurel.app.get('/v1/users/other/metrics/flips', { tenantId: 'ignored' });
     expect([status, body.current]).toEqual([200, expect.any(Number)]);

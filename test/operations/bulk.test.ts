@@ -8,7 +8,7 @@ const Item = Type.Object({ name: Type.String({ maxLength: 3 }), userId: Type.Opt
 const items = bulkItems(Item, Type.Object({ id: Type.String() }));
 
 describe('bulk items', () => {
-  test('those that fit are worked on together; the others are issues, in order', async () => {
+  test('processes the valid ones together; the others are issues, in order', async () => {
     const seen: unknown[] = [];
     const { done, issues } = await items.each(
       [{ name: 'a' }, null, { name: 'b' }, { name: 'long' }, { name: 'c' }, { id: 'x' }, { name: 1, userId: 'ada' }],
@@ -28,12 +28,12 @@ describe('bulk items', () => {
     ]);
   });
 
-  test('without one that fits nothing is worked on', async () => {
+  test('processes nothing without a valid one', async () => {
     const never = async (): Promise<object[]> => Promise.reject(new Error('called'));
     expect(await items.each([1], never)).toMatchObject({ done: [], issues: [{ index: 0 }] });
   });
 
-  test('are documented, though not checked with the body', () => {
+  test('are documented, though not validated with the body', () => {
     expect(Object.keys(items.body)).not.toContain('items');
     expect(JSON.parse(JSON.stringify(items.body))).toMatchObject({
       type: 'array',
@@ -44,7 +44,7 @@ describe('bulk items', () => {
   });
 });
 
-test('a deletion names each ID once, whatever its case', async () => {
+test('a deletion names each ID once, in any case', async () => {
   const asked: string[][] = [];
   const answer = await deleteEach(['AA', 'aa', 'bb'], {
     noun: 'thing',

@@ -18,7 +18,7 @@ const EVENT = '/v1/metrics/flips/event';
 const event = { user: { id: 'ada' }, value: 1 };
 
 describe('the key', () => {
-  test('one that is missing is told from one that is not valid', async () => {
+  test('distinguishes a missing one from an invalid one', async () => {
     const missing = await laurel.app.post(EVENT, event, { key: null });
     expect([missing.status, missing.body]).toEqual([401, { error: 'The API key is missing', code: 'missing_key' }]);
     for (const key of ['nonsense', `${userKey.split('.')[0]}.${'x'.repeat(40)}`, 'app_x.unknown']) {
@@ -27,14 +27,14 @@ describe('the key', () => {
     }
   });
 
-  test('one in Authorization: Bearer is explained, and never repeated', async () => {
+  test('explains one in Authorization: Bearer, and never repeats it', async () => {
     const headers = { Authorization: `Bearer ${userKey}` };
     const { status, body } = await laurel.app.post(EVENT, event, { key: null, headers });
     expect([status, body.code, body.hint]).toEqual([401, 'missing_key', expect.stringContaining('X-API-KEY')]);
     expect(JSON.stringify(body)).not.toContain(userKey.slice(0, 8));
     const other = { Authorization: 'Basic YTpi' };
     expect((await laurel.app.post(EVENT, event, { key: null, headers: other })).body).not.toHaveProperty('hint');
-    // A key in the right header counts, whatever else is sent.
+    // A key in the right header counts, regardless of other headers.
     expect((await laurel.app.post(EVENT, event, { headers })).status).toBe(201);
   });
 });
@@ -61,7 +61,7 @@ describe('the port', () => {
   });
 });
 
-test('the port is named where it is known', () => {
+test('names the port if it is known', () => {
   const hintOf = otherPortHint('application', { operations: adminOperations, port: 8081 });
   expect(hintOf('get', '/v1/metrics')).toBe('This is the application port; admin operations are on port 8081.');
   expect(hintOf('head', '/v1/metrics')).toBe(hintOf('get', '/v1/metrics'));

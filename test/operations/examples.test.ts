@@ -11,21 +11,21 @@ import { eventRecord, pack, packedState } from '../engine/persist/outbox-writer.
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { learn, sent, shown } from './recorded.ts';
 
-// The examples of the reference page are sent, in their order, to a Laurel of their own. With UPDATE_EXAMPLES=1 what it answers is
-// written into them: a new example is an exchange without `answer`, put where the story has what it needs.
+// Sends the examples of the reference page, in order, to their own Laurel. UPDATE_EXAMPLES=1 writes the answers into them: a
+// new example is an exchange without `answer`, inserted where the story has what it needs.
 const operations = new Map([...applicationOperations, ...adminOperations].map((one) => [one.id, one]));
 const streams = [...operations.values()].filter(({ opensStream }) => opensStream).map(({ id }) => id);
 
 let laurel: TestLaurel;
 let receiver: Server;
-/** Texts of the examples, and what they are in this Laurel. */
+/** Texts of the examples, and their values in this Laurel. */
 let names: Map<string, string>;
 const answers = new Map<Exchange, unknown>();
 beforeAll(async () => {
   receiver = createServer((_request, response) => response.end('Thanks'));
   await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
   const { port } = receiver.address() as { port: number };
-  // Three Redis: what asks the wrong one for a key shows here, operation by operation.
+  // Three Redis: asking the wrong one for a key shows here, operation by operation.
   laurel = await startLaurel({ cluster: true, testClock: true, workers: true, webhookAllowPrivate: true });
   const { key } = exchangeOf('admin_session_create')!.body as { key: string };
   names = new Map([
@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 function update(): void {
-  // What has two names keeps the first.
+  // Something with two names keeps the first.
   const shownAs = new Map([...names].toReversed().map(([example, ours]) => [ours, example]));
   for (const { file, exchanges } of CHAPTERS) {
     const now = exchanges.map((exchange) => {
@@ -52,7 +52,7 @@ function update(): void {
   }
 }
 
-/** When no recomputation is under way, and the newest, where there is one, has a status. */
+/** When no recomputation is in progress, and the newest, if there is one, has a status. */
 async function recomputed(status?: string): Promise<void> {
   const at = async (): Promise<string[]> =>
     (await laurel.admin.get('/v1/recomputations')).body.map((job: { status: string }) => job.status);
@@ -60,7 +60,7 @@ async function recomputed(status?: string): Promise<void> {
   if (status !== undefined) expect((await at())[0]).toBe(status);
 }
 
-/** What no operation brings about. */
+/** No operation causes these. */
 const BEFORE: Record<string, () => Promise<void>> = {
   admin_recomputations_create: () => recomputed(),
   admin_recomputations_get: () => recomputed('planned'),
@@ -77,7 +77,7 @@ const BEFORE: Record<string, () => Promise<void>> = {
         WHERE kind = 'backdating'`,
     );
   },
-  // Two entries that cannot be stored, as they claim the ID of an event that there is.
+  // Two unstorable entries, since they claim an existing event's ID.
   admin_dead_letters_list: async () => {
     const { eventId } = exchangeOf('metrics_event')!.answer as { eventId: string };
     for (const user of ['31', '32']) {
@@ -133,7 +133,7 @@ describe('the examples, one after the other', () => {
     learn(exchange.answer, body, names);
     expect([status, body]).toEqual([exchange.status, operation.responses[status] ? expect.anything() : null]);
     expect(body?.issues ?? []).toEqual([]);
-    // The document that shows the examples is none of them.
+    // The document that shows the examples is not one of them.
     if (!id.endsWith('openapi_get')) answers.set(exchange, body);
   });
 });

@@ -46,11 +46,11 @@ test.each([...adminOperations, ...applicationOperations])(
   },
 );
 
-test('on the admin surface no operation names users: application keys do not get there', () => {
+test('on the admin surface no operation names users, so application keys have no access', () => {
   expect(adminOperations.filter(({ namedUsers }) => namedUsers !== null)).toEqual([]);
 });
 
-test.each(['application', 'admin'] as const)('%s: every operation of the contract is there', (surface) => {
+test.each(['application', 'admin'] as const)('%s: has every operation of the contract', (surface) => {
   const shapeOf = (method: string, path: string): string => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`;
   const ours = new Set(surfaces[surface].map(({ method, path }) => shapeOf(method, path)));
   const theirs = contractOperations(surface);
@@ -58,7 +58,7 @@ test.each(['application', 'admin'] as const)('%s: every operation of the contrac
   expect(theirs.filter(({ method, path }) => !ours.has(shapeOf(method, path)))).toEqual([]);
 });
 
-test('every event of the contract is there', () => {
+test('has every event of the contract', () => {
   expect([...WEBHOOK_EVENTS].sort()).toEqual(contractEvents().sort());
 });
 

@@ -117,7 +117,7 @@ test.each([
       schema: object,
     ) => {
       if (typeof description !== 'string' || description.length < 3) wrong.push(`${path}: no description`);
-      // Objects, and lists of them, have fields with examples of their own; what may hold anything has none.
+      // Objects, and lists of them, have fields with their own examples; a field that may hold anything has none.
       const isLeaf =
         /"(type|enum|const)":/.test(JSON.stringify(schema)) &&
         !/"type":"object"|"items":\{\}/.test(JSON.stringify(schema));
@@ -213,7 +213,7 @@ test('the application document lists the webhooks, each with its headers and an 
   expect(documentOf('admin', [])).not.toHaveProperty('webhooks');
 });
 
-test('what an operation does not take is not described', () => {
+test('does not describe what an operation does not accept', () => {
   const { body: _body, ...rest } = example;
   const described = documentOf('application', [{ ...rest, body: null, idempotent: false, scope: 'organisation' }])
     .paths['/v1/things/{key}/event/{day}'].post;
@@ -235,7 +235,7 @@ test.each([
   );
   expect(ids.sort()).toEqual(operations.map(({ id }) => id).sort());
   expect(body.components.securitySchemes.ApiKeyAuth).toEqual({ type: 'apiKey', in: 'header', name: 'X-API-KEY' });
-  // Every reference leads somewhere.
+  // Every reference has a target.
   for (const [, pointer] of JSON.stringify(body).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
     const found = pointer!
       .split('/')
@@ -245,7 +245,7 @@ test.each([
   server.close();
 });
 
-test('a body that may be left out needs nothing, and is described so', () => {
+test('a body that may be absent needs nothing, and is described so', () => {
   const optional = [...applicationOperations, ...adminOperations].filter(({ isBodyOptional }) => isBodyOptional);
   expect(optional.map(({ id }) => id)).toContain('live_tickets_create');
   const ajv = makeAjv();

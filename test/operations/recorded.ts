@@ -1,6 +1,6 @@
-/** How what a test's Laurel says differs from how it is shown: the examples are of another year, and shorter. */
+/** Differences between a test's Laurel and the documented examples, which are of another year, and shorter. */
 
-/** Of the story, and as it is shown: years whose days fall on the same weekdays. */
+/** Years of the story and of the documentation, whose days fall on the same weekdays. */
 const YEARS = new Map([
   [2036, 2025],
   [2037, 2026],
@@ -8,11 +8,11 @@ const YEARS = new Map([
 ]);
 const SHOWN_YEARS = new Map([...YEARS].map(([year, shown]) => [shown, year]));
 
-/** Longer lists are cut, and maps by day or week; no answer has as many fields. */
+/** Truncates longer lists, and maps by day or week; no answer has as many fields. */
 const MOST_ITEMS = 3;
 const MOST_FIELDS = 30;
 
-/** A value with every text and number in it replaced, those of its keys that are days as well. */
+/** A value with every text and number in it replaced, including keys that are days. */
 function replaced(value: unknown, text: (text: string) => string, years: ReadonlyMap<number, number>): unknown {
   if (typeof value === 'string') return text(value);
   if (typeof value === 'number') return years.get(value) ?? value;
@@ -29,12 +29,12 @@ const inYears =
       return other === undefined ? whole : `${other}-`;
     });
 
-/** What a story's answer is in an example. `names`: texts of the answer, and what the example calls them. */
+/** The documented form of a story's answer. `names`: texts of the answer, and their names in the example. */
 export function shown(answer: unknown, names: ReadonlyMap<string, string>): unknown {
   return shortened(replaced(answer, (text) => names.get(text) ?? inYears(YEARS)(text), YEARS));
 }
 
-/** What is sent for an example. `names`: texts of the examples, and what they are in this Laurel. */
+/** The request of an example. `names`: texts of the examples, and their values in this Laurel. */
 export function sent(example: unknown, names: ReadonlyMap<string, string>): unknown {
   const one = (text: string): string => names.get(text) ?? inYears(SHOWN_YEARS)(text);
   // Several IDs may be in one parameter.
@@ -53,15 +53,15 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, field]) => [key, shortened(field)]));
 }
 
-/** What IDs, keys and the like are written with. A random one may have no digit. */
+/** The characters of IDs, keys and the like. A random one may have no digit. */
 const UNSPACED = /^[\w.:+/=-]{8,}$/;
-/** An ID, a key and the like: long, and nothing that a person wrote. The examples' all have a digit. */
+/** An ID, a key and the like: long, and not written by a person. The examples' all have a digit. */
 const isName = (text: string): boolean => UNSPACED.test(text) && /\d/.test(text) && !/^20\d\d-/.test(text);
 
-/** Learns what an example's IDs are in this Laurel, from what both were answered. */
+/** Learns the values of an example's IDs in this Laurel from both answers. */
 export function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
   if (typeof example === 'string' && typeof answer === 'string') {
-    // The first answer that has it is that of what made it: later lists may have another order.
+    // The first answer with it is that of its creation: later lists may have another order.
     if (example !== answer && isName(example) && UNSPACED.test(answer) && !names.has(example))
       names.set(example, answer);
   } else if (example !== null && answer !== null && typeof example === 'object' && typeof answer === 'object') {

@@ -17,10 +17,10 @@ test.each([
 });
 
 test.each([...applicationOperations, ...adminOperations].map((operation) => [operation.id, operation] as const))(
-  '%s: what the contract lists is listed',
+  '%s: lists what the contract lists',
   (_, operation) => {
     const listed = Object.keys(contractOperation(operation.surface, operation.method, operation.path)?.responses ?? {});
-    // Settings are the organisation's: there is no tenant to name, and so nothing to be 422.
+    // Settings are the organisation's: there is no tenant to name, and so no 422.
     if (operation.id === 'admin_settings_get') listed.splice(listed.indexOf('422'), 1);
     const own = [...Object.keys(operation.responses).map(Number), ...refusalsOf(operation)];
     expect(own).toEqual(expect.arrayContaining(listed.map(Number)));

@@ -1,6 +1,6 @@
-/** A request that each operation of the table of contents accepts, about one user; what tests walk over. */
+/** A request that each operation accepts, about one user; several tests iterate over them. */
 export interface ValidRequest {
-  /** Path and query, with the user's ID where the operation names one. */
+  /** Path and query, with the user's ID if the operation names one. */
   path: (user: string) => string;
   body?: (user: string) => unknown;
   /** Whether it names a user: an application key may name its own only. */
@@ -15,7 +15,7 @@ const of = (path: (user: string) => string, body?: (user: string) => unknown): V
 });
 const day = 'aggregation=daily&startDate=2026-11-18&endDate=2026-11-19';
 
-/** By operation ID. An operation without a row fails the tests that walk over them. */
+/** By operation ID. An operation without a row fails the tests that iterate over them. */
 export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
   achievements_all: to('/v1/achievements'),
   achievements_complete: of(

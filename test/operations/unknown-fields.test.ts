@@ -18,7 +18,7 @@ describe('unknown fields', () => {
     expect(unknownFieldsText(Configuration, { leaderboards: [{ ...board, ...fields }] })).toBe(text);
   });
 
-  test('a field that is given already is not suggested', () => {
+  test('does not suggest a field that is already given', () => {
     const text = unknownFieldsText(Configuration, { metrics: [{ key: 'a', name: 'A', nam: 'A' }] });
     expect(text).toBe('metrics[0].nam is not a known field');
   });
@@ -53,7 +53,7 @@ test('an item with one is an issue; one with a field of the answer is not', asyn
   ]);
 });
 
-test('an issue holds a short text, whatever was sent', async () => {
+test('an issue has a short text for any input', async () => {
   const items = bulkItems(Type.Object({ id: Type.String() }));
   const { issues } = await items.each([{ id: 'x'.repeat(100_000) }, { id: 'b' }], async (good) =>
     good.map(({ id }) => `There is no thing with the ID ${id}${'!'.repeat(50_000)}`),

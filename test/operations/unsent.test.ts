@@ -6,15 +6,15 @@ import { unsentDropper } from '../../src/operations/unsent.ts';
 
 const takesNull = ({ type, anyOf = [] }: Schema): boolean => [type].flat().includes('null') || anyOf.some(takesNull);
 
-/** What a value holds where there is a choice. */
+/** The value to use if there is a choice. */
 interface Choice {
-  /** What stands for an optional field that does not take null. */
+  /** Replaces an optional field that does not accept null. */
   unset: (name: string) => object;
-  /** Whether a field that takes null is null; else it is a value, all the way down. */
+  /** A field that accepts null is null; any other has a value, all the way down. */
   nulls: boolean;
 }
 
-/** A value with every field there is, all the way down. */
+/** A value with every field, all the way down. */
 function whole(schema: Schema, choice: Choice): unknown {
   if (schema.anyOf !== undefined)
     return whole(
@@ -35,7 +35,7 @@ function whole(schema: Schema, choice: Choice): unknown {
 const withBody = [...applicationOperations, ...adminOperations].filter(({ body }) => body !== null);
 
 test.each(withBody.map((one) => [`${one.surface} ${one.id}`, one] as const))(
-  '%s: an optional field that is null is one that was not sent, at every depth',
+  '%s: an optional field that is null counts as absent, at every depth',
   (_id, { body }) => {
     const written = JSON.parse(JSON.stringify(body)) as Schema;
     for (const nulls of [true, false]) {
@@ -56,15 +56,15 @@ const example = Type.Object({
 });
 
 test.each([
-  ['what is not null stays', { id: 'a', name: '', parts: [] }, { id: 'a', name: '', parts: [] }],
-  ['what is required stays, so that the check names it', { id: null }, { id: null }],
-  ['what takes null stays', { id: 'a', note: null, name: null }, { id: 'a', note: null }],
+  ['keeps what is not null', { id: 'a', name: '', parts: [] }, { id: 'a', name: '', parts: [] }],
+  ['keeps required fields, so that the check names them', { id: null }, { id: null }],
+  ['keeps what accepts null', { id: 'a', note: null, name: null }, { id: 'a', note: null }],
   [
     'in items and in maps',
     { parts: [{ size: null }, null], more: { a: null, b: 'b' } },
     { parts: [{}, null], more: { b: 'b' } },
   ],
-  ['what is not known stays', { id: 'a', other: null, __proto__: null }, { id: 'a', other: null }],
+  ['keeps unknown fields', { id: 'a', other: null, __proto__: null }, { id: 'a', other: null }],
   ['what is no object at all', null, null],
 ])('%s', (_what, sent, left) => {
   unsentDropper(example)(sent);

@@ -10,7 +10,7 @@ import { freePort } from '../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 
-// What dashboard and alerts ask for, held against what a started Laurel of two frontends and a worker answers.
+// Compares the queries of dashboard and alerts with the metrics of a running Laurel of two frontends and a worker.
 
 const KEY = 'adm_ops.secret-secret-secret';
 
@@ -68,7 +68,7 @@ afterAll(async () => {
 
 const read = async (port: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
 
-/** An event, one for a metric that there is not, and one with a wrong key. */
+/** A good event, one for an unknown metric, and one with a wrong key. */
 async function traffic(): Promise<void> {
   const send = (metric: string, key: string): Promise<Response> =>
     fetch(`http://127.0.0.1:${ports.app}/v1/metrics/${metric}/event`, {
@@ -81,7 +81,7 @@ async function traffic(): Promise<void> {
   expect((await send('flashcards-flipped', 'no_such.key-key-key')).status).toBe(401);
 }
 
-/** The names of the metrics that a text has, those of a histogram's parts included, with the labels seen of each. */
+/** The names of a text's metrics, including the parts of a histogram, with the observed labels of each. */
 function labelsByName(text: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, name = '', type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
@@ -95,7 +95,7 @@ function labelsByName(text: string): Map<string, Set<string>> {
 const OF_PROMETHEUS = ['job', 'instance'];
 const METRIC = /\b((?:laurel|process|nodejs)_\w+)(?:\{([^}]*)\})?/g;
 
-/** What an expression asks for and the text does not have: names of metrics, and labels that they are chosen or summed by. */
+/** What an expression needs and the text lacks: names of metrics, and labels for selecting or summing. */
 function missing(expression: string, text: string): string[] {
   const known = labelsByName(text);
   const asked = [...expression.matchAll(METRIC)];
@@ -104,7 +104,7 @@ function missing(expression: string, text: string): string[] {
   return asked.flatMap(([, name = '', chosen = '']) => {
     const labels = known.get(name);
     if (labels === undefined) return [name];
-    // Of what has not happened yet no labels are known.
+    // Labels of what has not happened yet are unknown.
     if (labels.size === 0) return [];
     const wanted = [...[...chosen.matchAll(/(\w+)\s*(?:=|!)/g)].map(([, label = '']) => label), ...grouped];
     return wanted
@@ -126,18 +126,18 @@ const { groups } = parse(readOps('alerts.yml')) as {
 };
 const rules = groups.flatMap((group) => group.rules.map(({ alert, expr }) => [alert, expr] as const));
 
-test('there is something to hold against it', () => {
+test('finds panels and alerts', () => {
   expect(queries.length).toBeGreaterThan(20);
   expect(rules.length).toBeGreaterThan(10);
   expect(missing('laurel_nothing', texts.admin)).toEqual(['laurel_nothing']);
   expect(missing('sum by (nothing) (laurel_up{server="redis"})', texts.admin)).toEqual(['laurel_up: nothing']);
 });
 
-test.each(queries)('the panel "%s" shows what there is: %s', (_, expr) => {
+test.each(queries)('the panel "%s" uses existing metrics: %s', (_, expr) => {
   expect(missing(expr, texts.admin)).toEqual([]);
 });
 
-test.each(rules)('the alert %s looks at what there is: %s', (_, expr) => {
+test.each(rules)('the alert %s uses existing metrics: %s', (_, expr) => {
   expect(missing(expr, texts.admin)).toEqual([]);
 });
 
@@ -155,7 +155,7 @@ test.each(alerts)('the runbook of $alert says what it means, how to check and wh
   for (const part of ['**What it means.**', '**Check.**', '**Do.**']) expect(sections.get(alert) ?? '').toContain(part);
 });
 
-test('no runbook is of an alert that there is not, and all metrics that they name exist', () => {
+test('every runbook has an alert, and all metrics that runbooks name exist', () => {
   const own = [...sections.keys()].filter((name) => name.startsWith('Laurel'));
   expect(own.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   const known = new Set([...texts.admin.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name));
@@ -164,7 +164,7 @@ test('no runbook is of an alert that there is not, and all metrics that they nam
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test('every metric of our own is looked at by the dashboard', () => {
+test('the dashboard uses every one of our own metrics', () => {
   const shown = queries.map(([, expr]) => expr).join('\n');
   const own = [...texts.admin.matchAll(/^# TYPE (laurel_\S+) /gm)].map(([, name = '']) => name);
   expect(own.filter((name) => !shown.includes(name))).toEqual([]);
@@ -175,13 +175,13 @@ test('the admin port answers for both frontends and the worker', () => {
     expect(texts.admin).toContain(`process_resident_memory_bytes{process="${name}"}`);
 });
 
-test('the port of the worker answers for the processes as well, and not for the installation', () => {
+test("the worker's port also answers for the processes, but not for the installation", () => {
   expect(texts.worker).toMatch(/^laurel_persisted_events_total\{process="worker"\} [1-9]/m);
   expect(texts.worker).toMatch(/^laurel_scheduled_work_overdue_seconds\{process="worker",kind="[^"]+"\} \d/m);
   expect(texts.worker).not.toContain('laurel_outbox_entries');
 });
 
-test('names keep to the conventions: base units, `_total` of counters and of nothing else', () => {
+test('names follow the conventions: base units, `_total` of counters and of nothing else', () => {
   for (const [, name = '', type] of texts.admin.matchAll(/^# TYPE (laurel_\S+) (\S+)$/gm)) {
     expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
     expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|kb|mb)(_|$)/);

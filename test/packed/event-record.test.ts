@@ -45,7 +45,7 @@ const PLAIN = {
 test('a plain event is a list, and is read by the names of records', async () => {
   const packed = await packedEvent('{ day = 20000, completed = {}, ledgers = {} }', `false, '${ID}', 'ada', '', ''`);
   expect(unpack(packed)).toEqual(PLAIN);
-  // A list of 16: without what few events have.
+  // A list of 16: without the rare fields.
   expect(packed[0]).toBe(0xdc);
   expect(packed.readUInt16BE(1)).toBe(EVENT_RECORD.more);
 });

@@ -17,7 +17,7 @@ const streakAt = (frequency: number): string =>
     .map((value, offset) => `state[streak_at[${frequency}] + ${offset}] = ${offset === 0 ? frequency : value}`)
     .join('\n');
 
-/** A user's state, packed by Redis with every field that is declared. */
+/** A user's state, packed by Redis with every declared field. */
 const STATE = `${readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'users.lua'))}
 ${inlineNames(
   `local state = { unpack({}, 1, STATE.first) }
@@ -53,7 +53,7 @@ const streak = (length: number) => ({
   sums: { 9: '3.5' },
 });
 
-/** What the state says. */
+/** The contents of the state. */
 const DECODED: UserState = {
   createdMs: 1600000000000,
   updatedMs: 1700000000000,
@@ -91,14 +91,14 @@ const DECODED: UserState = {
   },
 };
 
-test('a state packed by Redis with every field is decoded whole', async () => {
+test('a state packed by Redis with every field is decoded completely', async () => {
   const packed = await byRedis('return pack_state(state)');
   expect(unpackAll(packed)).toHaveLength(STATE_SIZE);
   expect(unpackAll(packed)).not.toContain(null);
   expect(decodeState(packed)).toEqual(DECODED);
 });
 
-test('what TypeScript packs, a script reads and packs as it is', async () => {
+test('a script reads and packs unchanged what TypeScript packs', async () => {
   const state = unpackState(await byRedis('return pack_state(state)'));
   const packed = packState(state);
   const again = await byRedis('return pack_state(unpack_state(ARGV[1]))', packed);
@@ -106,7 +106,7 @@ test('what TypeScript packs, a script reads and packs as it is', async () => {
   expect(namedState(again)).toEqual(namedState(packed));
 });
 
-test('fields behind the last that a user has take no place; a state ends behind its streaks at the earliest', async () => {
+test('trailing absent fields take no space; a state ends after its streaks at the earliest', async () => {
   const least = packState({ [USER.createdMs]: 1, [USER.updatedMs]: 2 });
   expect(unpackAll(least)).toHaveLength(USER.streaks + 3 * STREAK.size);
   expect(decodeState(least)).toMatchObject({

@@ -8,7 +8,7 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** A stack with a migrated database and a pool on it; with a Redis unless none is wanted. */
+/** A stack with a migrated database and a pool; with a Redis unless none is wanted. */
 export async function testDatabase({ redis = true }: { redis?: boolean } = {}): Promise<TestDatabase> {
   const stack = await testStack({ database: 'migrated', redis });
   const pool = createPool(stack.databaseUrl, { max: 4 });

@@ -19,14 +19,14 @@ afterEach(async () => {
   await stack.close();
 });
 
-test('of two at once one works, and the other is refused', async () => {
+test('one of two at once works, and the other is refused', async () => {
   const pool = createPool(stack.databaseUrl, { max: 1 });
   expect(await exclusively(pool, LOCK, () => exclusively(other, LOCK, async () => 'both'))).toBe(null);
   expect(await exclusively(other, LOCK, async () => 'after it')).toBe('after it');
   await pool.end();
 });
 
-test('a lock whose answer came too late is not kept by a connection that nobody knows to hold it', async () => {
+test('releases a lock whose answer came too late, so that no forgotten connection holds it', async () => {
   const slow = await slowWay(stack.databaseUrl);
   const pool = createPool(slow.url, { max: 1, timeoutMs: 500 });
   await pool.query('SELECT 1');
@@ -34,7 +34,7 @@ test('a lock whose answer came too late is not kept by a connection that nobody 
   await expect(exclusively(pool, LOCK, async () => 'done')).rejects.toThrow('Query read timeout');
   slow.pass();
   const again = async (): Promise<string | null> => {
-    // A connection that is used now and then is not closed for having nothing to do.
+    // A connection that is used now and then is not closed as idle.
     await pool.query('SELECT 1');
     return exclusively(other, LOCK, async () => 'done');
   };
@@ -43,7 +43,7 @@ test('a lock whose answer came too late is not kept by a connection that nobody 
   slow.close();
 });
 
-/** A way to a server on which answers can be held up. */
+/** A proxy to a server that can hold back answers. */
 async function slowWay(url: string) {
   const target = new URL(url);
   let held: (() => void)[] | null = null;

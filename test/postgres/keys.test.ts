@@ -30,7 +30,7 @@ afterAll(() => database.close());
 const revision = async (): Promise<number> =>
   (await database.pool.query('SELECT revision FROM organisation')).rows[0].revision;
 
-test('an application key is found by its prefix, and stored as a hash of its body only', async () => {
+test('finds an application key by its prefix, and stores only a hash of its body', async () => {
   const [first, second] = await applicationKeys.create(0, [ADA, ADA], { who: 'test' });
   expect(first!.key).toMatch(/^app_[a-z0-9]{8}\.[A-Za-z0-9_-]{43}$/);
   expect(first!.key.startsWith(`${first!.prefix}.`)).toBe(true);
@@ -64,13 +64,13 @@ test('deleting an application key is counted and announced, in its own tenant on
   expect(await keyLookup(database.pool).find(created!.prefix)).toBeNull();
 });
 
-test('the first admin key is made once, however many start at once', async () => {
+test('concurrent starts create the first admin key once', async () => {
   const keys = await Promise.all(Array.from({ length: 4 }, () => adminKeys.ensureFirst(null)));
   expect(keys.filter((key) => key !== null)).toEqual([expect.stringMatching(/^adm_[a-z0-9]{8}\.[A-Za-z0-9_-]{43}$/)]);
   expect(await adminKeys.ensureFirst(null)).toBeNull();
 });
 
-test('a given admin key is stored once, beside others', async () => {
+test('stores a given admin key once, beside others', async () => {
   await adminKeys.create([named('Another')], { who: 'test' });
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBe('ops.0123456789abcdef');
   expect(await adminKeys.ensureFirst('ops.0123456789abcdef')).toBeNull();

@@ -23,7 +23,7 @@ afterEach(async () => {
 const applied = async (): Promise<string[]> =>
   (await pool.query('SELECT file FROM laurel_migrations ORDER BY no')).rows.map(({ file }) => file);
 
-test('many at once apply every file of ours once', async () => {
+test('concurrent runs apply every migration once', async () => {
   expect(await isMigrated(pool)).toBe(false);
   await Promise.all(Array.from({ length: 5 }, () => migrate(pool)));
   const files = await readdir(new URL('../../src/postgres/migrations/', import.meta.url));
@@ -43,7 +43,7 @@ describe('with files of another version', () => {
 
   afterEach(() => rm(folder, { recursive: true }));
 
-  test('a file is applied once, also one that comes late', async () => {
+  test('applies a file once, also one that is added late', async () => {
     await write('000003_three.sql', 'CREATE TABLE three (n int)');
     expect(await migrate(pool, folder)).toEqual(['000003_three.sql']);
     expect(await migrate(pool, folder)).toEqual([]);
@@ -52,7 +52,7 @@ describe('with files of another version', () => {
     expect(await applied()).toEqual(['000001_one.sql', '000002_two.sql', '000003_three.sql']);
   });
 
-  test('a database that a newer version migrated is refused, and still is when asked again', async () => {
+  test('refuses a database that a newer version migrated, also when asked again', async () => {
     await write('000002_two.sql', 'CREATE TABLE two (n int)');
     await migrate(pool, folder);
     await rm(join(folder, '000002_two.sql'));
@@ -60,7 +60,7 @@ describe('with files of another version', () => {
     await expect(migrate(pool, folder)).rejects.toThrow('it has 000002_two.sql, but this version ends with number 1');
   });
 
-  test('a connection that breaks in the middle is an error of the migration, and the next start goes on', async () => {
+  test('a connection that breaks in the middle is an error of the migration, and the next start continues', async () => {
     await write('000002_slow.sql', 'SELECT pg_sleep(300)');
     const outcome = migrate(pool, folder).then(
       () => 'migrated',
@@ -80,7 +80,7 @@ describe('with files of another version', () => {
     expect(await applied()).toEqual(['000001_one.sql', '000002_slow.sql']);
   });
 
-  test('a file that fails leaves nothing, names itself, and gives the lock back', async () => {
+  test('a failing file leaves nothing, names itself, and releases the lock', async () => {
     await write('000002_broken.sql', 'CREATE TABLE half_done (n int); SELECT * FROM nowhere');
     await expect(migrate(pool, folder)).rejects.toThrow('000002_broken.sql failed: relation "nowhere" does not exist');
     expect((await pool.query(`SELECT to_regclass('half_done') AS it`)).rows).toEqual([{ it: null }]);

@@ -4,7 +4,7 @@ import { isPostgresOutage, isUnanswered } from '../../src/postgres/transaction.t
 import { deadPort, muteServer, reasonOf } from '../failures.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 
-// As Postgres and its client really fail.
+// Real failures of Postgres and its client.
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -43,7 +43,7 @@ test('no connection of the pool is free in time', async () => {
   await pool.end();
 });
 
-test('it ends a connection in the middle of a statement, and answers nothing on what is left of it', async () => {
+test('it ends a connection in the middle of a statement, and answers nothing on the rest of it', async () => {
   const client = new pg.Client({ connectionString: database.stack.databaseUrl });
   client.on('error', () => undefined);
   await client.connect();

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('value and total come back exactly, where doubles would round them', async () => {
+test('value and total return exactly where doubles would round them', async () => {
   const id = '0197f0000000700080000000abcd0000';
   await database.pool.query(
     `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)

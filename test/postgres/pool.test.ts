@@ -23,8 +23,8 @@ const ESTABLISHED = '01';
 const KEEPALIVE = '02';
 
 /**
- * Seconds until the system asks whether the other side of a connection of this machine is still there; null while it waits
- * for something else. Another connection that ended may still be known by the same port.
+ * Seconds until the system checks whether the peer of a local connection is still there; null while it waits for something
+ * else. A former connection may still be known by the same port.
  */
 function asksInSeconds(port: number): number | null {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
@@ -38,7 +38,7 @@ function asksInSeconds(port: number): number | null {
 
 const isLinux = CONNECTIONS.some(existsSync);
 
-test.skipIf(!isLinux)('a server that vanished without a word is asked after within 10 s', async () => {
+test.skipIf(!isLinux)('checks for a silently vanished server within 10 s', async () => {
   const client = await pool.connect();
   const { localPort } = (client as unknown as { connection: { stream: Socket } }).connection.stream;
   client.release();
@@ -46,7 +46,7 @@ test.skipIf(!isLinux)('a server that vanished without a word is asked after with
 });
 
 test.skipIf(!isLinux)(
-  'Postgres ends the session of a machine that vanished, and its locks with it, within half a minute',
+  'Postgres ends the session of a vanished machine, with its locks, within half a minute',
   async () => {
     const { rows } = await pool.query<{ name: string; setting: string }>(
       "SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_%'",
@@ -59,6 +59,6 @@ test.skipIf(!isLinux)(
   },
 );
 
-test('what is used every 10 s keeps its connections, as a worker at rest does', () => {
+test('connections used every 10 s, as by an idle worker, stay open', () => {
   expect(pool.options.idleTimeoutMillis).toBeGreaterThan(2 * 10_000);
 });

@@ -27,7 +27,7 @@ async function created(customerId: string): Promise<TenantRow> {
   return row as TenantRow;
 }
 
-test('before anything else there is the own tenant of the organisation', () => {
+test("initially only the organisation's own tenant exists", () => {
   expect(tenants.multiTenancy()).toBe(false);
   expect(tenants.default()).toMatchObject({ no: 0, customerId: null });
   expect(tenants.byNo(0)).toBe(tenants.default());
@@ -84,7 +84,7 @@ test('updates set what is given and leave the rest', async () => {
   expect(tenants.byCustomerId('gamma')?.no).toBe(beta.no);
 });
 
-test('a deleted tenant rests: unknown, unlisted, its customer ID free for a new one', async () => {
+test('a deleted tenant is suspended: unknown, unlisted, its customer ID free for a new one', async () => {
   const acme = await created('acme');
   expect(await tenants.delete([acme.id, acme.id, NOBODY, tenants.default().id], { who: 'test' })).toEqual([acme.id]);
   expect(await tenants.delete([acme.id], { who: 'test' })).toEqual([]);
@@ -113,7 +113,7 @@ describe('refresh', () => {
     expect(tenants.byCustomerId('late')).toBeDefined();
   });
 
-  test('what was known stays when Postgres does not answer', async () => {
+  test('keeps the known tenants when Postgres does not answer', async () => {
     await created('acme');
     const pool = createPool(database.stack.databaseUrl, { max: 1 });
     const cutOff = new Tenants({ pool, announce: async () => undefined });
@@ -126,7 +126,7 @@ describe('refresh', () => {
 });
 
 describe('confirm', () => {
-  /** As another process commits it, before anybody has news of it. */
+  /** As another process commits it, before it is announced. */
   const commitElsewhere = (customerId: string): Promise<unknown> =>
     database.pool.query(
       `WITH counted AS (UPDATE organisation SET revision = revision + 1)
@@ -134,7 +134,7 @@ describe('confirm', () => {
       [customerId],
     );
 
-  test('holds what was committed before the call, whoever confirms at the same time', async () => {
+  test('holds what was committed before the call, with any concurrent confirmation', async () => {
     for (const customerId of ['one', 'two', 'three']) {
       const earlier = tenants.confirm();
       await commitElsewhere(customerId);
@@ -153,13 +153,13 @@ describe('confirm', () => {
     expect(tenants.default()).not.toBe(before);
   });
 
-  test('what is announced and being read does not matter where Postgres answers', async () => {
+  test('ignores an announced change that is still being read when Postgres answers', async () => {
     const reading = tenants.organisationChanged();
     await expect(tenants.confirm()).resolves.toBeUndefined();
     await reading;
   });
 
-  test('a Postgres that does not answer is not waited for: what is held is believed, unless it is known to have changed', async () => {
+  test('does not wait for a Postgres that does not answer: trusts its state unless it is known to have changed', async () => {
     const pool = createPool(database.stack.databaseUrl, { max: 3 });
     const hanging = new Tenants({ pool, announce: async () => undefined });
     await hanging.refresh();
@@ -180,7 +180,7 @@ describe('confirm', () => {
   });
 });
 
-test('the organisation takes each setting by itself', async () => {
+test('the organisation accepts each setting separately', async () => {
   expect(await tenants.updateOrganisation({ multiTenancy: true }, { who: 'test' })).toMatchObject({
     name: 'Laurel',
     multiTenancy: true,
@@ -195,7 +195,7 @@ test('the organisation takes each setting by itself', async () => {
   expect(announced).toEqual(['*', '*']);
 });
 
-test('a change that cannot be read when it is announced is read later', async () => {
+test('reads later a change that cannot be read when it is announced', async () => {
   const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 2_000 });
   const failures: unknown[] = [];
   const elsewhere = new Tenants({ pool, announce: async () => undefined, onFailed: (error) => failures.push(error) });
@@ -216,7 +216,7 @@ test('a change that cannot be read when it is announced is read later', async ()
   }
 });
 
-test('what fails while it is closed is not tried again', async () => {
+test('does not retry after it is closed', async () => {
   const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 200 });
   const failures: unknown[] = [];
   const ending = new Tenants({ pool, announce: async () => undefined, onFailed: (error) => failures.push(error) });
@@ -226,7 +226,7 @@ test('what fails while it is closed is not tried again', async () => {
     const failing = ending.organisationChanged();
     ending.close();
     await failing;
-    // Longer than until it would be tried again, and fail.
+    // Longer than until it would retry and fail.
     await sleep(1_000);
     expect(failures).toEqual([]);
   } finally {

@@ -12,7 +12,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 import { STUDY_APP } from '../study-app.ts';
 
-/** Tables and what is compared of them: all columns of the subscriber's. */
+/** Tables and their compared columns: all columns of the subscriber's. */
 const TABLES = [
   'events',
   'awards',
@@ -61,7 +61,7 @@ afterAll(async () => {
 
 let sent = 0;
 
-/** Sends an event, again while a busy machine answers 503. Returns its ID. */
+/** Sends an event; retries while a busy machine answers 503. Returns its ID. */
 async function flip(user: string, value: number): Promise<string> {
   const headers = { 'Idempotency-Key': `key ${(sent += 1)}` };
   for (;;) {

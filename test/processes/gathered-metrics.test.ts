@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const supervisor of supervisors.splice(0)) await supervisor.stop('', 10_000);
 });
 
-/** Starts children that answer with the metrics that are gathered; their ports. */
+/** Starts children that answer with the gathered metrics; returns their ports. */
 async function started(...behaviours: string[]): Promise<{ supervisor: Supervisor; ports: number[] }> {
   const supervisor = new Supervisor({ info: () => undefined, warn: () => undefined, error: () => undefined });
   supervisors.push(supervisor);
@@ -29,7 +29,7 @@ async function started(...behaviours: string[]): Promise<{ supervisor: Superviso
 
 const read = async (port: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}`)).text();
 
-test('each process answers for all of its supervisor, under their names', async () => {
+test('each process answers for all processes of its supervisor, under their names', async () => {
   const { ports } = await started('answers', 'answers');
   for (const port of ports) {
     const text = await read(port);
@@ -40,14 +40,14 @@ test('each process answers for all of its supervisor, under their names', async 
   }
 });
 
-test('one that hangs is left out, the others are answered', async () => {
+test('leaves out a process that hangs, and answers for the others', async () => {
   const { ports } = await started('answers', 'hangs');
   const text = await read(ports[0]!);
   expect(text).toMatch(/^asked_total\{process="child 1"\} \d+$/m);
   expect(text).not.toMatch(/^asked_total\{process="child 2"\}/m);
 });
 
-test('one that died and came back is counted', async () => {
+test('counts a process that died and came back', async () => {
   const { ports } = await started('answers', 'dies');
   await fetch(`http://127.0.0.1:${ports[1]!}/die`).catch(() => undefined);
   await expect.poll(() => read(ports[0]!)).toMatch(/^laurel_process_restarts_total\{process="child 2"\} 1$/m);

@@ -1,4 +1,4 @@
-// A child for gathered-metrics.test.ts: answers every request with the metrics that are gathered. BEHAVIOUR: what it does.
+// A child for gathered-metrics.test.ts: answers every request with the gathered metrics. BEHAVIOUR selects what it does.
 import { createServer } from 'node:http';
 import { Counter, Registry } from 'prom-client';
 import { metricsText } from '../../dist/src/telemetry/metrics.js';

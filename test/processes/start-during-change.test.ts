@@ -19,13 +19,13 @@ afterAll(async () => {
   await stack.close();
 });
 
-test('a frontend that starts while something changes begins with the change', async () => {
+test('a frontend that starts during a change begins with the change', async () => {
   const change = async (): Promise<void> => {
     await laurel.admin.patch('/v1/organisation', { name: 'Renamed' });
     await laurel.admin.put('/v1/configuration', { metrics: [{ key: 'clicks', name: 'Clicks' }] });
   };
   const url = await proxy.listen();
-  // It is made, and its news go out, when the frontend is about to listen for news, which it then does.
+  // The change and its announcement happen just before the frontend begins to listen.
   proxy.cutNext('requests', change, (chunk) => chunk.includes(channelOf('changes')));
   const starting = await laurel.another(url);
   expect((await starting.admin.get('/v1/organisation')).body.name).toBe('Renamed');

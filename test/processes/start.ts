@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { vi } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
-/** What `npm start` runs, as it is built, in a process of its own. */
+/** The built code of `npm start`, in its own process. */
 export class Start {
   readonly process: ChildProcess;
   output = '';

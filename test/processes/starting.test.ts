@@ -28,9 +28,12 @@ let cluster: OwnCluster;
 let servers: [OwnRedis, OwnRedis];
 let postgres: CuttingProxy;
 let variables: NodeJS.ProcessEnv;
-/** The file that is started. */
+/** The file to start. */
 let built: string;
-/** One with nothing special, which tests may leave running for the next; each of its three processes costs a second of CPU. */
+/**
+ * One without special settings, which tests may leave running for the next; each of its three processes costs a second of
+ * CPU.
+ */
 let ordinary: Start | null = null;
 const starts: Start[] = [];
 
@@ -82,7 +85,7 @@ async function runOrdinary(): Promise<Start> {
   return ordinary;
 }
 
-/** Ends the ordinary one, whose ports and servers another one is to have. */
+/** Ends the ordinary one, so that another one can use its ports and servers. */
 async function endOrdinary(): Promise<void> {
   if (ordinary === null) return;
   const ended = ordinary.end('SIGTERM');
@@ -143,7 +146,7 @@ async function rows<T>(sql: string): Promise<T[]> {
 
 const stored = async (): Promise<number> => (await rows<{ n: number }>('SELECT count(*)::int AS n FROM events'))[0]!.n;
 
-test('ready while Postgres is away and events are taken; not once so many wait that they are refused', async () => {
+test('ready while Postgres is down and events are accepted; not once so many wait that they are refused', async () => {
   await runOrdinary();
   await expect.poll(() => taken(ON_FIRST)).toBe(201);
   await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
@@ -162,14 +165,14 @@ test('ready while Postgres is away and events are taken; not once so many wait t
   await expect.poll(async () => (await ask('/readyz')).body).toEqual({ status: 'ready' });
 });
 
-test('shards of another form are not rebuilt while a process of that form lives', async () => {
+test('does not rebuild shards of another format while a process with that format lives', async () => {
   const laurel = await runOrdinary();
   await expect.poll(() => taken(ON_FIRST)).toBe(201);
   const pool = createPool(stack.databaseUrl, { max: 2 });
   const other = await pool.connect();
   const redis = new Redis(servers[0].url);
   try {
-    // One that registered in the moment in which Postgres came back.
+    // One that registered at the moment when Postgres came back.
     await other.query('SELECT pg_advisory_lock_shared($1, 2)', [FORM_LOCK]);
     const epochs = async (): Promise<unknown> => (await pool.query('SELECT epoch FROM redis_epoch')).rows;
     const before = await epochs();
@@ -188,8 +191,8 @@ test('shards of another form are not rebuilt while a process of that form lives'
   }
 });
 
-describe('a version that keeps another form in Redis', () => {
-  // The built code, with another form: beside it, so that it finds its packages.
+describe('a version with another format in Redis', () => {
+  // The built code, with another format: beside it, so that it finds its packages.
   const other = join(PACKAGE_ROOT, 'dist/other-form');
   beforeAll(() => {
     for (const folder of ['src', 'workers'])
@@ -204,7 +207,7 @@ describe('a version that keeps another form in Redis', () => {
 
   const epoch = async (): Promise<number> => (await rows<{ epoch: number }>('SELECT epoch FROM redis_epoch'))[0]!.epoch;
 
-  test('is refused while the other runs, which goes on; started behind it, it rebuilds once', async () => {
+  test('is refused while the other runs, which continues; started after it, it rebuilds once', async () => {
     await runOrdinary();
     await expect.poll(() => taken(ON_FIRST)).toBe(201);
     const before = await epoch();
@@ -216,7 +219,7 @@ describe('a version that keeps another form in Redis', () => {
     );
     for (let n = 0; n < 10; n += 1) expect(await taken(ON_FIRST)).toBe(201);
     expect(await epoch()).toBe(before);
-    // The same version is taken.
+    // The same version is accepted.
     const beside = start(ports);
     await beside.running();
     expect(await beside.end('SIGTERM')).toBe(0);
@@ -252,7 +255,7 @@ describe('a cluster', () => {
     ['first', 1, ON_FIRST, ON_SECOND],
     ['second', 0, ON_SECOND, ON_FIRST],
   ] as const)(
-    "a start while a master is away (the %s tenant's) serves the tenants of the others",
+    "a start while a master is down (the %s tenant's) serves the tenants of the others",
     async (_, which, served, away) => {
       await endOrdinary();
       const before = await stored();
@@ -278,7 +281,7 @@ describe('a cluster', () => {
   );
 });
 
-test('a frontend whose clock is wrong takes no events, and says so', async () => {
+test('a frontend whose clock is wrong accepts no events, and says so', async () => {
   const skewed = `data:text/javascript,${encodeURIComponent('const now = Date.now; Date.now = () => now() + 3_600_000;')}`;
   await endOrdinary();
   const laurel = start({ NODE_OPTIONS: `--import=${skewed}` });

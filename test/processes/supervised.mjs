@@ -1,4 +1,4 @@
-// A child for supervisor.test.ts. BEHAVIOUR: what it does.
+// A child for supervisor.test.ts. BEHAVIOUR selects what it does.
 const { BEHAVIOUR, FILE } = process.env;
 const { appendFileSync, writeFileSync } = await import('node:fs');
 appendFileSync(FILE, `${process.pid}\n`);

@@ -29,7 +29,7 @@ const child = (name: string, behaviour: string): ChildCommand => ({
   env: { ...process.env, BEHAVIOUR: behaviour, FILE: join(folder, name) },
 });
 
-/** The process numbers of every start of a child. */
+/** The process IDs of every start of a child. */
 async function starts(name: string): Promise<number[]> {
   const text = await readFile(join(folder, name), 'utf8').catch(() => '');
   return text.split('\n').filter(Boolean).map(Number);
@@ -38,7 +38,7 @@ async function starts(name: string): Promise<number[]> {
 const runs = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 describe('Supervisor', () => {
-  test('a child that dies is started again, with a line in the log, until it is asked to end', async () => {
+  test('restarts a child that dies, with a line in the log, until it is asked to end', async () => {
     const log = new Lines();
     const supervisor = new Supervisor(log);
     await supervisor.start(child('dies', 'works'));
@@ -52,7 +52,7 @@ describe('Supervisor', () => {
     expect(all.filter(runs)).toEqual([]);
   });
 
-  test('a child has the options of Node that are asked for, also when it is started again', async () => {
+  test('starts and restarts a child with the requested options of Node', async () => {
     const supervisor = new Supervisor(new Lines());
     await supervisor.start({ ...child('roomy', 'works'), nodeOptions: WORKER_NODE_OPTIONS });
     const options = (): Promise<string> => readFile(join(folder, 'roomy.options'), 'utf8');
@@ -63,13 +63,13 @@ describe('Supervisor', () => {
     await supervisor.stop('roomy', 10_000);
   });
 
-  test('one that ends before it is ready stops the start', async () => {
+  test('a child that ends before it is ready stops the start', async () => {
     const supervisor = new Supervisor(new Lines());
     await expect(supervisor.start(child('never', 'fails'))).rejects.toThrow('its process "never" ended (exit code 3)');
     expect(await starts('never')).toHaveLength(1);
   });
 
-  test('one of several that fails at its start is tried again, and ends none of the others', async () => {
+  test('retries one of several that fails at its start, and ends none of the others', async () => {
     const log = new Lines();
     const supervisor = new Supervisor(log);
     await supervisor.start(child('frontend 1 of 2', 'works'));
@@ -80,7 +80,7 @@ describe('Supervisor', () => {
     await supervisor.stop('frontend', 10_000);
   });
 
-  test('one that does not end when asked to is killed', async () => {
+  test('kills one that does not end when asked to', async () => {
     const log = new Lines();
     const supervisor = new Supervisor(log);
     await supervisor.start(child('stays', 'stubborn'));

@@ -30,7 +30,7 @@ beforeEach(async () => {
   );
 });
 
-test('batches are put in their order, as many as may wait', async () => {
+test('adds batches in order, up to the limit', async () => {
   const first = await addBatch(guarded, BATCH, 2);
   expect(await firstBatch(guarded, SHARD)).toEqual({ progress: '', batch: { ...BATCH, id: first } });
   expect(await addBatch(guarded, BATCH, 2)).not.toBe(first);
@@ -41,7 +41,7 @@ test('batches are put in their order, as many as may wait', async () => {
 test.each([
   ['that has lost its mark', () => redis.del(markKey(SHARD))],
   ['that is of another epoch', () => redis.set(markKey(SHARD), 'another')],
-])('no batch is accepted on a shard %s though the gate is open', async (_, act) => {
+])('accepts no batch on a shard %s though the gate is open', async (_, act) => {
   await act();
   await expect(addBatch(guarded, BATCH, 2)).rejects.toBeInstanceOf(RedisNotReady);
   expect(await redis.xlen(batchesKey(SHARD))).toBe(0);
@@ -55,6 +55,6 @@ test.each([
   ['5-1:100', '5-1:99', 1],
   ['5-1:100', '5-2:0', -1],
   ['10-0:0', '9-9:7', 1],
-])('the progress %s is compared with %s: %i', (a, b, sign) => {
+])('the progress %s compared with %s: %i', (a, b, sign) => {
   expect(Math.sign(compareProgress(a, b))).toBe(sign);
 });

@@ -21,7 +21,7 @@ beforeEach(() => {
   lines = [];
 });
 
-test('a clock that goes wrong is logged at each change, once, and refused above a minute, until it is right', async () => {
+test('logs each change of a wrong clock once, and refuses it above a minute, until it is right', async () => {
   const skew = new ClockSkew({ redis, clock, log });
   await skew.compare();
   expect([Math.abs(skew.ms) < 1_000, skew.isRefused, lines]).toEqual([true, false, []]);
@@ -48,7 +48,7 @@ test('a clock that goes wrong is logged at each change, once, and refused above 
   expect(lines.slice(2)).toEqual(['the clock of this process agrees with Redis again']);
 });
 
-test('once refused it is compared again by itself, soon', async () => {
+test('once refused, compares again by itself, soon', async () => {
   aheadMs = 90_000;
   const skew = new ClockSkew({ redis, clock, log });
   await skew.start();
@@ -61,20 +61,20 @@ test('once refused it is compared again by itself, soon', async () => {
   }
 });
 
-test('a clock that is set is not compared', async () => {
+test('does not compare a clock that is set', async () => {
   aheadMs = 90_000;
   const skew = new ClockSkew({ redis, clock: { now: () => clock.now() }, log });
   await skew.start();
   expect([skew.isRefused, skew.ms, lines]).toEqual([false, 0, []]);
 });
 
-test('a worker whose clock is wrong plans and applies nothing that has its time', async () => {
+test('a worker whose clock is wrong plans and applies nothing with its time', async () => {
   const laurel = await startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }] } });
   aheadMs = 3_600_000;
   const { redisUrl, databaseUrl } = laurel;
   const workers = await startWorkers({ redisUrl, databaseUrl, clock, log: pino({ level: 'silent' }) });
   try {
-    // Storing goes on: what is stored has a time already.
+    // Storing continues: stored entries already have a time.
     await laurel.app.post('/v1/metrics/m/event', { user: { id: 'ada' }, value: 1 });
     const { body } = await laurel.admin.post('/v1/recomputations', { what: ['points'] });
     const status = async (): Promise<string> =>

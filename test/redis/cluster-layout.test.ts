@@ -21,7 +21,7 @@ test('a slot is CRC16 of the tag, as the specification of clusters has it', () =
   expect(slotOfShard(0)).toBe(11_097);
 });
 
-test('each range belongs to the master of its group: not to a replica, and to one that failed only if no other took over', () => {
+test('each range belongs to the master of its group: not to a replica, and to a failed one only if no other took over', () => {
   const layout = layoutOf([
     group([0, 99, 200, 299], { endpoint: 'a', port: 1, role: 'replica' }, { endpoint: 'b', port: 2 }),
     group([], { endpoint: 'c', port: 3 }),

@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { connectAgain } from '../../src/redis/outage.ts';
 
-test('a connection that asks the Sentinels where to go goes on asking', async () => {
+test('a connection that asks the Sentinels for the master keeps asking', async () => {
   let asked = 0;
-  // It takes every question and answers none.
+  // It accepts every question and answers none.
   const sentinel = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => {

@@ -42,7 +42,7 @@ async function readAll(after: LivePosition): Promise<string[]> {
   return entries.map(([id]) => String(id));
 }
 
-/** Why one who had read all until `at` cannot go on at the time of `now`, in the nth of its tenants. */
+/** Why a listener that had read everything until `at` cannot continue at the time `now`, in the nth of its tenants. */
 const gap = (at: { last: LivePosition; nowMs: number }, now: Listened, n = 0): string | null =>
   gapAfter({ position: at.last, asOfMs: at.nowMs }, { nowMs: now.nowMs, since: now.since[n]! });
 
@@ -56,24 +56,24 @@ const notification = (tenantNo: number, source: string): Notification => ({
   payload: '{"type":"points.boost_started"}',
 });
 
-describe('whose streams are listened to', () => {
+describe('whose streams have listeners', () => {
   const users = (...ids: string[]) => ({ tenantNo: ONE, users: ids, ranks: false });
   const listened = async (): Promise<unknown> => (await listenedTenants(redis)).get(ONE);
 
-  test('single users, of all who say so', async () => {
+  test('single users, those of all listeners', async () => {
     expect(await listened()).toBe(undefined);
     await listenLive(redis, SHARD, [users('ada', 'zoë')]);
     await listenLive(redis, SHARD, [users('bo'), ...everybodyOf(OTHER)]);
     expect(await listened()).toEqual(new Set(['ada', 'bo', 'zoë']));
   });
 
-  test('everybody, while one says so, whoever else listens after', async () => {
+  test('everybody, while one listener says so, with any others', async () => {
     await listenLive(redis, SHARD, everybodyOf(ONE));
     await listenLive(redis, SHARD, [users('ada')]);
     expect(await listened()).toBe(null);
   });
 
-  test('everybody, where more users listen than are distinguished', async () => {
+  test('everybody, if more users listen than are distinguished', async () => {
     const many = Array.from({ length: MOST_LISTENING_USERS }, (_, n) => `user ${n}`);
     await listenLive(redis, SHARD, [users(...many)]);
     expect(await listened()).toEqual(new Set(many));
@@ -89,7 +89,7 @@ describe('whose streams are listened to', () => {
   });
 });
 
-test('while nobody listens, what leaves the outbox is kept nowhere', async () => {
+test('without listeners, keeps nothing of what leaves the outbox', async () => {
   const position = await add(ONE);
   await trimOutbox(redis, SHARD, position);
   await announceLive(redis, [notification(ONE, 'a')]);
@@ -97,7 +97,7 @@ test('while nobody listens, what leaves the outbox is kept nowhere', async () =>
   expect(await redis.xlen(outboxKey(SHARD))).toBe(0);
 });
 
-test('what leaves the outbox stays readable under its position, as it was, for the tenants that are listened to', async () => {
+test('keeps trimmed outbox entries readable and unchanged under their positions, for tenants with listeners', async () => {
   await listenLive(redis, SHARD, everybodyOf(ONE));
   const positions = [await add(ONE), await add(OTHER), await add(ONE), await add(ONE)];
   const [first, , third, fourth] = positions as [string, string, string, string];
@@ -109,7 +109,7 @@ test('what leaves the outbox stays readable under its position, as it was, for t
   expect(kept).toEqual(written);
 });
 
-test('more than one call trims are kept in their order, each once', async () => {
+test('keeps entries in order, each once, when several calls trim them', async () => {
   await listenLive(redis, SHARD, everybodyOf(ONE));
   const positions: string[] = [];
   for (let n = 0; n < 1_000; n += 1) positions.push(await add(ONE));
@@ -128,7 +128,7 @@ test('more than one call trims are kept in their order, each once', async () => 
   expect(paged).toEqual(positions);
 });
 
-test('who listens for the first time begins at the end; who listened before can go on from there', async () => {
+test('a new listener begins at the end; an earlier one can continue from there', async () => {
   await add(ONE);
   const begun = await listenLive(redis, SHARD, everybodyOf(ONE));
   expect(begun.since).toEqual([begun.last]);
@@ -141,7 +141,7 @@ test('who listens for the first time begins at the end; who listened before can 
   expect(gap(again, { ...again, nowMs: again.nowMs + 86_400_000 })).toMatch('too old');
 });
 
-test('after a time in which nobody listened there is a gap', async () => {
+test('a time without listeners is a gap', async () => {
   const before = await listenLive(redis, SHARD, everybodyOf(ONE));
   const field = await redis.hget(listenedKey(SHARD), String(ONE));
   await redis.hset(listenedKey(SHARD), String(ONE), field!.replace(/^\d+/, '1'));
@@ -150,7 +150,7 @@ test('after a time in which nobody listened there is a gap', async () => {
   expect(gap(before, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('not kept');
 });
 
-test('what is kept has a bound, and what had to go is a gap', async () => {
+test('keeps a bounded amount, and what was dropped is a gap', async () => {
   const before = await listenLive(redis, SHARD, everybodyOf(ONE));
   const large = 'r'.repeat(1_000_000);
   let newest = '';
@@ -164,7 +164,7 @@ test('what is kept has a bound, and what had to go is a gap', async () => {
   expect(gap({ ...again, last: since! }, again)).toBeNull();
 });
 
-test('a Redis that is full is trimmed all the same, and what could not be kept is a gap', async () => {
+test('trims a full Redis anyway, and what could not be kept is a gap', async () => {
   const listening = await listenLive(redis, SHARD, everybodyOf(ONE));
   const position = await add(ONE);
   const before = (await redis.config('GET', 'maxmemory')) as unknown as { maxmemory: string };
@@ -178,7 +178,7 @@ test('a Redis that is full is trimmed all the same, and what could not be kept i
   expect(gap(listening, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('not kept');
 });
 
-test('notifications are announced to tenants that are listened to, and expire', async () => {
+test('announces notifications to tenants with listeners, and they expire', async () => {
   const { last } = await listenLive(redis, SHARD, everybodyOf(ONE));
   await announceLive(redis, [
     notification(ONE, 'a'),

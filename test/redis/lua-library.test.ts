@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { inlineNames, luaTokens } from '../../src/redis/lua-library.ts';
 
-test('names of keys, positions, offsets and values are replaced by what they stand for', () => {
+test('replaces names of keys, positions, offsets and values by their values', () => {
   expect(inlineNames('state[USER.pauses][FREQUENCY.daily][PAUSE.lastDay]', 'a.lua')).toBe('state[45][1][2]');
   expect(inlineNames('scores[at + SCORE.group]', 'a.lua')).toBe('scores[at + 2]');
   expect(inlineNames('{ [RECORD.kind] = KIND.event }', 'a.lua')).toBe("{ ['k'] = 'e' }");
@@ -10,13 +10,13 @@ test('names of keys, positions, offsets and values are replaced by what they sta
   );
 });
 
-test('what is no such name stays, in comments and strings too', () => {
+test('leaves other names alone, in comments and strings too', () => {
   const text =
     "local FIRST = KEYS[1] .. 'USER.x' -- USER.y, NONE.such\n--[[ USER.z ]] plan.KEYS = a.USER.b + [=[USER.c]=]";
   expect(inlineNames(text, 'a.lua')).toBe(text);
 });
 
-test('an undeclared name is refused with its file and line', () => {
+test('refuses an undeclared name with its file and line', () => {
   expect(() => inlineNames('local a\n\nreturn a[USER.nonsense]', 'lib/a.lua')).toThrow(
     'lib/a.lua:3: USER.nonsense is not declared',
   );

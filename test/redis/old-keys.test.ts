@@ -10,7 +10,7 @@ beforeEach(async () => {
   await redis.flushall();
 });
 
-/** Where the nth key of a run of the tests stands. */
+/** The place of the nth key of a run of the tests. */
 function place(n: number | string, tenantNo = 0): { tenantNo: number; bucket: string; field: string } {
   const digest = createHash('sha1').update(`${process.env['SEED']} ${n}`).digest();
   return {
@@ -37,7 +37,7 @@ async function ageAll(beforeMs: number): Promise<number> {
   return moved;
 }
 
-test('at every fill old keys are found, and less than one in a hundred new ones looks old', async () => {
+test('at every fill level finds old keys, and less than one in a hundred new ones looks old', async () => {
   const old: ReturnType<typeof place>[] = [];
   for (const fill of [1, 2, 383, 384, 385, 900, 5_000, 40_000]) {
     const added = Array.from({ length: fill - old.length }, (_, n) => place(old.length + n));
@@ -51,8 +51,8 @@ test('at every fill old keys are found, and less than one in a hundred new ones 
   }
 });
 
-test('only keys from before the time are moved, of each tenant to its own', async () => {
-  // Tenant 8 is of the same shard, 1 of another.
+test('moves only keys from before the time, each to its own tenant', async () => {
+  // Tenant 8 is on the same shard, 1 on another.
   const young = [place('a'), place('b', 8), place('c', 1)];
   const old = [place('d'), place('e', 8), place('f', 1)];
   await use(young, 20);
@@ -74,7 +74,7 @@ test('moving a key again changes nothing', async () => {
   expect(await redis.hgetall(oldKeysKey(0))).toEqual(before);
 });
 
-test('a bucket with more keys than a call takes is moved whole', async () => {
+test('moves a bucket with more keys than a call takes completely', async () => {
   const fields = Array.from({ length: 700 }, (_, n) => place(n).field);
   const bucket = idempotencyKey(3, 'beef');
   const pipeline = redis.pipeline();

@@ -5,7 +5,7 @@ import { isConnectionLost, isRedisOutage } from '../../src/redis/outage.ts';
 import { deadPort, reasonOf } from '../failures.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
-// As Redis and its client really fail.
+// Real failures of Redis and its client.
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -34,9 +34,9 @@ test('it refuses connections, with and without a queue', async () => {
 });
 
 test.each([
-  ['a connection of ours', (url: string) => createRedis(url)],
-  ['a connection that is not made again', (url: string) => new Redis(url, { retryStrategy: () => null })],
-])('it goes away in the middle of a command: %s', async (_, connect) => {
+  ['one of our connections', (url: string) => createRedis(url)],
+  ['a connection that does not reconnect', (url: string) => new Redis(url, { retryStrategy: () => null })],
+])('it disconnects in the middle of a command: %s', async (_, connect) => {
   const redis = connect(database.stack.redisUrl);
   redis.on('error', () => undefined);
   await redisReady(redis);

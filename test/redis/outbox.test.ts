@@ -33,7 +33,7 @@ const add = (shard: number, id: string): Promise<string | null> =>
   redis.xadd(outboxKey(shard), id, 't', String(shard), 'r', 'records', 'u', 'zoë', 's', Buffer.from([0xff, 0]));
 
 describe('the outbox of a shard', () => {
-  test('is read in order after a position, at most so many', async () => {
+  test('is read in order after a position, up to a limit', async () => {
     for (const id of ['5-0', '5-1', '9007199254740993-18446744073709551614']) await add(0, id);
     const entries = await readOutbox(redis, { shard: 0, after: OUTBOX_START, count: 2 });
     expect(entries.map(parseEntry)).toEqual(
@@ -72,11 +72,11 @@ describe('the outbox of a shard', () => {
     expect(waiting).toBeLessThan(130_000);
   });
 
-  test('ends, with those of others, where each does', async () => {
+  test('reports its end, with those of others, for each', async () => {
     expect(await lastPositions(redis, [3, 0, 1])).toEqual([OUTBOX_START, await lastPosition(redis, 0), OUTBOX_START]);
   });
 
-  test('is looked at with those of all shards in one command', async () => {
+  test('is checked with those of all shards in one command', async () => {
     const calls = async (): Promise<(string | undefined)[]> => {
       const stats = await redis.info('commandstats');
       return ['xread', 'xrange'].map((command) => new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1]);
@@ -94,7 +94,7 @@ test.each([
   [['x', '0', 'r', ''], 'does not begin'],
   [['t', 'no', 'r', ''], 'tenant'],
   [['t', '0', 'r', '', 'u', 'ada'], 'pairs'],
-])('an entry of another form is refused with its position: %j', (fields, message) => {
+])('refuses an entry of another format with its position: %j', (fields, message) => {
   const entry: [Buffer, Buffer[]] = [Buffer.from('7-1'), fields.map((field) => Buffer.from(field))];
   expect(() => parseEntry(entry)).toThrow(message);
   expect(() => parseEntry(entry)).toThrow('7-1');

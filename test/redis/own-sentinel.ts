@@ -10,17 +10,17 @@ import { startOwnServer } from '../engine/rebuild/own-server.ts';
 import { securedSettings, type OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 
-/** What the Sentinel calls its master. */
+/** The Sentinel's name of its master. */
 const NAME = 'laurel-test';
 
 const LOOK_MS = 50;
-/** A server that is slow to answer on a busy machine must not be taken for a dead one: the test says when another is to lead. */
+/** A slow server on a busy machine must not count as dead: the test decides when another becomes master. */
 const DOWN_AFTER_MS = 600_000;
 const MOST_PORTS = 3;
 
-/** A Sentinel that has another server lead when it is asked to. */
+/** A Sentinel that promotes another server on request. */
 export class OwnSentinel {
-  /** As Laurel is given it: the first of its hosts answers to nobody. */
+  /** The address in Laurel's configuration: the first of its hosts never answers. */
   readonly url: string;
   /** The same without that host. */
   readonly urlOfAlive: string;
@@ -83,20 +83,20 @@ export class OwnSentinel {
     return sentinel;
   }
 
-  /** Has the replica lead, whatever its master does; resolves when clients are sent to it. */
+  /** Promotes the replica, in any state of its master; resolves when clients are sent to it. */
   failover(): Promise<void> {
     return this.asked(async (ask) => {
       const leads = async (): Promise<string> => String(await ask('GET-MASTER-ADDR-BY-NAME', NAME));
       const before = await leads();
       while ((await leads()) === before) {
-        // Refused while one goes on, and while the replica has not answered lately.
+        // Refused during a failover, and while the replica has not answered lately.
         await ask('FAILOVER', NAME).catch(() => undefined);
         await sleep(LOOK_MS);
       }
     });
   }
 
-  /** Asks it by commands of `SENTINEL`, over a connection of its own. */
+  /** Sends it commands of `SENTINEL` over a separate connection. */
   private async asked(run: (ask: (...args: string[]) => Promise<unknown>) => Promise<void>): Promise<void> {
     const redis = new Redis({ ...addressOptions(this.own), maxRetriesPerRequest: null, retryStrategy: () => 10 });
     redis.on('error', () => undefined);

@@ -3,7 +3,7 @@ import { freePort } from '../../src/local/free-ports.ts';
 import { createPatientRedis } from '../../src/redis/client.ts';
 
 test.each([false, true])(
-  'a connection that waits to reconnect ends when it is asked to, and what waits fails (a copy: %s)',
+  'a connection that waits to reconnect ends on request, and what waits fails (a copy: %s)',
   async (isCopy) => {
     const original = createPatientRedis(`redis://127.0.0.1:${await freePort()}`);
     original.on('error', () => undefined);

@@ -20,7 +20,7 @@ describe.each([
   }
   const delayOf = (redis: Redis, attempt: number): number => redis.options.retryStrategy!(attempt) as number;
 
-  test('is tried again often while another server may take over, and seldom after that', () => {
+  test('reconnects often while another server may take over, and seldom after that', () => {
     const redis = connection();
     const delays = Array.from({ length: 60 }, (_, n) => delayOf(redis, n + 1));
     expect(delays.slice(0, 3)).toEqual([50, 100, 200]);
@@ -28,7 +28,7 @@ describe.each([
     expect(new Set(delays.slice(32))).toEqual(new Set([2_000]));
   });
 
-  test('to a server that takes connections and refuses to serve is tried less and less often', () => {
+  test('to a server that accepts connections and refuses to serve reconnects less and less often', () => {
     const redis = connection();
     const loading = new Error('LOADING Redis is loading the dataset in memory');
     const delays = Array.from({ length: 8 }, () => {

@@ -30,7 +30,7 @@ afterEach(async () => {
   await Promise.all([master, ...replicas].map((server) => server.close()));
 });
 
-/** Resolves when all of them say that they have what the master wrote. */
+/** Resolves when all replicas report that they have the master's writes. */
 async function follow(some: readonly OwnRedis[]): Promise<void> {
   for (const replica of some) await replica.follow(master);
   await master.command('PUBLISH', 'written', 'behind the copy');
@@ -45,7 +45,7 @@ const acknowledges = (): Promise<void> => expect.poll(() => acknowledgement.wait
 
 const write = (key: string): Promise<unknown> => acknowledgement.noteOffset(redis.set(key, key));
 
-test('calls that overlap are each acknowledged only when all replicas have them', async () => {
+test('acknowledges overlapping calls only when all replicas have each of them', async () => {
   const lane = async (name: string): Promise<void> => {
     for (let n = 0; n < 25; n += 1) {
       await write(`${name}-${n}`);
@@ -57,13 +57,13 @@ test('calls that overlap are each acknowledged only when all replicas have them'
   await Promise.all(['a', 'b', 'c', 'd'].map(lane));
 });
 
-test('another replica does not make up the number for one that hangs and may have less', async () => {
+test('another replica does not replace one that hangs and may lack writes', async () => {
   const [, hanging, another] = replicas;
   hanging!.pause();
   await follow([another!]);
   await write('first');
   await expect(acknowledgement.waitForNoted()).rejects.toThrow(NotReplicated);
-  // Nobody is waited for while it is tried again.
+  // No call waits for a replica that is being retried.
   expect(() => acknowledgement.refuseAway()).toThrow(NotReplicated);
   await expect(acknowledgement.wait()).rejects.toThrow(NotReplicated);
 
@@ -91,7 +91,7 @@ describe('behind Sentinels', () => {
   });
   afterEach(() => sentinel.close());
 
-  test('writes go on without a replica that died, and wait for it again once it is back', async () => {
+  test('writes continue without a replica that died, and wait for it again once it is back', async () => {
     const [, dying] = replicas;
     await dying!.kill();
     await write('first');
@@ -108,7 +108,7 @@ describe('behind Sentinels', () => {
     dying!.resume();
   });
 
-  test('nothing is acknowledged without a replica that leads, and that a Sentinel reaches', async () => {
+  test('acknowledges nothing without a connected replica that a Sentinel reaches', async () => {
     const [, leading] = replicas;
     await leading!.lead(master);
     await write('first');
@@ -116,7 +116,7 @@ describe('behind Sentinels', () => {
     expect(gone).toEqual([]);
   });
 
-  test('nothing is acknowledged by the former master once a replica took over and died', async () => {
+  test('a former master acknowledges nothing once a replica took over and died', async () => {
     await sentinel.failover();
     const leading = (
       await Promise.all(

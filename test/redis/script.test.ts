@@ -20,7 +20,7 @@ afterAll(async () => {
 const libraries = async (): Promise<string[]> =>
   ((await redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', 'laurel_*')) as string[][]).map(([, name]) => name!);
 
-test('a script is loaded where Redis does not know it, also by many at once', async () => {
+test('loads a script if Redis does not know it, also for many calls at once', async () => {
   const { name } = new Script('find_aged_keys');
   expect(await libraries()).toEqual([]);
   const calls = Array.from({ length: 5 }, () => new Script('find_aged_keys').run(redis, [], ['0']));
@@ -28,7 +28,7 @@ test('a script is loaded where Redis does not know it, also by many at once', as
   expect(await libraries()).toContain(name);
 });
 
-test('calls that find a script missing at the same time have it loaded once, and each time that it is gone', async () => {
+test('concurrent calls that find a script missing load it once, each time that it is gone', async () => {
   const script = new Script('find_aged_keys');
   for (let round = 0; round < 2; round += 1) {
     await redis.call('FUNCTION', 'FLUSH');
@@ -38,7 +38,7 @@ test('calls that find a script missing at the same time have it loaded once, and
   }
 });
 
-test('scripts of other versions are forgotten, those of this one stay, and others’ libraries', async () => {
+test('removes scripts of other versions, and keeps those of this one and others’ libraries', async () => {
   const other = 'laurel_record_events_0123456789ab';
   const text = (name: string): string => `#!lua name=${name}\nredis.register_function('${name}', function() end)`;
   await redis.call('FUNCTION', 'LOAD', 'REPLACE', text(other));

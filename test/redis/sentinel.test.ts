@@ -11,7 +11,7 @@ describe.each(['without', 'with'])('Sentinels %s TLS and passwords', (securely) 
   let master: OwnRedis;
   let sentinel: OwnSentinel;
   let laurel: TestLaurel;
-  /** Ends what was started, however far that came: last first. */
+  /** Ends what was started, in reverse order, after any failure. */
   const closing: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
@@ -43,11 +43,11 @@ describe.each(['without', 'with'])('Sentinels %s TLS and passwords', (securely) 
   const stored = async (): Promise<number> =>
     (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
 
-  test('are taken at the start', async () => {
+  test('are accepted at the start', async () => {
     await expect(acceptServers({ redisUrl: sentinel.url, databaseUrl: laurel.databaseUrl })).resolves.toBeUndefined();
   });
 
-  test('lead to the new master after the old one died: events, queued batches and what is stored go on', async () => {
+  test('lead to the new master after the old one died: events, queued batches and storage continue', async () => {
     for (let n = 0; n < 20; n += 1) expect((await event(`before ${n}`)).status).toBe(201);
     await expect.poll(stored).toBe(20);
 
@@ -68,7 +68,7 @@ describe.each(['without', 'with'])('Sentinels %s TLS and passwords', (securely) 
 });
 
 describe('TLS', () => {
-  test('without Sentinels, with an authority of its own', async () => {
+  test('without Sentinels, with its own certificate authority', async () => {
     const certificates = await makeCertificates();
     const own = await OwnRedis.start({}, { certificates, password: 'not-a-secret' });
     const laurel = await startLaurel({ configuration: STUDY_APP, redisUrl: own.url, workers: true });

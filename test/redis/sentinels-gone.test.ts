@@ -5,7 +5,7 @@ import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { testDatabase } from '../postgres/database.ts';
 import { OwnSentinel } from './own-sentinel.ts';
 
-/** Ends what was started, however far that came: last first. */
+/** Ends what was started, in reverse order, after any failure. */
 const closing: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
   for (const close of closing) await close();

@@ -18,7 +18,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-test('a master is identified by its process and its history of writes; a replica is refused', async () => {
+test('identifies a master by its process and its replication history; refuses a replica', async () => {
   const info = await redis.info();
   const ids = ['run_id', 'master_replid'].map((name) => new RegExp(`^${name}:([0-9a-f]{40})\\r$`, 'm').exec(info)![1]);
   expect(await readRedisProcessId(redis)).toBe(ids.join('.'));

@@ -45,7 +45,7 @@ describe('signals', () => {
 
   const subscribed = async (): Promise<unknown> => redis.pubsub('CHANNELS', 'laurel:*');
 
-  test('a listener hears each message, and null after each subscription', async () => {
+  test('a listener gets each message, and null after each subscription', async () => {
     signals.listen('jobs', (message) => heard.push(message));
     await expect.poll(() => heard).toEqual([null]);
     await signals.publish('jobs', 'first');
@@ -56,7 +56,7 @@ describe('signals', () => {
     await expect.poll(() => heard).toEqual([null, 'first', null, 'second']);
   });
 
-  test('a listener is called with null at its interval, also while Redis is away', async () => {
+  test('a listener is called with null at its interval, also while Redis is unavailable', async () => {
     const away = new Signals(new Redis({ port: 1, lazyConnect: true, retryStrategy: null }));
     const stop = away.listen('jobs', (message) => heard.push(message), 10);
     away.listen('jobs', () => expect.unreachable(), AN_HOUR_MS);
@@ -76,7 +76,7 @@ describe('signals', () => {
     deaf.disconnect();
   });
 
-  test('only kinds that somebody listens to are subscribed to', async () => {
+  test('subscribes only to kinds with listeners', async () => {
     const stops = [1, 2].map(() => signals.listen('outbox', () => undefined));
     await expect.poll(subscribed).toEqual(['laurel:outbox']);
     stops[0]!();
@@ -86,7 +86,7 @@ describe('signals', () => {
     await expect.poll(subscribed).toEqual(['laurel:clock']);
   });
 
-  test('what is announced in quick succession goes in few messages, of which the last is sent at the end at the latest', async () => {
+  test('announcements in quick succession share few messages, the last of which is sent at the end at the latest', async () => {
     signals.listen('outbox', (message) => heard.push(message));
     await expect.poll(() => heard).toEqual([null]);
     const other = new Signals(redis);
@@ -97,7 +97,7 @@ describe('signals', () => {
     expect(heard.length).toBeLessThan(10);
   });
 
-  test('a tenant whose live streams get a first listener is a signal, once', async () => {
+  test("the first listener of a tenant's live streams is a signal, once", async () => {
     signals.listen('listened', (message) => heard.push(message));
     await expect.poll(() => heard).toEqual([null]);
     await listenLive(redis, 1, everybodyOf(1));
@@ -107,7 +107,7 @@ describe('signals', () => {
   });
 });
 
-test('when every signal and every wake-up is lost, the backstops find what is to be done', async () => {
+test('polling finds all work when every signal and every wake-up is lost', async () => {
   const receiver = await Receiver.start();
   const laurel = await startLaurel({
     redisUrl: await urlOf('laurel', '~*', '&*', '+@all'),

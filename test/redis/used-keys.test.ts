@@ -22,7 +22,7 @@ import { connectedRedis } from '../stack/connected-redis.ts';
 const redis = await connectedRedis();
 const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'used_keys.lua'));
 const OLD_KEYS = oldKeysKey(0);
-/** As a script does that notes one use. */
+/** Records one use like a script. */
 const noteUse = (bucket: string, field: string, use: string): Promise<unknown> =>
   redis.eval(
     `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) note_use(KEYS[1], KEYS[2], ARGV[1], ARGV[2], is_large)`,
@@ -51,7 +51,7 @@ const fieldOf = (n: number): string =>
 const BUCKET = '15af';
 const WIDE = idempotencyKey(0, BUCKET);
 
-/** Keys of one wide bucket, with a use of its own each: more than it takes. */
+/** Keys of one wide bucket, each with its own use: more than it takes. */
 const USES = Array.from({ length: 4 * USED.wideKeys }, (_, n) => ({
   bucket: BUCKET,
   field: fieldOf(n),
@@ -62,7 +62,7 @@ async function noteAll(): Promise<void> {
   for (const { field, use } of USES) await noteUse(WIDE, field, use);
 }
 
-/** How many are hot; each is either hot for both sides, with its use, or for none. */
+/** The number of hot keys; each is either hot for both sides, with its use, or for none. */
 async function hotOnes(): Promise<number> {
   let hot = 0;
   for (const { field, use } of USES) {
@@ -82,7 +82,7 @@ test('both sides have the same rule for narrow buckets', async () => {
   }
 });
 
-test('a wide bucket is filled first, then the narrow ones; all are found in whichever they are', async () => {
+test('fills a wide bucket first, then the narrow ones; finds all keys in either', async () => {
   await noteAll();
   const wide = await redis.hlen(WIDE);
   // The first of some eight keys behind the last that it may take sees it.
@@ -108,7 +108,7 @@ test('keys stay found while those before them become old, and each is itself old
       cursor = found.cursor;
     } while (cursor !== '0');
     expect(await hotOnes()).toBe(USES.length - old);
-    // Of keys of one bucket, one that is hot may look like an old one: 22 bits tell them apart.
+    // Among the keys of one bucket, a hot one may look like an old one: 22 bits distinguish them.
     expect((await oldKeysHeld(redis, places.slice(0, old))).every(Boolean)).toBe(true);
     expect(await redis.hget(OLD_KEYS, 'n')).toBe(String(old));
   }
@@ -121,7 +121,7 @@ test('forgotten keys are in neither bucket', async () => {
   expect(await redis.keys('*')).toEqual([OLD_KEYS]);
 });
 
-test('a use holds its time and a digest of the body; only a known, different body is a conflict', async () => {
+test('a use contains its time and a digest of the body; only a known, different body is a conflict', async () => {
   const [first, other] = [
     packedUse(1_764_115_200_000, bodyDigest('[1]')),
     packedUse(1_764_115_300_000, bodyDigest('[2]')),

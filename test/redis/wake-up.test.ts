@@ -38,7 +38,7 @@ describe('wake-ups', () => {
     await queue.drain();
   });
 
-  test('a touch right after another is reported a moment later', async () => {
+  test('reports a touch right after another a moment later', async () => {
     const wakeUp = new WakeUp(redis);
     wakeUp.touched(3);
     await expect.poll(waiting).toEqual([3]);
@@ -49,11 +49,11 @@ describe('wake-ups', () => {
     await queue.drain();
   });
 
-  test('one that was made before its connection stood wakes all the same', async () => {
+  test('a wake-up sent before its connection is open still wakes', async () => {
     const fresh = createRedis(stack.redisUrl);
     const wakeUp = new WakeUp(fresh);
     await redisReady(fresh);
-    // Time for a connection that is asked too early to say so.
+    // Gives a connection that is used too early time to report it.
     await new Promise((resolve) => setTimeout(resolve, 50));
     wakeUp.touched(5);
     await expect.poll(waiting).toEqual([5]);
@@ -62,7 +62,7 @@ describe('wake-ups', () => {
     await queue.drain();
   });
 
-  test('nothing fails and nothing waits while Redis is away', async () => {
+  test('nothing fails and nothing waits while Redis is unavailable', async () => {
     const away = createRedis('redis://127.0.0.1:1');
     away.on('error', () => undefined);
     const wakeUp = new WakeUp(away);

@@ -5,7 +5,7 @@ import { type Endpoint, endpointsOf } from '../../src/redis/endpoints.ts';
 export const keysOf = async (redis: Redis, pattern: string): Promise<string[]> =>
   (await Promise.all(endpointsOf(redis).map((endpoint) => endpoint.redis.keys(pattern)))).flat();
 
-/** The server that a shard is on, with all shards that are. */
+/** The server of a shard, with all its shards. */
 export const serverOf = (redis: Redis, shard: number): Endpoint =>
   endpointsOf(redis).find(({ shards }) => shards.includes(shard))!;
 

@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 /** Paths of PEM files. */
 export interface Certificates {
-  /** Of an authority that nobody knows. */
+  /** From an unknown authority. */
   authority: string;
   /** Signed by it, for 127.0.0.1. */
   certificate: string;
@@ -16,7 +16,7 @@ export interface Certificates {
   remove(): Promise<void>;
 }
 
-/** Has openssl make an authority and a server's certificate. */
+/** Creates an authority and a server's certificate with openssl. */
 export async function makeCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(DATA_FOLDER, 'laurel-certificates-'));
   const at = (name: string): string => join(folder, name);

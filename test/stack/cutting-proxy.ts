@@ -1,6 +1,9 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** 'requests': the request is not passed on; 'late': it is when its sender is gone; 'replies': it is, its reply is not. */
+/**
+ * 'requests': does not pass the request on; 'late': passes it on when its sender is gone; 'replies': passes it on, but not
+ * its reply.
+ */
 export type Cut = 'requests' | 'late' | 'replies';
 
 interface Armed {
@@ -12,7 +15,7 @@ interface Armed {
 interface Link {
   client: Socket;
   upstream: Socket;
-  /** Its next reply is to be cut. */
+  /** Its next reply will be cut. */
   expecting: Armed | null;
   cut: boolean;
 }
@@ -29,7 +32,7 @@ export class CuttingProxy {
     this.server = createServer((client) => this.link(client));
   }
 
-  /** Listens on a free port; the server's URL as seen through the proxy. */
+  /** Listens on a free port; returns the server's URL through the proxy. */
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
     const url = new URL(this.target.href);
@@ -38,14 +41,13 @@ export class CuttingProxy {
     return url.href;
   }
 
-  /** The server is elsewhere from now on: one that was started again has another port. */
+  /** The server has another address from now on: a restarted one has another port. */
   retarget(url: string): void {
     this.target = new URL(url);
   }
 
   /**
-   * Cuts the next call, of those whose request `when` says so, then does `meanwhile`, and closes that connection. All
-   * others go on.
+   * Cuts the next call whose request `when` accepts, then runs `meanwhile`, and closes that connection. All others continue.
    */
   cutNext(what: Cut, meanwhile: Armed['meanwhile'] = () => undefined, when: Armed['when'] = () => true): void {
     this.armed = { what, when, meanwhile };
@@ -115,7 +117,7 @@ function cut(link: Link, { meanwhile }: Armed): void {
     .finally(() => destroy(link));
 }
 
-/** The sender sees its connection break; what it sent arrives after `meanwhile`. */
+/** The sender sees its connection break; its request arrives after `meanwhile`. */
 function late(link: Link, { meanwhile }: Armed, chunk: Buffer): void {
   link.cut = true;
   link.client.destroy();

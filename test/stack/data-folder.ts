@@ -6,9 +6,8 @@ const IN_MEMORY = '/dev/shm';
 const ENOUGH_BYTES = 3 * 2 ** 30;
 
 /**
- * Where servers of tests keep their data: in memory where there is enough of it. On a disk a new database, which is 900
- * files, took 200 to 400 ms of CPU, nearly all of it the file system's; in memory 20. What a killed server has written stays
- * in both.
+ * The folder for data of test servers: in memory if there is enough. On a disk a new database, which is 900 files, took 200
+ * to 400 ms of CPU, nearly all of it in the file system; in memory 20. A killed server's writes stay in both.
  */
 export const DATA_FOLDER = hasRoom(IN_MEMORY) ? IN_MEMORY : tmpdir();
 

@@ -4,7 +4,7 @@ import { askForPostgres, databaseUrl, onServer } from './shared-postgres.ts';
 import { leftBehind, type Part } from './left-behind.ts';
 
 /**
- * What a migration draws at random would be the same in all copies: which installation this is, its secret, and its first
+ * Values that a migration draws at random would be the same in all copies: the installation's ID, its secret, and its first
  * tenant.
  */
 const AS_ITSELF = `
@@ -14,7 +14,7 @@ const AS_ITSELF = `
 
 const LAST_QUERIES = 'SELECT left(query, 100) AS query FROM pg_stat_activity';
 
-/** A database of the run's Postgres that nothing else uses: migrated, or with nothing in it. */
+/** A database of the run's Postgres that nothing else uses: migrated, or empty. */
 export async function freshDatabase(migrated: boolean): Promise<Part> {
   const server = await askForPostgres(inject('postgresAt'));
   const name = `laurel_test_${randomUUID().replaceAll('-', '')}`;

@@ -7,8 +7,8 @@ import { leftBehind, type Part } from './left-behind.ts';
 import { DATA_FOLDER } from './data-folder.ts';
 
 /**
- * A Redis that nothing else uses, empty at first: one of the file's own, or the one at `REDIS_URL`.
- * @param durable true: it keeps what it answered through a kill
+ * A Redis that nothing else uses, empty at first: the file's own, or the one at `REDIS_URL`.
+ * @param durable true: its writes survive a kill
  */
 export async function freshRedis(durable: boolean): Promise<Part> {
   const given = process.env['REDIS_URL'];
@@ -27,7 +27,7 @@ export async function freshRedis(durable: boolean): Promise<Part> {
   };
 }
 
-/** What other clients last did that stay connected; none where a test has ended the server. */
+/** The last commands of other clients that are still connected; none if a test has ended the server. */
 async function connectionsLeft(url: string): Promise<string[]> {
   const redis = client(url);
   try {
@@ -44,7 +44,7 @@ async function connectionsLeft(url: string): Promise<string[]> {
   }
 }
 
-/** A Redis that somebody gave us is emptied at the end only if it was empty at the start. */
+/** A Redis from `REDIS_URL` is emptied at the end only if it was empty at the start. */
 async function givenRedis(url: string): Promise<Part> {
   const redis = client(url);
   try {

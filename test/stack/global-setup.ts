@@ -4,14 +4,16 @@ import { sharedPostgres } from './shared-postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where a test file asks for the Postgres that all share, see `shared-postgres.ts`. */
+    /** The address of the Postgres that all test files share, see `shared-postgres.ts`. */
     postgresAt: string;
-    /** The Redis program, installed if need be; or why there is none, for the first test that wants one. */
+    /** The Redis program, installed if necessary; or why there is none, for the first test that needs it. */
     redisProgram: { path: string } | { problem: string };
   }
 }
 
-/** Finds what the tests need and starts nothing: servers start when a test file asks, and end with the run however that ends. */
+/**
+ * Finds what the tests need and starts nothing: servers start when a test file needs them, and end with the run in any case.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   console.log(`Seed ${process.env['SEED']}; the same again: SEED=${process.env['SEED']} npm test`);
   project.provide('redisProgram', await redisProgram());

@@ -8,8 +8,8 @@ import { openResources, openedSince } from './open-resources.ts';
 import { openStacks } from './open-stacks.ts';
 import { testStack } from './stack.ts';
 
-describe('what a test file leaves is found', () => {
-  test('a server that listens', async () => {
+describe('finds what a test file leaves open', () => {
+  test('a listening server', async () => {
     const before = openResources();
     const server = createServer();
     await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -3,7 +3,7 @@ import { leftBehind } from './left-behind.ts';
 import { openResources, openedSince } from './open-resources.ts';
 import { openStacks } from './open-stacks.ts';
 
-// What a test file leaves behind fails it: sockets, servers that listen, timers that keep the process up, child
+// Fails a test file that leaves something behind: sockets, listening servers, timers that keep the process up, child
 // processes, a stack that is not closed. Hooks of a setup file come first at the start and last at the end.
 
 /** What the test runner has open itself, and what earlier files of this worker left. */

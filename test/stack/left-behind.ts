@@ -7,10 +7,10 @@ export interface Part {
   close(): Promise<void>;
 }
 
-/** What closes takes a moment on the other side; what stays longer was left. */
+/** A closing connection takes a moment on the other side; one that stays longer was left open. */
 const PATIENCE_MS = 5_000;
 
-/** What `look` still finds when it has had time to go; empty as soon as it finds nothing. */
+/** Polls `look` until it finds nothing; returns what it still finds at the end. */
 export async function leftBehind<T>(look: () => Promise<T[]> | T[]): Promise<T[]> {
   const deadline = Date.now() + PATIENCE_MS;
   for (let waitMs = 1; ; waitMs = Math.min(2 * waitMs, 100)) {

@@ -7,10 +7,10 @@ import { freePort } from '../../src/local/free-ports.ts';
 import { OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import type { Part } from './left-behind.ts';
 
-/** Whether the whole run is on clusters: `TEST_REDIS=cluster npm test` tries on three masters what one Redis is tried on otherwise. */
+/** Whether the whole run uses clusters: `TEST_REDIS=cluster npm test` uses three masters instead of one Redis. */
 export const isClusterRun = (): boolean => process.env['TEST_REDIS'] === 'cluster';
 
-/** A Valkey of version 9 or later, which moves slots as a whole: `VALKEY9`, or on the PATH; null: there is none. */
+/** A Valkey of version 9 or later, which moves slots atomically: `VALKEY9`, or on the PATH; null if there is none. */
 export function findValkey9(): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'valkey-server'));
   for (const program of [process.env['VALKEY9'] ?? '', ...folders]) {
@@ -22,13 +22,13 @@ export function findValkey9(): string | null {
 }
 
 const SLOTS = 16_384;
-/** How long a node of a test may be silent before the others take it for gone. */
+/** How long a node of a test may be silent before the others consider it failed. */
 const NODE_TIMEOUT_MS = 2_000;
 const LOOK_MS = 20;
 
 export interface OwnClusterOptions {
   masters?: number;
-  /** Of each master. */
+  /** Per master. */
   replicas?: number;
   program?: string;
   secured?: Secured | null;
@@ -37,7 +37,7 @@ export interface OwnClusterOptions {
 
 /** A cluster of a test, whose nodes can be killed, paused, added and given slots. */
 export class OwnCluster {
-  /** The first masters, then their replicas, in turn. */
+  /** The initial masters, then their replicas, alternating. */
   readonly nodes: OwnRedis[] = [];
   private readonly options: OwnClusterOptions;
 
@@ -69,7 +69,7 @@ export class OwnCluster {
     }
   }
 
-  /** As REDIS_URL names it. */
+  /** The value of REDIS_URL. */
   get url(): string {
     return this.nodes.map(({ url }) => url).join(',');
   }
@@ -82,7 +82,7 @@ export class OwnCluster {
     return node;
   }
 
-  /** The master that serves a shard, as a node sees it. */
+  /** The master that serves a shard, according to a node. */
   masterOf(shard: number, asked?: OwnRedis): Promise<OwnRedis> {
     return this.masterOfSlot(slotOfShard(shard), asked);
   }
@@ -93,7 +93,7 @@ export class OwnCluster {
     return this.nodes.find((node) => node.port === port)!;
   }
 
-  /** Moves slots to another master as a whole (Valkey 9). Resolves when it has them. */
+  /** Moves slots to another master atomically (Valkey 9). Resolves when it has them. */
   async migrate(from: OwnRedis, to: OwnRedis, ranges: readonly (readonly [number, number])[]): Promise<void> {
     const target = await idOf(to);
     await from.command('CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', ...ranges.flat(), 'NODE', target);
@@ -104,7 +104,7 @@ export class OwnCluster {
     });
   }
 
-  /** Resolves when each master has so many replicas that hold what it does. */
+  /** Resolves when each master has this many replicas in sync. */
   private async untilReplicated(replicas: number): Promise<void> {
     const { masters = 3 } = this.options;
     for (const master of this.nodes.slice(0, masters))

@@ -1,4 +1,4 @@
 import fc from 'fast-check';
 
-// Every generated case of a run follows from one number, which the run prints first.
+// One seed determines every generated case of a run, which prints it first.
 fc.configureGlobal({ seed: Number(process.env['SEED']) });

@@ -12,16 +12,16 @@ import { DATA_FOLDER } from './data-folder.ts';
 interface Asked {
   /** A superuser's URL of the server. */
   url: string;
-  /** The database to make others from: migrated, and without a row of a test. */
+  /** The template database: migrated, and without a row of a test. */
   template: string;
-  /** How databases are made from others, at the end of the statement. */
+  /** The clause that says how databases are copied. */
   strategy: string;
 }
 
 /**
- * The files of the other database are copied as they are. By default each of their pages goes through the log: that took 48 ms of
- * Postgres's CPU a database instead of 17, and 280 ms instead of 135. It begins and ends with a checkpoint, which costs little where
- * nothing is synced to a disk, and so only there.
+ * Copies the files of the other database. By default each page goes through the log, which took 48 ms of Postgres's CPU per
+ * database instead of 17, and 280 ms instead of 135. File copy begins and ends with a checkpoint, which is cheap only where
+ * nothing is synced to a disk; it is used only there.
  */
 const FILE_COPY = ' STRATEGY FILE_COPY';
 
@@ -34,8 +34,8 @@ const WITHOUT_PASSWORD = 'host all all 127.0.0.1/32 trust\n';
 type Reply = Asked | { problem: string };
 
 /**
- * One Postgres for the whole run, `given` or a temporary one that starts when the first test file asks for it. Files run
- * in processes of their own, so they ask over HTTP at `address`.
+ * One Postgres for the whole run, `given` or a temporary one that starts when the first test file needs it. Files run in
+ * separate processes, so they ask over HTTP at `address`.
  */
 export async function sharedPostgres(given: string | undefined): Promise<{ address: string; close(): Promise<void> }> {
   let running: ReturnType<typeof start> | null = null;
@@ -58,7 +58,7 @@ export async function sharedPostgres(given: string | undefined): Promise<{ addre
 /** The shared Postgres, from a test file. */
 export async function askForPostgres(address: string): Promise<Asked> {
   const text = await new Promise<string>((resolve, reject) => {
-    // A connection of its own, which ends with the answer.
+    // A separate connection, which ends with the answer.
     get(address, { agent: false }, (response) => {
       response.setEncoding('utf8');
       let body = '';
@@ -72,7 +72,7 @@ export async function askForPostgres(address: string): Promise<Asked> {
   return reply;
 }
 
-/** Runs one statement over a connection of its own. */
+/** Runs one statement over a separate connection. */
 export async function onServer(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   client.on('error', () => undefined);
@@ -104,7 +104,7 @@ async function temporaryPostgres(): ReturnType<typeof startPostgres> {
   const directory = join(DATA_FOLDER, `laurel-test-postgres-${randomUUID()}`);
   const server = await startPostgres({ directory, password: 'test', temporary: true });
   await writeFile(join(directory, 'pg_hba.conf'), WITHOUT_PASSWORD);
-  // Of the log up to a GB would stay, in memory.
+  // Otherwise up to a GB of the log would stay in memory.
   await onServer(server.url, "ALTER SYSTEM SET max_wal_size = '256MB'");
   await onServer(server.url, 'SELECT pg_reload_conf()');
   return server;

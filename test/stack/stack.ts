@@ -10,16 +10,18 @@ export interface TestStack {
   /** A database that nothing else uses. */
   databaseUrl: string;
   /**
-   * Drops the database and ends the Redis (whoever is still connected is cut off). Throws if there was somebody: a test
-   * closes what it opens.
+   * Drops the database and ends the Redis, closing open connections. Throws if there were any: a test closes what it opens.
    */
   close(): Promise<void>;
 }
 
 export interface StackOptions {
-  /** True: Redis keeps what it answered through a kill (`appendfsync always`), as in production. */
+  /** True: Redis keeps acknowledged writes through a kill (`appendfsync always`), as in production. */
   durable?: boolean;
-  /** 'empty': no migration is applied; 'migrated': made from the run's template, in a fifth of the time migrating takes. */
+  /**
+   * 'empty': no migration is applied; 'migrated': copied from the run's template, in a fifth of the time that migrating
+   * takes.
+   */
   database?: 'empty' | 'migrated' | 'none';
   redis?: boolean;
   /** Whether Redis is a cluster. */
@@ -28,7 +30,7 @@ export interface StackOptions {
 
 /**
  * A fresh database and a fresh Redis for one test file, or the one that it needs. Both end with the run, also when a test
- * fails or the run is broken off.
+ * fails or the run is interrupted.
  */
 export async function testStack(options: StackOptions = {}): Promise<TestStack> {
   const { durable = false, database = 'empty', redis = true, cluster = false } = options;

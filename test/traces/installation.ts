@@ -12,7 +12,7 @@ import { testStack, type TestStack } from '../stack/stack.ts';
 
 const KEY = 'adm_traces.secret-secret-secret';
 
-/** What `npm start` runs, over a Redis and a Postgres of its own, with the demo. */
+/** Runs `npm start` with its own Redis and Postgres, with the demo. */
 export class Installation {
   readonly app: TestClient;
   readonly admin: TestClient;
@@ -72,7 +72,7 @@ export class Installation {
     return installation;
   }
 
-  /** Ends it by Ctrl-C; its exit code. */
+  /** Ends it by Ctrl-C; returns its exit code. */
   async end(): Promise<number | null> {
     if (this.process.exitCode === null) this.process.kill('SIGINT');
     await this.exited;

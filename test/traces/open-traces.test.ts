@@ -12,7 +12,7 @@ import { SpanReceiver } from './seen-spans.ts';
 const ERROR = 2;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
-/** On a busy machine all that waits is sent, too: what is given up leaves its timers behind. */
+/** On a busy machine pending spans are sent, too: abandoned requests leave their timers behind. */
 const FLUSH_MS = 60_000;
 
 let spans: SpanReceiver;
@@ -38,11 +38,11 @@ afterEach(async () => {
   await spans.close();
 });
 
-test('without settings there is nothing', async () => {
+test('does nothing without settings', async () => {
   expect(await openTraces(null, { process: 'test', log })).toBeNull();
 });
 
-test('spans that nobody takes are bounded', async () => {
+test('limits spans that cannot be sent', async () => {
   const held: (() => void)[] = [];
   plan = (_request, response) => void held.push(() => response.end());
   const make = (): void => {
@@ -55,11 +55,11 @@ test('spans that nobody takes are bounded', async () => {
   plan = 200;
   held[0]!();
   await traces.close();
-  // Those that were on the way, and those that may wait.
+  // Those in flight, and those that may wait.
   expect(spans.spans.length).toBe(512 + 2_048);
 });
 
-test('what does not take the spans is logged once, and no header', async () => {
+test('logs a failing receiver once, without headers', async () => {
   plan = 400;
   for (let made = 0; made < 2_000; made += 1)
     traces.ended(traces.root({ name: `span`, isCall: false, attributes: () => ({}) })!);

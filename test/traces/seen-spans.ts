@@ -1,19 +1,19 @@
 import { Receiver, type Answer } from '../engine/webhooks/receiver.ts';
 
-/** A span as it came. */
+/** A received span. */
 export interface SeenSpan {
   traceId: string;
   spanId: string;
-  /** '' of one that begins its trace. */
+  /** '' if it begins its trace. */
   parentSpanId: string;
   name: string;
-  /** As OTLP numbers them: 1 internal, 2 server, 3 client. */
+  /** OTLP's numbers: 1 internal, 2 server, 3 client. */
   kind: number;
   attributes: Record<string, string | number>;
   links: { traceId: string; spanId: string }[];
   /** 2: an error. */
   status: number | undefined;
-  /** What the process says of itself. */
+  /** The resource attributes of the process. */
   resource: Record<string, string | number>;
 }
 
@@ -36,7 +36,7 @@ interface Sent {
 const record = (pairs: Pairs): Record<string, string | number> =>
   Object.fromEntries(pairs.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)]));
 
-/** A server that takes spans by OTLP over HTTP, as JSON. */
+/** A server that receives spans by OTLP over HTTP, as JSON. */
 export class SpanReceiver {
   readonly receiver: Receiver;
 
@@ -44,12 +44,12 @@ export class SpanReceiver {
     this.receiver = receiver;
   }
 
-  /** `plan`: what it does with what it is sent; by default it takes it. */
+  /** `plan`: its answers; by default it accepts everything. */
   static async start(plan?: () => Answer): Promise<SpanReceiver> {
     return new SpanReceiver(await Receiver.start(plan));
   }
 
-  /** As OTEL_EXPORTER_OTLP_ENDPOINT has it. */
+  /** The value of OTEL_EXPORTER_OTLP_ENDPOINT. */
   get endpoint(): string {
     return this.receiver.url.replace(/\/$/, '');
   }

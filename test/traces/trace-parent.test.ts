@@ -8,11 +8,11 @@ describe('a traceparent header', () => {
   test.each([
     [`00-${TRACE}-${SPAN}-01`, 1],
     [`00-${TRACE}-${SPAN}-00`, 0],
-    // Flags that are not known yet are left out.
+    // Unknown flags are left out.
     [`00-${TRACE}-${SPAN}-03`, 1],
     [`cc-${TRACE}-${SPAN}-01`, 1],
     [`cc-${TRACE}-${SPAN}-01-what-comes`, 1],
-  ])('%s is taken', (header, traceFlags) => {
+  ])('%s is accepted', (header, traceFlags) => {
     expect(parseTraceParent(header)).toEqual({ traceId: TRACE, spanId: SPAN, traceFlags, isRemote: true });
   });
 
@@ -29,9 +29,9 @@ describe('a traceparent header', () => {
     `00-${'0'.repeat(32)}-${SPAN}-01`,
     `00-${TRACE}-${'0'.repeat(16)}-01`,
     `00-${TRACE.slice(1)}-${SPAN}-01`,
-  ])('"%s" is none', (header) => expect(parseTraceParent(header)).toBeNull());
+  ])('"%s" is refused', (header) => expect(parseTraceParent(header)).toBeNull());
 
-  test('is written as it is read', () => {
+  test('is written as it was read', () => {
     const header = `00-${TRACE}-${SPAN}-01`;
     expect(traceParent(parseTraceParent(header)!)).toBe(header);
   });

@@ -3,7 +3,7 @@ import { hang, Receiver } from '../engine/webhooks/receiver.ts';
 import { Installation } from './installation.ts';
 import { SpanReceiver, type SeenSpan } from './seen-spans.ts';
 
-// Installations as `npm start` runs them, whose spans go to a server of this test.
+// Runs `npm start`; the spans go to a server of this test.
 
 const EVENT = '/v1/metrics/flashcards-flipped/event';
 const SPAN_KIND = { internal: 1, server: 2, client: 3 };
@@ -17,7 +17,7 @@ const sendEvent = async (installation: Installation, headers: Record<string, str
   expect((await installation.app.post(EVENT, body, { headers })).status).toBe(201);
 };
 
-describe('an installation whose spans are all sampled', () => {
+describe('an installation that samples all spans', () => {
   let spans: SpanReceiver;
   let hook: Receiver;
   let laurel: Installation;
@@ -68,7 +68,7 @@ describe('an installation whose spans are all sampled', () => {
     expect(spans.receiver.received[0]!.headers).toMatchObject({ 'x-team': 'games', 'x-text': 'a b' });
   });
 
-  test('a call for several events is linked with the requests of all', async () => {
+  test('the call for several events is linked with the requests of all', async () => {
     const shared = (): SeenSpan | undefined =>
       spans.named('record_events').find(({ attributes }) => Number(attributes['laurel.events']) > 2);
     await expect
@@ -131,7 +131,7 @@ describe('an installation whose spans are all sampled', () => {
     expect(persist.resource).toMatchObject({ 'service.name': 'rewards', 'laurel.process': 'worker' });
   });
 
-  test('a try to deliver says its number, and has the receiver continue its trace', async () => {
+  test('a try to deliver contains its number, and has the receiver continue its trace', async () => {
     hook.plan = () => (hook.received.length === 1 ? 503 : 200);
     const events = ['achievement.completed', 'points.changed', 'streak.started'];
     const made = await laurel.admin.post('/v1/webhooks', [{ name: 'traced', url: `${hook.url}secret-path`, events }]);
@@ -159,11 +159,11 @@ describe('an installation whose spans are all sampled', () => {
     expect(work).toMatchObject({ parentSpanId: '', kind: SPAN_KIND.internal });
   });
 
-  test('no span says who the users are', () => {
+  test('no span identifies users', () => {
     expect(spans.receiver.received.map(({ body }) => body).join()).not.toContain('traced-1');
   });
 
-  test('what ended last is sent before the processes end', async () => {
+  test('sends the last spans before the processes end', async () => {
     const trace = TRACE.replace('0af', '1af');
     await sendEvent(laurel, { traceparent: `00-${trace}-${PARENT}-01` });
     expect(await laurel.end()).toBe(0);
@@ -194,10 +194,10 @@ describe('an installation that samples nothing of its own', () => {
     expect(spans.spans.map(({ name }) => name).toSorted()).toEqual(['metrics_event', 'record_events']);
   });
 
-  test('answers as ever, and ends, while what takes the spans hangs', async () => {
+  test('answers as usual, and ends, while the receiver of the spans hangs', async () => {
     spans = await SpanReceiver.start(() => hang);
     laurel = await Installation.start({ OTEL_EXPORTER_OTLP_ENDPOINT: spans.endpoint });
-    // More than wait to be sent at most.
+    // More than may wait.
     for (let round = 0; round < 40; round += 1) await Promise.all(Array.from({ length: 50 }, () => sendEvent(laurel!)));
     expect(spans.receiver.received.length).toBeGreaterThan(0);
     expect(await laurel.end()).toBe(0);

@@ -3,10 +3,13 @@ import type { Pool } from 'pg';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { keysOf } from '../stack/all-servers.ts';
 
-/** All that an installation has stored, and some of what it answered then. Made by `STORE=<version> npx vitest run test/upgrade`. */
+/**
+ * Everything that an installation has stored, and some of its answers then. Made by `STORE=<version> npx vitest run
+ * test/upgrade`.
+ */
 export interface StoredInstallation {
   adminKey: string;
-  /** Files of the migrations that its database had. */
+  /** The migration files of its database. */
   migrations: string[];
   /** Rows by table, each a JSON object; columns that a later migration adds have their defaults. */
   tables: Record<string, string[]>;
@@ -41,7 +44,7 @@ export async function readInstallation(
 ): Promise<Omit<StoredInstallation, 'adminKey' | 'answers'>> {
   const tables: StoredInstallation['tables'] = {};
   for (const name of await namesOf(pool, TABLES)) {
-    // As text: what JSON.parse would round (bigint, numeric) stays exact.
+    // As text: JSON.parse would round bigint and numeric.
     const { rows } = await pool.query<{ row: string }>(`SELECT to_jsonb(t)::text AS row FROM ${name} t`);
     if (rows.length > 0) tables[name] = rows.map(({ row }) => row);
   }
@@ -62,8 +65,8 @@ export async function readInstallation(
 }
 
 /**
- * Puts a stored installation into an empty database and an empty Redis, as it was: with the migrations that it had, and no later one.
- * @param folder holds exactly those migrations
+ * Restores a stored installation into an empty database and an empty Redis, with exactly the migrations that it had.
+ * @param folder contains exactly those migrations
  */
 export async function restoreInstallation(
   { migrations, tables, sequences, keys }: StoredInstallation,
@@ -74,7 +77,7 @@ export async function restoreInstallation(
     throw new Error(`Applied ${applied.join()} instead of ${migrations.join()}`);
   const client = await pool.connect();
   try {
-    // References between rows are taken as they are.
+    // Does not check references between rows.
     await client.query("SET session_replication_role = 'replica'");
     await client.query(`TRUNCATE ${(await namesOf(pool, TABLES)).join()}`);
     await makePartitions(

@@ -24,7 +24,7 @@ import {
 const STORED = join(PACKAGE_ROOT, 'test', 'upgrade', 'stored');
 const MIGRATIONS = join(PACKAGE_ROOT, 'src', 'postgres', 'migrations');
 const DAY_MS = 86_400_000;
-/** Far ahead: the test clock never goes back, and stands where it stood when an installation was stored. */
+/** Far ahead: the test clock never goes back, and has the time at which an installation was stored. */
 const START_MS = Date.UTC(2030, 0, 1, 12);
 const USERS = ['ada', 'bo', 'cy', 'dee', 'eve'];
 
@@ -54,7 +54,7 @@ const event = (user: string, day: number, value: number, key: string): Request =
   headers: { 'Idempotency-Key': key },
 });
 
-/** Reads that show everything of some users, replays, and new events: sent in this order. */
+/** Reads that show everything of some users, replays, and new events, in this order. */
 const requests = (): Request[] => [
   ...USERS.flatMap((id) => [
     ...[
@@ -114,7 +114,7 @@ async function play(laurel: TestLaurel): Promise<void> {
   await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'ada' } });
 }
 
-/** Waits until Postgres holds everything, and compares Redis with it. */
+/** Waits until Postgres has everything, and compares Redis with it. */
 async function stored(laurel: TestLaurel): Promise<void> {
   const onDifference = (): void => undefined;
   await vi.waitFor(async () => expect(await verify({ redis: laurel.redis, pool: laurel.pool, onDifference })).toBe(0), {
@@ -123,7 +123,7 @@ async function stored(laurel: TestLaurel): Promise<void> {
   });
 }
 
-/** Plays a month on the present version and keeps it as what an installation of `version` holds. */
+/** Plays a month on the present version and stores the installation as one of `version`. */
 async function store(version: string): Promise<void> {
   const laurel = await startLaurel({ testClock: true, configuration: CONFIGURATION, workers: true, cluster: false });
   try {
@@ -141,7 +141,7 @@ async function store(version: string): Promise<void> {
   }
 }
 
-/** Upgrades a stored installation to the present version, starts it and hands it on. */
+/** Upgrades a stored installation to the present version, starts it and passes it to a function. */
 async function upgraded(installation: StoredInstallation, after: (laurel: TestLaurel) => Promise<void>): Promise<void> {
   const stack = await testStack({ database: 'empty' });
   const folder = await mkdtemp(join(tmpdir(), 'laurel-upgrade-'));
@@ -181,7 +181,7 @@ if (version !== undefined) files.add(`${version}.json.gz`);
 describe.each([...files])('an installation of %s', (file) => {
   const read = async () => JSON.parse(gunzipSync(await readFile(join(STORED, file))).toString()) as StoredInstallation;
 
-  test('answers after the upgrade as before, and goes on counting', async () => {
+  test('gives the same answers after the upgrade, and keeps counting', async () => {
     const installation = await read();
     await upgraded(installation, async (laurel) => {
       expect(await answersOf(laurel, installation.answers)).toMatchObject(installation.answers);

@@ -21,14 +21,14 @@ afterAll(async () => {
   await laurel.close();
 });
 
-test('a worker that is killed in the middle of batches, again and again, leaves every event once and in its order', async () => {
+test('killing a worker in the middle of batches, again and again, leaves every event once and in order', async () => {
   const kills = fc.sample(fc.integer({ min: 1, max: 9 }), { numRuns: KILLS, seed: Number(process.env['SEED']) });
   const sent = new Map<string, number[]>();
   let number = 0;
   const submit = async (): Promise<void> => {
     const events = Array.from({ length: BATCH }, () => {
       number += 1;
-      // Every other event is of one hot user; every fifth one comes with an idempotency key, and again at once.
+      // Every other event is of one hot user; every fifth one has an idempotency key, and is repeated at once.
       const user = number % 2 === 0 ? 'hot' : `user-${number % 37}`;
       const value = number / 4;
       const key = number % 5 === 0 ? { idempotencyKey: `key ${number}` } : {};
@@ -45,10 +45,10 @@ test('a worker that is killed in the middle of batches, again and again, leaves 
   for (const [index, nth] of kills.entries()) {
     await submit();
     const worker = workers.start(laurel, { DIE_AT: MOMENTS[index % MOMENTS.length]!, DIE_AT_NTH: String(nth) });
-    // Two at once, every other time: the one that lives finds the one that dies at the same batch.
+    // Two at once, every other time: the survivor finds the dying one at the same batch.
     const second = index % 4 === 1 ? workers.start(laurel) : null;
     const ended = once(worker, 'exit');
-    // More, until the moment has come round often enough.
+    // More, until that step has occurred often enough.
     while (worker.exitCode === null && worker.signalCode === null) {
       if ((await laurel.redis.xlen('{s0}:batches')) === 0) await submit();
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);

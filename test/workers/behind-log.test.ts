@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { BehindLog } from '../../workers/watch.ts';
 
-test('one line when a shard falls behind, and one when it has caught up', () => {
+test('logs one line when a shard falls behind, and one when it has caught up', () => {
   const lines: string[] = [];
   const say =
     (level: string) =>

@@ -12,7 +12,7 @@ import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { USER } from '../../src/packed/user-fields.ts';
 
-/** Entries that wait, of which every worker meets all of the steps often enough to die. */
+/** Pending entries, whose steps are enough for every worker to die. */
 const ENOUGH = 60;
 const STEPS: PersistStep[] = ['written', 'committed', 'kept', 'trimmed'];
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   wakeUp = new WakeUp(redis);
-  // An empty Redis is rebuilt first, and that stores what it holds without any of the steps.
+  // An empty Redis is rebuilt first, which stores its contents without any of the steps.
   const first = workers.start(database.stack);
   await once(first, 'message');
   first.kill('SIGTERM');
@@ -40,10 +40,10 @@ afterAll(async () => {
   await database.close();
 });
 
-/** What has been written to shard 0: the events to be stored, the positions of the damaged entries, users' last states. */
+/** Written to shard 0: the events to store, the positions of the damaged entries, users' last states. */
 const expected = { events: [] as string[], damaged: [] as string[], users: new Map<string, string>() };
 
-/** Ten entries of two events each, of which the fifth has one event with a value that is none. */
+/** Ten entries of two events each; one event of the fifth has an invalid value. */
 async function writeSome(): Promise<void> {
   for (let n = 0; n < 10; n += 1) {
     const records = ['ada', 'bob'].map((u) => eventRecord({ u, a: 1 }));
@@ -62,8 +62,8 @@ async function writeSome(): Promise<void> {
 const texts = async (statement: string): Promise<string[]> =>
   (await database.pool.query<{ text: string }>(`${statement} ORDER BY 1`)).rows.map(({ text }) => text);
 
-test('a worker killed between its steps over damaged entries loses and doubles nothing, neither events nor letters', async () => {
-  // From the third round on Postgres takes no entry as bytes, so that Redis keeps them.
+test('killing a worker between its steps over damaged entries loses and duplicates neither events nor dead letters', async () => {
+  // From the third round on Postgres accepts no entry as bytes, so that Redis keeps them.
   const refuse = 'ALTER TABLE dead_letters ADD CONSTRAINT no_bytes CHECK (entry IS NULL) NOT VALID';
   for (const [round, step] of [...STEPS, ...STEPS].entries()) {
     if (round === 2) await database.pool.query(refuse);
@@ -72,7 +72,7 @@ test('a worker killed between its steps over damaged entries loses and doubles n
     const worker = workers.start(database.stack, { DIE_AT: step, DIE_AT_NTH: String(nth) });
     const ended = once(worker, 'exit');
     while (worker.exitCode === null && worker.signalCode === null) {
-      // No more than a worker of a slow machine gets through: one that starts takes none for a while.
+      // No more than a worker of a slow machine completes: a starting worker does nothing for a while.
       if ((await backlog(redis, 0)) < ENOUGH) await writeSome();
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 200))]);
     }
@@ -89,7 +89,7 @@ test('a worker killed between its steps over damaged entries loses and doubles n
   expect(await texts('SELECT position AS text FROM dead_letters')).toEqual(expected.damaged.toSorted());
   const inRedis = await texts('SELECT position AS text FROM dead_letters WHERE in_redis');
   expect(inRedis.length).toBeGreaterThan(0);
-  // Kept is what Postgres says, and at most what a killed worker left, which is of an entry that is a letter, too.
+  // Redis keeps what Postgres says, and at most what a killed worker left, of an entry that is also a dead letter.
   expect((await redis.hkeys(keptEntriesKey(0))).toSorted()).toEqual(inRedis);
   expect(await texts(`SELECT id || '=' || (attributes->>'1') AS text FROM users`)).toEqual(
     [...expected.users].map(([user, number]) => `${user}=${number}`).toSorted(),

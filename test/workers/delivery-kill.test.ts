@@ -15,7 +15,7 @@ import { DyingWorkers } from './dying-workers.ts';
 const STEPS: DeliveryStep[] = ['taken', 'answered', 'recorded'];
 const KILLS = 6;
 const USERS = 20;
-/** As many messages wait at most: a worker takes none while it starts, which may take a busy machine long. */
+/** The maximum number of pending messages: a worker takes none while it starts, which may take long on a busy machine. */
 const ENOUGH = 120;
 
 let database: TestDatabase;
@@ -31,7 +31,7 @@ afterAll(async () => {
   await database.close();
 });
 
-test('workers that are killed while they deliver leave every message delivered, none made twice, in order about one user', async () => {
+test('killing workers while they deliver leaves every message delivered, none made twice, in order about one user', async () => {
   const redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   const signals = new Signals(redis);
@@ -64,7 +64,7 @@ test('workers that are killed while they deliver leave every message delivered, 
 
   for (const [index, nth] of kills.entries()) {
     const dieAt = { DIE_AT: STEPS[index % STEPS.length]!, DIE_AT_NTH: String(nth), LEASE_MS: '1000' };
-    // Two at once, of which one holds the lease and dies; the other takes over.
+    // Two at once; the one with the lease dies and the other takes over.
     const both = [workers.start(database.stack, dieAt), workers.start(database.stack, dieAt)];
     const ended = Promise.any(both.map((worker) => once(worker, 'exit')));
     let over = false;

@@ -1,4 +1,4 @@
-// The worker as it is built, but with DIE_AT=<step>, DIE_AT_NTH=<n> it is killed at the nth time of that step.
+// The built worker; with DIE_AT=<step> and DIE_AT_NTH=<n> it kills itself at the nth occurrence of that step.
 import { pino } from 'pino';
 import { startWorkers } from '../../dist/in-few-files/workers/start.js';
 
@@ -22,6 +22,6 @@ const workers = await startWorkers({
   ...(LEASE_MS && { jobLeaseMs: Number(LEASE_MS) }),
   delivery: { allowPrivate: true, onStep: die, ...(LEASE_MS && { leaseMs: Number(LEASE_MS) }) },
 });
-// What the killed ones have left may take a busy machine longer than the 10 s that a worker has otherwise.
+// On a busy machine, the backlog of the killed workers may take longer than the usual 10 s.
 process.once('SIGTERM', () => void workers.close(120_000).then(() => process.exit(0)));
 process.send('ready');

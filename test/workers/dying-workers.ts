@@ -5,19 +5,19 @@ import { inFewFiles } from '../stack/in-few-files.ts';
 
 const WORKER = new URL('dying-worker.mjs', import.meta.url);
 
-/** Workers as they are built, each in a process of its own, which tests kill or which kill themselves. */
+/** Workers of the build, each in its own process, which tests kill or which kill themselves. */
 export class DyingWorkers {
   private readonly children: ChildProcess[] = [];
 
-  /** To be called at the top of a test file. */
+  /** Call this at the top of a test file. */
   constructor() {
     beforeAll(inFewFiles);
   }
 
-  /** Starts one. `DIE_AT=<step>` with `DIE_AT_NTH=<n>`: it is killed at the nth time of that step. */
+  /** Starts one. `DIE_AT=<step>` with `DIE_AT_NTH=<n>`: it is killed at the nth occurrence of that step. */
   start(stack: { redisUrl: string; databaseUrl: string }, env: Record<string, string> = {}): ChildProcess {
     const child = fork(WORKER, {
-      // Not the test runner's, which load parts of it.
+      // Without the test runner's options, which load parts of it.
       execArgv: [],
       env: { ...process.env, REDIS_URL: stack.redisUrl, DATABASE_URL: stack.databaseUrl, ...env },
     });

@@ -10,10 +10,13 @@ import { outboxKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 
-// Jobs of each kind, one after another: a worker is killed at each moment of a slice, and the next one goes on.
+// Jobs of each kind in turn: a worker is killed at each moment of a slice, and the next one continues.
 
 const USERS = 430;
-/** What is killed at which time of each moment: before anything is done, when a slice is recorded and another is not, and between two. */
+/**
+ * The occurrences of each moment at which to kill: before anything is done, when a slice is recorded and another is not, and
+ * between two.
+ */
 const DEATHS = [
   ['leased', 1],
   ['recording', 2],
@@ -78,7 +81,7 @@ const scores = async (): Promise<Record<number, number>> => {
   return users;
 };
 
-/** Kills a worker at each moment of the job of a kind, has another one finish it, and returns it as it is then. */
+/** Kills a worker at each moment of the job of a kind, has another one finish it, and returns the finished job. */
 async function killed(kind: JobKind): Promise<ShownJob> {
   const newest = async (): Promise<ShownJob> => (await laurel.admin.get(`/v1/jobs?kind=${kind}&limit=1`)).body[0];
   for (const [moment, nth] of DEATHS) {
@@ -89,7 +92,7 @@ async function killed(kind: JobKind): Promise<ShownJob> {
   }
   const worker = workers.start(laurel, { LEASE_MS: '1000' });
   await expect.poll(async () => (await newest()).status).toBe('done');
-  // What it wrote to the outbox is stored.
+  // Its outbox entries are stored.
   await expect.poll(() => laurel.redis.xlen(outboxKey(0))).toBe(0);
   worker.kill('SIGKILL');
   return newest();
@@ -101,7 +104,7 @@ test('backdating completes an achievement once for everybody', async () => {
   expect(await count('completions')).toBe(USERS);
 });
 
-test('a leaderboard that is filled has the scores of history', async () => {
+test('a filled leaderboard has the scores of history', async () => {
   await configure(configuration(1, { achievements, leaderboards }));
   expect((await killed('leaderboard_filling')).progress).toEqual({ done: USERS, total: USERS });
   expect(await scores()).toEqual({ 1: USERS });
@@ -128,7 +131,7 @@ test('a recomputation is planned, applied and reverted once for everybody', asyn
   expect([await points(), await scores()]).toEqual([{ 1: USERS }, { 1: USERS }]);
 });
 
-test('each message that was selected is queued once', async () => {
+test('queues each selected message once', async () => {
   const { port } = receiver.address() as { port: number };
   const hook = { name: 'News', url: `http://127.0.0.1:${port}/laurel`, events: ['points.changed'] };
   const webhookId = (await laurel.admin.post('/v1/webhooks', [hook])).body.created[0].id;
@@ -140,7 +143,7 @@ test('each message that was selected is queued once', async () => {
     [webhookId, messages],
   );
   expect((await laurel.admin.post(`/v1/webhooks/${webhookId}/resend`, {})).status).toBe(202);
-  // A resend waits while many messages do: as if they were delivered.
+  // A resend waits while many messages do: they count as delivered.
   const delivering = setInterval(
     () => void laurel.pool.query('DELETE FROM webhook_queue WHERE webhook_id = $1', [webhookId]).catch(() => undefined),
     100,
@@ -152,11 +155,11 @@ test('each message that was selected is queued once', async () => {
   }
 });
 
-test('what Redis holds is what Postgres has', async () => {
+test('Redis agrees with Postgres', async () => {
   expect(await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: () => undefined })).toBe(0);
 });
 
-test('old events become sums, and their partition goes', async () => {
+test('old events become sums, and their partition is dropped', async () => {
   const events = 12_000;
   await laurel.pool.query(
     `INSERT INTO events (id, tenant_no, user_id, metric_no, at, local_date, value, total)

@@ -18,7 +18,7 @@ import { USER } from '../../src/packed/user-fields.ts';
 
 const STEPS: PersistStep[] = ['read', 'written', 'committed', 'trimmed'];
 const KILLS = 8;
-/** As many entries wait at most: a worker takes none while it starts, which may take a busy machine long. */
+/** The maximum number of pending entries: a worker takes none while it starts, which may take long on a busy machine. */
 const ENOUGH = 300;
 
 let database: TestDatabase;
@@ -65,7 +65,7 @@ interface Expected {
   users: Map<string, string>;
 }
 
-/** Writes `entries` entries of shards 0 and 1, each of 1 to 3 events, and says so to the workers. */
+/** Writes `entries` entries of shards 0 and 1, each of 1 to 3 events, and announces them to the workers. */
 async function writeSome(expected: Expected, entries: number): Promise<void> {
   for (let n = 0; n < entries; n++) {
     const tenantNo = n % 2;
@@ -109,7 +109,7 @@ async function texts(statement: string): Promise<string[]> {
   return (await database.pool.query<{ text: string }>(`${statement} ORDER BY 1`)).rows.map(({ text }) => text);
 }
 
-test('a worker that is killed between its steps, again and again, leaves every event and message exactly once', async () => {
+test('killing a worker between its steps, again and again, leaves every event and message exactly once', async () => {
   const seed = Number(process.env['SEED']);
   const kills = fc.sample(
     fc.record({ nth: fc.integer({ min: 1, max: 3 }), entries: fc.integer({ min: 1, max: 150 }) }),
@@ -124,7 +124,7 @@ test('a worker that is killed between its steps, again and again, leaves every e
     const step = STEPS[index % STEPS.length]!;
     const worker = workers.start(database.stack, { DIE_AT: step, DIE_AT_NTH: String(nth) });
     const ended = once(worker, 'exit');
-    // More and more, until the step has come round often enough.
+    // More and more, until the step has occurred often enough.
     while (worker.exitCode === null && worker.signalCode === null) {
       if ((await backlog(redis, 0)) + (await backlog(redis, 1)) < ENOUGH) await writeSome(expected, entries);
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
@@ -146,7 +146,7 @@ test('a worker that is killed between its steps, again and again, leaves every e
   );
   const users = await texts(`SELECT tenant_no || ':' || id || '=' || (attributes->>'1') AS text FROM users`);
   expect(users).toEqual([...expected.users].map(([user, number]) => `${user}=${number}`).toSorted());
-  // A transaction that was made again counts once. (Nobody is new or active by these records.)
+  // A repeated transaction counts once. (Nobody is new or active by these records.)
   const withoutUsers = (days: string[]): string[] => days.map((day) => day.replace(/(?<=: \d+) \d+ \d+/, ''));
   expect(withoutUsers(await countedDays(database.pool))).toEqual(
     withoutUsers((await storedDays(database.pool)).filter((day) => !/: 0 /.test(day))),

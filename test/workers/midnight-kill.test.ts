@@ -9,7 +9,7 @@ const START_DAY = Date.UTC(2030, 2, 1) / DAY_MS;
 const USERS = 4_000;
 const BOARDS = 5;
 const A_BATCH = 1_000;
-/** In which the worker is killed: half way through it. */
+/** The worker is killed half way through this time. */
 const ROUNDS = ['sweep', 'final runs', 'sweep', 'final runs'] as const;
 
 const CONFIGURATION: Configuration = {
@@ -48,7 +48,7 @@ const final = (day: number): Promise<number> =>
   count(`SELECT count(*)::int AS n FROM board_runs WHERE is_final AND run_day = ${day}`);
 
 test(
-  'a worker killed in the middle of a midnight or of final runs: every streak is lost once, every place is there once',
+  'killing a worker in the middle of a midnight or of final runs: every streak is lost once, every place exists once',
   { timeout: 300_000 },
   async () => {
     let worker = await workers.startByTestClock(laurel);

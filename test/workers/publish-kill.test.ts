@@ -39,7 +39,7 @@ const points = (userId: string, total: number, atMs: number): Notification => ({
   payload: JSON.stringify({ type: 'points.changed', user: { id: userId }, points: { total, added: 1, awards: [] } }),
 });
 
-test('workers that are killed while they report the ends of windows leave each message, once, and open each window again', async () => {
+test('killing workers while they report the ends of windows leaves each message once, and opens each window again', async () => {
   const { pool, stack } = database;
   const resources = new Resources({ pool, announce: async () => undefined, clock: systemClock });
   const hook = {

@@ -17,7 +17,7 @@ import { watchOutbox } from '../../workers/watch.ts';
 import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
-/** With this interval the backstop does nothing in these tests. */
+/** With this interval polling does nothing in these tests. */
 const backstopMs = 3_600_000;
 const log = pino({ level: 'silent' });
 let ending: AbortController;
@@ -45,7 +45,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** How often each command of Redis was called. */
+/** The number of calls of each command of Redis. */
 const allCalls = async (): Promise<Record<string, number>> =>
   Object.fromEntries(
     [...(await redis.info('commandstats')).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, count]) => [
@@ -56,7 +56,7 @@ const allCalls = async (): Promise<Record<string, number>> =>
 
 const calls = async (command: string): Promise<number> => (await allCalls())[command] ?? 0;
 
-/** Writes an entry of which nobody speaks; its event's ID. */
+/** Writes an entry without announcing it; returns its event's ID. */
 async function writeEvent(shard: number): Promise<string> {
   const record = eventRecord();
   await writeEntry(redis, shard, { records: [record] });
@@ -66,7 +66,7 @@ async function writeEvent(shard: number): Promise<string> {
 const stored = async (id: string): Promise<boolean> =>
   (await database.pool.query('SELECT FROM events WHERE id = $1', [id])).rowCount === 1;
 
-/** A watch of the outboxes that has taken its first look. */
+/** A watch of the outboxes that has made its first check. */
 async function watching(interval: number): Promise<{ close(): Promise<void> }> {
   const persister = new Persister({ redis, pool: database.pool });
   const first = await writeEvent(1);
@@ -75,7 +75,7 @@ async function watching(interval: number): Promise<{ close(): Promise<void> }> {
   return watch;
 }
 
-test('an entry that no wake-up came for is stored because of its signal, in shards that are not known to be in use too', async () => {
+test('a signal stores an entry without a wake-up, even in shards not known to be in use', async () => {
   noteShardsInUse(redis, [3]);
   const watch = await watching(backstopMs);
   for (const shard of [3, 5]) {
@@ -86,14 +86,14 @@ test('an entry that no wake-up came for is stored because of its signal, in shar
   await watch.close();
 });
 
-test('an entry whose wake-up and signal are lost is stored at the backstop', async () => {
+test('polling stores an entry whose wake-up and signal are lost', async () => {
   const watch = await watching(20);
   const id = await writeEvent(5);
   await expect.poll(() => stored(id)).toBe(true);
   await watch.close();
 });
 
-/** A batch worker that notes for which shards it was asked, and forgets their batches. */
+/** A batch worker that records the shards it was called for, and forgets their batches. */
 function batches(interval: number): { drained: number[]; close: () => Promise<void> } {
   const queueRedis = createPatientRedis(database.stack.redisUrl);
   const drained: number[] = [];
@@ -125,7 +125,7 @@ function batches(interval: number): { drained: number[]; close: () => Promise<vo
 test.for([
   ['because of its signal', backstopMs],
   ['at the backstop if its signal is lost', 20],
-] as const)('a batch that no wake-up came for is taken up %s', async ([, interval]) => {
+] as const)('picks up a batch without a wake-up %s', async ([, interval]) => {
   noteShardsInUse(redis, [3]);
   await redis.xadd(batchesKey(4), '*', 'a', 'b');
   const { drained, close } = batches(interval);
@@ -136,7 +136,7 @@ test.for([
   await close();
 });
 
-test('at rest one command looks at the outboxes or batches of all shards, however many hold a tenant', async () => {
+test('while idle one command checks the outboxes or batches of all shards, regardless of the number with a tenant', async () => {
   noteShardsInUse(redis, SHARD_NUMBERS);
   const { close } = batches(20);
   const persister = new Persister({ redis, pool: database.pool });
@@ -149,7 +149,7 @@ test('at rest one command looks at the outboxes or batches of all shards, howeve
   await close();
 });
 
-test('at rest a process looks at the marks of all shards with one command, and sends nothing else but INFO', async () => {
+test('while idle a process checks the marks of all shards with one command, and otherwise sends only INFO', async () => {
   const guard = new RedisGuards({ redis, pool: database.pool, log });
   await guard.start();
   await expect.poll(() => guard.isWhole).toBe(true);
@@ -158,7 +158,7 @@ test('at rest a process looks at the marks of all shards with one command, and s
     const so = await calls('mget');
     return expect.poll(() => calls('mget')).toBeGreaterThanOrEqual(so + more);
   };
-  // The first look after the start compares each shard with Postgres, which is done again after a minute.
+  // The first check after the start compares each shard with Postgres, which is repeated after a minute.
   await looks(3);
   const before = await allCalls();
   await looks(2);
@@ -167,7 +167,7 @@ test('at rest a process looks at the marks of all shards with one command, and s
   await guard.close();
 });
 
-test('jobs are run when somebody says that there are some, and until there are none', async () => {
+test('runs jobs when they are announced, until there are none', async () => {
   let slices = 0;
   let looks = 0;
   const runner = {
@@ -184,7 +184,7 @@ test('jobs are run when somebody says that there are some, and until there are n
   await worker.close();
 });
 
-test('a job that may not be worked on yet is tried again without a wake-up', async () => {
+test('retries a job that may not run yet, without a wake-up', async () => {
   let tries = 0;
   let waits = true;
   const runner = {
@@ -197,7 +197,7 @@ test('a job that may not be worked on yet is tried again without a wake-up', asy
   await worker.close();
 });
 
-/** Work at some times, of which only those are known beforehand that are in `foreseen`. */
+/** Work at some times, of which only those in `foreseen` are known beforehand. */
 class Listed implements ScheduledWork {
   readonly name = 'listed';
   times: number[] = [];
@@ -232,7 +232,7 @@ function scheduled(kind: Listed, clock: { now(): number }): ReturnType<typeof sc
   });
 }
 
-test('the schedule waits for the next time that is known, and does what falls due then', async () => {
+test('the schedule waits for the next known time, and does what is due then', async () => {
   const kind = new Listed();
   const nowMs = Date.now();
   kind.times = kind.foreseen = [nowMs + 300, nowMs + 350];

@@ -51,7 +51,7 @@ test('two workers, one of them killed anywhere: every period is paid once, and t
     expect((await laurel.app.get(`/v1/users/${id}/points/xp`)).body.total).toBe(ROUNDS * HOURS);
   }
 
-  // With none left it says so, and the work is done as soon as there is one.
+  // With none left the call says so, and the work is done as soon as there is one.
   worker.kill('SIGKILL');
   const refused = await to(START + 100 * HOURS * HOUR);
   expect(refused).toMatchObject({ status: 503, body: { error: expect.stringContaining('worker') } });

@@ -16,7 +16,7 @@ const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.par
 
 beforeAll(async () => {
   database = await testDatabase();
-  // A tenant on each of the shards that are written to: the others are not looked at.
+  // A tenant on each of the shards that the test writes to: the others are not checked.
   await database.pool.query(
     "INSERT INTO tenants (no, id, name) SELECT no, gen_random_uuid(), 'tenant' FROM generate_series(1, 7) AS no",
   );
@@ -49,7 +49,7 @@ async function stored(id: string): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** Writes one event; its ID. */
+/** Writes one event; returns its ID. */
 async function write(shard: number): Promise<string> {
   const record = eventRecord();
   await writeEntry(redis, shard, { records: [record] });
@@ -63,7 +63,7 @@ describe('the workers', () => {
     await expect.poll(() => Promise.all(ids.map(stored)), patience).toEqual([true, true]);
   });
 
-  test('store what is there before they end', async () => {
+  test('store pending entries before they end', async () => {
     const running = await start();
     const ids = await Promise.all(Array.from({ length: 200 }, (_, n) => write(n % 8)));
     await running.close();
@@ -71,7 +71,7 @@ describe('the workers', () => {
     expect(await persistLagMs(redis)).toBe(0);
   });
 
-  test('go on after Postgres cut their connections', async () => {
+  test('continue after Postgres cut their connections', async () => {
     let steps = 0;
     await start(() => void (steps += 1));
     const first = await write(3);

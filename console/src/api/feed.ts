@@ -18,7 +18,7 @@ export interface FeedEvent {
   at: string;
 }
 
-/** What happens in the tenant: events a second, and the newest of them. Whatever is shown of it besides is read again. */
+/** The live feed of the tenant: events per second and the newest events. Also refreshes the other data on the screen. */
 export function useFeed(): { perSecond: number; events: readonly FeedEvent[] } {
   const [counted] = useState<{ atMs: number; events: number }[]>(() => []);
   const [events, setEvents] = useState<readonly FeedEvent[]>([]);

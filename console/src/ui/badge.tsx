@@ -5,8 +5,8 @@ import { useState } from 'react';
 const SHOWABLE = /^(?:https:\/\/|data:image\/)/i;
 
 /**
- * A badge as a picture; a sign in its place where there is none, where it cannot be loaded, and where it would come over plain
- * http. It only decorates the name beside it. Whoever serves it hears neither where it is shown nor from whom.
+ * A badge as a picture, or a placeholder if there is none, it cannot be loaded, or its URL is plain http. Decorates the name
+ * beside it. Sends no referrer to the server of the picture.
  */
 export function Badge({ url, dim = false }: { url: string | null | undefined; dim?: boolean }) {
   const [broken, setBroken] = useState<string | null>(null);

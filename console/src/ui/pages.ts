@@ -1,17 +1,17 @@
-/** What is known of a list that is read page by page. */
+/** The loaded part of a list that is read page by page. */
 export interface Known<C> {
-  /** Where each page that is known of begins. */
+  /** The start of each known page. */
   starts: readonly C[];
-  /** How many rows the last of these has; 0 until it was read. */
+  /** Number of rows on the last of these; 0 until it was read. */
   tail: number;
-  /** There is no page behind it. */
+  /** No page follows it. */
   ended: boolean;
 }
 
-/** How many rows are known of. */
+/** Number of known rows. */
 export const sizeOf = ({ starts, tail }: Known<unknown>, size: number): number => (starts.length - 1) * size + tail;
 
-/** The pages that rows are on, as far as they are known of; at least one. */
+/** The known pages of a range of rows; at least one. */
 export function pagesIn(known: Known<unknown>, range: { first: number; last: number; size: number }): number[] {
   const end = known.starts.length - 1;
   const from = Math.min(end, Math.floor(range.first / range.size));
@@ -20,8 +20,8 @@ export function pagesIn(known: Known<unknown>, range: { first: number; last: num
 }
 
 /**
- * What is known once a page was read; the same where it says nothing new. Rows that came or went on a page move where the
- * next one begins, so that none is passed over; one that is not full any more is the last.
+ * The list after a page was read; the same object if nothing changed. Rows added to or removed from a page move the start of
+ * the next one, so that no row is skipped; a page that is no longer full is the last.
  */
 export function withPage<T, C>(
   known: Known<C>,

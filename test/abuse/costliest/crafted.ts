@@ -15,7 +15,7 @@ const attributes = (most: number): object => ({
   attributes: list(most, (at) => ({ key: `key-${at}`, name: `Name ${at}`, type: at % 2 === 0 ? 'user' : 'event' })),
 });
 
-/** Composites that lean on one another, each with conditions. */
+/** Composites that depend on each other, each with conditions. */
 const composites = (most: number): object => ({
   achievements: list(most, (at) => ({
     key: `a${at}`,
@@ -31,8 +31,8 @@ const levels = (most: number): object => ({
 });
 
 /**
- * What the schemas do not say is costly: documents as long as they may be, of every shape that was once slow; bodies whose
- * every field is wrong; batches whose answers are large. They change nothing that the others need, or are last.
+ * Costly requests that do not follow from the schemas: the longest documents, of every shape that was once slow; bodies in
+ * which every field is wrong; batches with large answers. They do not change what other requests need, or come last.
  */
 export const craftedRequests = (resources: number): CostlyRequest[] => [
   admin(`diff of ${resources} attributes`, 'POST', '/v1/configuration/diff', attributes(resources)),

@@ -1,6 +1,6 @@
 import type { Schema } from './schema.ts';
 
-/** Values of fields by name, so that requests get past the look-ups. */
+/** Values of fields by name, so that requests pass the lookups. */
 export type Known = Readonly<Record<string, unknown>>;
 
 const FORMATS: Record<string, string> = {
@@ -9,12 +9,12 @@ const FORMATS: Record<string, string> = {
   'date-time': '2026-11-18T12:00:00.000Z',
 };
 const MOST_NUMBER = 1_000_000;
-/** Characters of a text that has no bound of its own, where there is room. */
+/** Length in characters of a text without a bound of its own, if the size permits. */
 const LONG = 20_000;
 
 /**
- * The largest value that fits a schema into so many bytes of JSON: every field, the longest texts, and as many items as
- * go in, each with every field while there is room and as small as can be where their number has no bound.
+ * The largest value of a schema that fits into a number of bytes of JSON: every field, the longest texts and as many items
+ * as fit. Items have every field while there is room; if their number is unbounded, they are as small as possible.
  */
 export function largest(
   schema: Schema,
@@ -58,7 +58,7 @@ function fields(schema: Schema, { bytes, known, name }: { bytes: number; known: 
     );
   }
   const required = own.filter(([field]) => schema.required?.includes(field));
-  // Where there is hardly room, only what must be there.
+  // With little room left, only required fields.
   const shown = bytes < own.length * 40 ? required : own;
   const names = shown.reduce((sum, [field]) => sum + field.length + 6, 0);
   const share = Math.max(1, (bytes - names) / Math.max(1, shown.length));

@@ -1,5 +1,5 @@
-// Preloaded into a frontend: tells its parent, when asked, the longest stretch of its event loop. The CPU that the process
-// uses between two turns of the loop is counted, not the time: on a busy machine others take that.
+// Preloaded into a frontend: reports the longest stretch of its event loop to its parent on request. Measures the process's
+// CPU between two turns of the loop, not the time, which other processes take on a busy machine.
 const TICK_MS = 1;
 const SAMPLE = JSON.stringify(
   Array.from({ length: 20_000 }, (_, at) => ({ key: `k${at}`, name: `n${at}`, type: 'user' })),
@@ -18,7 +18,7 @@ setInterval(() => {
   last = now;
 }, TICK_MS).unref();
 
-/** What parsing a fixed text of 900 KB takes here and now: the machine's measure. */
+/** CPU of parsing a fixed text of 900 KB, as the unit of this machine. */
 function calibrate() {
   const times = Array.from({ length: 9 }, () => {
     const from = usedMs();
@@ -34,7 +34,7 @@ process.on('message', (message) => {
     longestMs = 0;
     process.send({ loopWatch: 0 });
   } else if (message === 'loop-watch: report') {
-    // The stretch that is going on counts: it ends here.
+    // The current stretch counts: it ends here.
     process.send({ loopWatch: Math.max(longestMs, usedMs() - last) });
   } else if (message === 'loop-watch: calibrate') {
     process.send({ loopWatch: calibrate() });

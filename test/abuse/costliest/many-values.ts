@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { USER } from './requests.ts';
 
-/** Stores events of the costly user, each with another value of an attribute, as if they had been sent and persisted. */
+/** Stores events of the costly user, each with a different attribute value, as if they had been sent and persisted. */
 export async function storeManyValues(pool: Pool, values: number): Promise<void> {
   await pool.query(
     `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes)

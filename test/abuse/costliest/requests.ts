@@ -12,14 +12,17 @@ export interface CostlyRequest {
   body: string | null;
 }
 
-/** Bytes of request line that a query may have beside the headers. */
+/** Bytes of the request line that a query may use, in addition to the headers. */
 const QUERY_BYTES = 12_000;
 const BODY_LIMIT = 4_194_304;
 
 export const USER = 'costly';
 const keys = (count: number): string[] => Array.from({ length: count }, (_, at) => `attribute-${at}`);
 
-/** What the requests meet: boards, systems and achievements on one metric, as many as a busy tenant has. */
+/**
+ * The configuration that the requests meet: leaderboards, points systems and achievements on one metric, as many as a busy
+ * tenant has.
+ */
 export const CONFIGURATION: Configuration = {
   attributes: keys(100).flatMap((key) => [
     { key, name: key, type: 'user' as const },
@@ -53,7 +56,7 @@ export const CONFIGURATION: Configuration = {
   streaks: { personalization: true },
 };
 
-/** Texts of path and body fields that exist; `id` and `userId` name the user. */
+/** Existing values for path and body fields; `id` and `userId` name the user. */
 const KNOWN: Known = {
   userId: USER,
   tz: 'Europe/Berlin',
@@ -77,7 +80,7 @@ const PATH_VALUES = (path: string): Record<string, string> => ({
   id: USER,
 });
 
-/** The largest request of an operation, as far as its schemas say. */
+/** The largest request of an operation according to its schemas. */
 function largestRequest(operation: Operation): CostlyRequest {
   const { id, surface, method, body, query } = operation;
   const values = PATH_VALUES(operation.path);
@@ -94,14 +97,14 @@ function largestRequest(operation: Operation): CostlyRequest {
   return { name: id, surface, method: method.toUpperCase(), path: path + search, body: text };
 }
 
-/** As it is written out: with the items that bulk operations check one by one. */
+/** With the items that bulk operations validate one by one. */
 const plain = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
 
 function queryOf(schema: Schema): string {
   const names = Object.keys(schema.properties ?? {});
   const parameters = new URLSearchParams();
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    // Attributes of other boards and users are refused; who needs them is asked without.
+    // Attributes of other leaderboards and users are refused, so requests that need them omit them.
     if (name === 'userAttributes' || name === 'offset') continue;
     const bytes = QUERY_BYTES / names.length;
     const value = largest(
@@ -113,7 +116,7 @@ function queryOf(schema: Schema): string {
   return parameters.toString();
 }
 
-/** Those of operations that leave in place what the others meet, and that need nothing that is not always there. */
+/** Requests of operations that keep what other requests need, and that need nothing that may be missing. */
 export const largestRequests = (operations: readonly Operation[]): CostlyRequest[] =>
   operations
     .filter(({ id, onlyWith }) => onlyWith === null && !/delete|rotate|tenants|organisation|configuration_put/.test(id))

@@ -5,15 +5,15 @@ import { pathToFileURL } from 'node:url';
 import { freePort } from '../../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 
-/** A frontend as a process of its own (the built code), whose event loop is watched. */
+/** A frontend in its own process (the built code) whose event loop is measured. */
 export interface WatchedFrontend {
   appUrl: string;
   adminUrl: string;
-  /** Does something; the longest stretch of the loop meanwhile, ms of CPU. */
+  /** Runs `work`; returns the longest stretch of the event loop meanwhile, in ms of CPU. */
   longestStretch(work: () => Promise<unknown>): Promise<number>;
-  /** What parsing a fixed text of 900 KB takes there, ms of CPU. */
+  /** Time to parse a fixed text of 900 KB in that process, in ms of CPU. */
   calibrate(): Promise<number>;
-  /** Throws if it has ended. */
+  /** Throws if the process has exited. */
   alive(): void;
   close(): Promise<void>;
 }

@@ -7,13 +7,16 @@ import { readRedisSettings } from '../../../src/local/redis-server.ts';
 import { eventually, signal } from '../processes.ts';
 import { PartitionProxy } from './partition-proxy.ts';
 
-/** Shorter than the default of 15 s, so that more is tried. */
+/** Shorter than the default of 15 s, so that a run tries more. */
 const NODE_TIMEOUT_MS = 1_500;
 
-/** A node of a cluster: every answer on disk, known to everybody else by the port of a proxy. It ends with this process at the latest. */
+/**
+ * A cluster node with `appendfsync always`. All others know it by the port of a proxy. It ends with this process at the
+ * latest.
+ */
 export class ClusterNode {
   readonly proxy: PartitionProxy;
-  /** By which Laurel and the other nodes know it. */
+  /** The port by which Laurel and the other nodes know it. */
   readonly port: number;
   private readonly ownPort: number;
   private readonly busPort: number;
@@ -53,7 +56,7 @@ export class ClusterNode {
     return this.server === null ? [] : [this.server.pid];
   }
 
-  /** Starts it on what it has on disk, its place in the cluster included; resolves when it answers. */
+  /** Starts it with its data, including its place in the cluster; resolves when it answers. */
   async start(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     const file = join(this.folder, 'redis.conf');
@@ -69,7 +72,7 @@ export class ClusterNode {
     await eventually('a Redis answers', async () => (await this.command('PING').catch(() => '')) === 'PONG');
   }
 
-  /** One command over a connection of its own, past the proxy; rejects where it is not answered within `timeoutMs`. */
+  /** One command on its own connection, past the proxy; rejects if there is no answer within `timeoutMs`. */
   async command(...[name = '', ...words]: (string | number)[]): Promise<unknown> {
     const redis = new Redis({
       port: this.ownPort,
@@ -86,7 +89,7 @@ export class ClusterNode {
     }
   }
 
-  /** A field of INFO REPLICATION; '' where there is none, or no answer. */
+  /** A field of INFO REPLICATION; '' if it is missing or there is no answer. */
   async replication(field: string): Promise<string> {
     const info = String(await this.command('INFO', 'REPLICATION').catch(() => ''));
     return new RegExp(`^${field}:([^\r\n]*)`, 'm').exec(info)?.[1] ?? '';
@@ -96,12 +99,12 @@ export class ClusterNode {
     return String(await this.command('CLUSTER', 'MYID'));
   }
 
-  /** Makes another node known to this one, and so to all. */
+  /** Introduces another node to this one, and so to all. */
   async meet(other: ClusterNode): Promise<void> {
     await this.command('CLUSTER', 'MEET', '127.0.0.1', other.port, other.busPort);
   }
 
-  /** Whether it knows no other node, since its disk was lost. */
+  /** Whether it knows no other node because its data was lost. */
   async isStranger(): Promise<boolean> {
     return String(await this.command('CLUSTER', 'INFO')).includes('cluster_known_nodes:1\r');
   }
@@ -122,7 +125,7 @@ export class ClusterNode {
     await server.exited;
   }
 
-  /** Only while it is not running: its disk is gone. */
+  /** Deletes its data. Only while it is not running. */
   async lose(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }

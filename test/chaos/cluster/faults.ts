@@ -3,7 +3,7 @@ import type { Random } from '../random.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import type { RedisCluster, RedisGroup } from './redis-cluster.ts';
 
-/** What is to be hit. */
+/** The target of a fault. */
 export interface Target {
   cluster: RedisCluster;
   group: RedisGroup;
@@ -11,27 +11,27 @@ export interface Target {
 }
 
 /**
- * Something that goes wrong in one group. Resolves when Laurel can serve all tenants again by its own doing, the cluster's included;
- * what is still broken then is mended afterwards.
+ * A fault in one group. Resolves when Laurel and the cluster serve all tenants again without help; the suite repairs what is
+ * still broken afterwards.
  */
 export type GroupFault = (target: Target) => Promise<void>;
 
-/** Shorter than after what the nodes take one for gone. */
+/** Shorter than the nodes' failure timeout. */
 const MOMENT_MS = { min: 50, max: 600 };
-/** How long replicas are cut off before more goes wrong, beyond the time in which an answer waits for one of them. */
+/** How long replicas are cut off before the next fault, beyond the time that an answer waits for one of them. */
 const CUT_MS = { min: 0, max: 1_500 };
 const AWAY_MS = { min: 500, max: 2_500 };
 const pick = (random: Random, { min, max }: { min: number; max: number }): Promise<unknown> =>
   sleep(random.whole(min, max));
 
-/** Kills the master; resolves when another one is there, with a replica. */
+/** Kills the master; resolves when there is another one with a replica. */
 async function killMaster({ cluster, group }: Target, master: ClusterNode): Promise<void> {
   await master.kill();
   await cluster.tookOver(group, master);
   if (group.nodes.length === 2) await master.start();
 }
 
-/** Nothing goes from the master to those replicas, nor back. */
+/** Blocks all traffic between the master and those replicas. */
 function cutReplication(master: ClusterNode, replicas: readonly ClusterNode[]): void {
   const ports = new Set(replicas.map(({ port }) => port));
   master.proxy.sever((peer) => peer.kind === 'replica' && peer.port !== null && ports.has(peer.port));
@@ -79,7 +79,7 @@ export const GROUP_FAULTS: Record<string, GroupFault> = {
     await master.kill();
     await cluster.tookOver(group, master);
     await master.lose();
-    // The new master takes writes when it has a replica.
+    // The new master accepts writes once it has a replica.
     if (group.nodes.length === 2) await cluster.mend();
   },
   'kill all replicas': async ({ cluster, group, random }) => {

@@ -1,9 +1,6 @@
 import type { Ledger } from '../ledger.ts';
 
-/**
- * The longest time between two acknowledgements that came one after the other, both ends of a span included: how long nobody was
- * served at worst. In ms.
- */
+/** The longest time between two consecutive acknowledgements in ms, both ends of the span included: the longest outage. */
 export function longestGapMs(
   acknowledgements: Ledger['acknowledgements'],
   { beganMs, endMs }: { beganMs: number; endMs: number },
@@ -13,6 +10,6 @@ export function longestGapMs(
   return Math.max(...times.slice(1).map((atMs, at) => atMs - times[at]!));
 }
 
-/** When the first acknowledgement came at or after a moment. Infinity: none did. */
+/** Time of the first acknowledgement at or after a moment; Infinity if there is none. */
 export const firstAfter = (acknowledgements: Ledger['acknowledgements'], ms: number): number =>
   Math.min(...acknowledgements.map(({ atMs }) => atMs).filter((atMs) => atMs >= ms));

@@ -1,20 +1,20 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Who connected to a Redis. A replica says under which port it is known. */
+/** The peer of a connection to a Redis. A replica names its port. */
 export type Peer = { kind: 'client' | 'sentinel' } | { kind: 'replica'; port: number | null };
 
 interface Link {
   client: Socket;
   upstream: Socket;
-  /** Null: it has said nothing by which it could be known. */
+  /** `null` until it has sent something that identifies it. */
   peer: Peer | null;
-  /** What came over a severed link and was not passed on. */
+  /** Bytes that arrived over a severed link and were not passed on. */
   held: Buffer[];
 }
 
 /**
- * The address of a Redis, which can be cut off from some of its peers as a partition of the network does it: nothing is
- * refused and no connection breaks, but no byte goes either way until it is mended.
+ * The address of a Redis that can be cut off from some of its peers like a network partition: nothing is refused and no
+ * connection breaks, but no byte passes either way until it is mended.
  */
 export class PartitionProxy {
   private readonly target: number;
@@ -28,19 +28,19 @@ export class PartitionProxy {
     this.server = createServer((client) => this.link(client));
   }
 
-  /** Listens; the port by which the Redis is known to all others. */
+  /** Listens; returns the port by which the Redis is known to all others. */
   async listen(): Promise<number> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** From now on nothing passes to and from those peers, and new connections of theirs get no answer. */
+  /** From now on nothing passes to and from those peers, and their new connections get no answer. */
   sever(which: (peer: Peer) => boolean): void {
     this.isSevered = which;
     for (const link of this.links) this.hold(link);
   }
 
-  /** Everything passes again, also what waited. */
+  /** Lets everything pass again, including what waited. */
   mend(): void {
     this.isSevered = () => false;
     for (const link of this.links) {
@@ -95,14 +95,14 @@ export class PartitionProxy {
 
 const PORT_OF_REPLICA = /listening-port\r\n\$\d+\r\n(\d+)/;
 
-/** Who it is, as far as one can say after another piece of what it sent. */
+/** Identifies the peer, as far as possible, after another piece of its input. */
 function peerAfter(before: Peer | null, chunk: Buffer): Peer | null {
   if (before !== null && (before.kind !== 'replica' || before.port !== null)) return before;
   const text = chunk.toString('latin1');
   const port = PORT_OF_REPLICA.exec(text)?.[1];
   if (port !== undefined) return { kind: 'replica', port: Number(port) };
   if (before !== null) return before;
-  // A replica begins with a PING alone, and waits for its answer. The name comes first from a Sentinel.
+  // A replica first sends only a PING and waits for its answer. A Sentinel sends its name first.
   if (text === '*1\r\n$4\r\nPING\r\n') return { kind: 'replica', port: null };
   return { kind: text.includes('sentinel-') ? 'sentinel' : 'client' };
 }

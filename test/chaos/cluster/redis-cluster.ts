@@ -4,7 +4,7 @@ import { findValkey9 } from '../../stack/own-cluster.ts';
 import { eventually } from '../processes.ts';
 import { ClusterNode } from './cluster-node.ts';
 
-/** How many masters there are, and replicas of each. */
+/** The number of masters, and of replicas of each. */
 export interface Arrangement {
   masters: number;
   replicas: number;
@@ -13,7 +13,7 @@ export interface Arrangement {
 const SLOTS = 16_384;
 const WHOLE_MS = 120_000;
 
-/** `3x1`: 3 masters with a replica each. Throws for what is none. A cluster has at least 3 masters. */
+/** `3x1`: 3 masters with a replica each. Throws if the text is no arrangement. A cluster has at least 3 masters. */
 export function parseArrangement(text: string): Arrangement {
   const [, masters, replicas] = /^([3-9])x([1-9])$/.exec(text) ?? [];
   if (masters === undefined)
@@ -27,10 +27,10 @@ export interface RedisGroup {
   nodes: readonly ClusterNode[];
 }
 
-/** A cluster as docs/operating/servers.md describes it: Valkey 9, which moves slots as a whole, if there is one. */
+/** A cluster as docs/operating/servers.md describes it: Valkey 9, which moves slots atomically, if it is installed. */
 export class RedisCluster {
   readonly groups: readonly RedisGroup[];
-  /** Whether slots can be moved while they are used. */
+  /** Whether slots can move while they are in use. */
   readonly movesSlots: boolean;
 
   private constructor(groups: readonly RedisGroup[], movesSlots: boolean) {
@@ -38,7 +38,7 @@ export class RedisCluster {
     this.movesSlots = movesSlots;
   }
 
-  /** Resolves when all nodes know one another, and all replicas hold what their masters do. */
+  /** Resolves when all nodes know each other, and all replicas are in sync. */
   static async start(folder: string, { masters, replicas }: Arrangement): Promise<RedisCluster> {
     const valkey9 = findValkey9();
     const program = valkey9 ?? findRedisProgram();
@@ -57,7 +57,7 @@ export class RedisCluster {
     return cluster;
   }
 
-  /** As Laurel is given it. */
+  /** The address in Laurel's configuration. */
   get url(): string {
     return this.nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(',');
   }
@@ -76,7 +76,7 @@ export class RedisCluster {
     return slots.find(([first, last]) => first <= slot && slot <= last)![2][1];
   }
 
-  /** Resolves when the other nodes say that another than this is the master. */
+  /** Resolves when the other nodes name another master. */
   async tookOver(group: RedisGroup, former: ClusterNode): Promise<void> {
     await eventually(`another master of ${group.name}`, async () => {
       const masters = await this.masters(group);
@@ -84,7 +84,7 @@ export class RedisCluster {
     });
   }
 
-  /** Has a replica take the place of the master, which is well; resolves when that is done. */
+  /** Promotes a replica while the master is healthy; resolves when that is done. */
   async takeOver(group: RedisGroup, how: 'in agreement' | 'by force' = 'in agreement'): Promise<void> {
     const { master, replicas } = await this.roles(group);
     await eventually('a takeover begins', async () => {
@@ -94,7 +94,7 @@ export class RedisCluster {
     await this.tookOver(group, master);
   }
 
-  /** Moves half of a group's slots to another group under load. Resolves when that has them. */
+  /** Moves half of a group's slots to another group under load; resolves when that group has them. */
   async moveSlots(from: RedisGroup, to: RedisGroup): Promise<void> {
     const source = (await this.roles(from)).master;
     const target = (await this.roles(to)).master;
@@ -106,7 +106,7 @@ export class RedisCluster {
     );
   }
 
-  /** Mends all that a fault broke: the network, processes that stand still or are gone, lost disks. Resolves when all is whole. */
+  /** Repairs all that a fault broke: the network, stopped or dead processes, lost data. Resolves when everything works. */
   async mend(): Promise<void> {
     for (const node of this.nodes) {
       node.proxy.mend();
@@ -127,7 +127,7 @@ export class RedisCluster {
     return this.groups.flatMap(({ nodes }) => nodes);
   }
 
-  /** The ports of the masters that have slots, as the first node sees it that answers and is of another group. */
+  /** The ports of the masters that have slots, according to the first node of another group that answers. */
   private async masters(group: RedisGroup): Promise<number[]> {
     const asked = this.groups.filter((each) => each !== group).flatMap(({ nodes }) => nodes);
     for (const node of asked) {
@@ -157,7 +157,7 @@ export class RedisCluster {
     await this.whole();
   }
 
-  /** Has a node whose disk was lost come back as a replica of its group. */
+  /** Has a node whose data was lost rejoin as a replica of its group. */
   private async join(group: RedisGroup, node: ClusterNode): Promise<void> {
     const { master } = await this.roles(group);
     await master.meet(node);
@@ -168,7 +168,7 @@ export class RedisCluster {
     );
   }
 
-  /** A former master that comes back becomes a replica. */
+  /** A former master that returns becomes a replica. */
   private async whole(): Promise<void> {
     for (const group of this.groups)
       await eventually(
@@ -189,7 +189,7 @@ export class RedisCluster {
   }
 }
 
-/** The ranges of slots that a master says it serves. */
+/** The slot ranges that a master says it serves. */
 async function rangesOf(master: ClusterNode): Promise<[number, number][]> {
   const slots = (await master.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
   return slots.flatMap(([first, last, [, port]]) => (port === master.port ? [[first, last] as [number, number]] : []));

@@ -19,11 +19,11 @@ export interface GroupChaosOptions {
   arrangement: Arrangement;
   rounds: number;
   seed: number;
-  /** Of each tenant; there is one tenant on each master at first. */
+  /** Per tenant; at first there is one tenant on each master. */
   clients?: number;
-  /** Only faults whose names hold this text. */
+  /** Only faults whose names contain this text. */
   only?: string;
-  /** The file that is run, instead of the build's. */
+  /** The file to run instead of the build's. */
   main?: string;
   say: (line: string) => void;
 }
@@ -36,7 +36,7 @@ export interface GroupRound {
   /** The longest time between two acknowledgements to the tenants of the group that was hit, and to the others. */
   hitGapMs: number;
   othersGapMs: number;
-  /** From when the fault was over, see `GroupFault`, until each tenant that was hit had an answer. */
+  /** From the end of the fault (see `GroupFault`) until each affected tenant had an answer. */
   answeredMs: number;
   drainedMs: number;
 }
@@ -49,31 +49,32 @@ export interface GroupChaosResult {
   acknowledged: number;
   abandoned: number;
   requests: number;
-  /** Requests of tenants whose group was not hit that found no answer, or a 5xx. */
+  /** Requests of unaffected tenants that got no answer or a 5xx. */
   othersFailures: number;
   seconds: number;
   findings: Findings;
 }
 
 const CLIENTS = 3;
-/** Of Laurel's log, that are shown when something differs. */
+/** Lines of Laurel's log to show if something differs. */
 const LAST_LINES = 100;
 const BEFORE_MS = { min: 150, max: 600 };
 const AFTER_MS = { min: 250, max: 700 };
-/** After the last fault's end tenants of its group are served again, or the run ends. */
+/** Within this time after the last fault, the tenants of its group are served again, or the run ends. */
 const PATIENCE_MS = 60_000;
 /** How often a round's audit is tried. */
 const AUDITS = 3;
 
 /**
- * Runs rounds in which one master of a cluster or its replicas are hit, with `REDIS_ACKNOWLEDGE=replica`: after each of them every
- * acknowledged event is there once, and tenants of the other masters have noticed nothing. The first difference of what is stored ends
- * them; what others noticed is among the differences at the end.
+ * Runs rounds that each hit one master of a cluster or its replicas, with `REDIS_ACKNOWLEDGE=replica`. After each round
+ * every acknowledged event must exist once, and tenants of the other masters must have noticed nothing. The first difference
+ * in storage ends the run; the differences at the end include what others noticed.
  */
 export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupChaosResult> {
   const { arrangement, rounds, seed, clients = CLIENTS, only = '', main, say } = options;
   const names = Object.keys(GROUP_FAULTS).filter((name) => name.includes(only));
-  if (names.length === 0) throw new Error(`No fault's name holds "${only}": ${Object.keys(GROUP_FAULTS).join(', ')}`);
+  if (names.length === 0)
+    throw new Error(`No fault's name contains "${only}": ${Object.keys(GROUP_FAULTS).join(', ')}`);
   const startedMs = performance.now();
   const random = new Random(seed);
   const stack = await ChaosStack.start({ REDIS_ACKNOWLEDGE: 'replica' }, { arrangement, ...(main && { main }) });
@@ -92,7 +93,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       const group = random.pick(await groupsWithTenants(stack, tenants));
       const round = await runRound({ stack, tenants, group, random, fault }).catch(async (error: unknown) => {
         const said = await lastLines(stack);
-        throw new Error(`Round ${no}, ${fault}, ${group.name}. What Laurel said last:\n${said}`, { cause: error });
+        throw new Error(`Round ${no}, ${fault}, ${group.name}. Laurel's last log lines:\n${said}`, { cause: error });
       });
       done.push(round);
       findings = await auditNow({ stack, sql, tenants, say });
@@ -101,7 +102,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
         othersFailures += ledger.failures.length;
         const kinds = [...new Set(ledger.failures)].join('; ');
         noticed.push(
-          `Round ${no}, ${id}: ${ledger.failures.length} requests failed, though its group was not hit: ${kinds}`,
+          `Round ${no}, ${id}: ${ledger.failures.length} requests failed, although its group was not hit: ${kinds}`,
         );
         say(`  DIFFERENCE  ${noticed.at(-1)}`);
       }
@@ -109,7 +110,7 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       const answered = `answered ${round.answeredMs.toFixed(0)} ms after the fault was over`;
       say(`${no}/${rounds}  ${fault}: longest gap of ${gaps}; ${answered}; ${findings.stored} events stored`);
       for (const difference of findings.differences.slice(0, 20)) say(`  DIFFERENCE  ${difference}`);
-      if (findings.differences.length > 0) say(`What Laurel said last:\n${await lastLines(stack)}`);
+      if (findings.differences.length > 0) say(`Laurel's last log lines:\n${await lastLines(stack)}`);
     }
     const sum = (of: (ledger: Ledger) => number): number => tenants.reduce((all, { ledger }) => all + of(ledger), 0);
     return {
@@ -168,7 +169,7 @@ async function runRound({
   const working = Promise.all(
     tenants.flatMap(({ clients }) => clients.map((client) => client.work(ending.signal))),
   ).finally(() => ending.abort());
-  // A client that gives up ends the round where it is awaited below.
+  // A client that gives up ends the round where the round awaits it below.
   working.catch(() => undefined);
   await sleep(random.whole(BEFORE_MS.min, BEFORE_MS.max));
   const beganMs = performance.now();
@@ -187,7 +188,7 @@ async function runRound({
     Math.max(0, ...some.map(({ ledger }) => longestGapMs(ledger.acknowledgements, { beganMs, endMs })));
   const [hitGapMs, othersGapMs] = [gapOf(hit), gapOf(tenants.filter((tenant) => !hit.includes(tenant)))];
   const answeredMs = Math.max(0, ...hit.map(({ ledger }) => firstAfter(ledger.acknowledgements, overMs) - overMs));
-  // What is broken still is mended under load.
+  // Repairs under load what is still broken.
   if (!ending.signal.aborted) await cluster.mend();
   await sleep(random.whole(AFTER_MS.min, AFTER_MS.max));
   ending.abort();
@@ -204,7 +205,7 @@ async function runRound({
   };
 }
 
-/** An audit reads; so one whose own connection was cut, by a takeover that came late, is made again. */
+/** An audit only reads; so an audit whose own connection was cut by a late takeover is repeated. */
 async function auditNow({
   stack,
   sql,
@@ -221,7 +222,7 @@ async function auditNow({
       return await withRedis(stack, (redis) => auditTenants(tenants, { sql, redis }));
     } catch (error) {
       if (no === AUDITS || !(error instanceof Error && isRedisOutage(error))) throw error;
-      say(`  The audit is made again, since its connection was cut: ${error.message}`);
+      say(`  Repeating the audit, since its connection was cut: ${error.message}`);
     }
   }
 }

@@ -14,7 +14,7 @@ import type { RedisCluster, RedisGroup } from './redis-cluster.ts';
 
 const OWN_USERS = 3;
 
-/** A tenant of the run, with clients and a ledger of its own. Users of all tenants have the same IDs. */
+/** A tenant of the run, with its own clients and ledger. Users of all tenants have the same IDs. */
 export interface ChaosTenant {
   id: string;
   no: number;
@@ -24,7 +24,7 @@ export interface ChaosTenant {
   clients: readonly Client[];
 }
 
-/** Makes tenants until there is one on each master, and hands out those. */
+/** Creates tenants until each master has one; returns one per master. */
 export async function makeTenants({
   stack,
   sql,
@@ -68,7 +68,7 @@ export async function makeTenants({
   }
 }
 
-/** What the audits of all tenants find, each difference with its tenant. */
+/** The audit results of all tenants, each difference with its tenant. */
 export async function auditTenants(
   tenants: readonly ChaosTenant[],
   { sql, redis }: { sql: pg.Client; redis: Redis },
@@ -97,5 +97,5 @@ export async function groupOf(cluster: RedisCluster, tenantNo: number): Promise<
 
 async function expectStatus(call: Promise<{ status: number; body: unknown }>, expected: number): Promise<void> {
   const { status, body } = await call;
-  if (status !== expected) throw new Error(`Setting up was answered ${status}: ${JSON.stringify(body)}`);
+  if (status !== expected) throw new Error(`Setup was answered ${status}: ${JSON.stringify(body)}`);
 }

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('at rest the schedule waits for the next anniversary, without being asked every second', async () => {
+test('an idle schedule sleeps until the next anniversary instead of checking every second', async () => {
   const { pool } = database;
   const counted: string[] = [];
   const anniversaries = new Anniversaries({

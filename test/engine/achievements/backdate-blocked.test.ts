@@ -17,7 +17,7 @@ const completed = async (id: string): Promise<string[]> => {
 };
 const points = async (id: string): Promise<number> => (await laurel.app.get(`/v1/users/${id}/points/coins`)).body.total;
 
-test('backdating: who cannot pay a trigger that blocks completes nothing, until an event finds enough points', async () => {
+test('backdating: a user who cannot pay a blocking trigger completes nothing, until an event finds enough points', async () => {
   const metric = { trigger: 'metric', metricKey: 'm', status: 'active' } as const;
   const paidFor = { type: 'achievement', points: -30, blockIfOutOfPoints: true, status: 'active' } as const;
   const base = {
@@ -57,7 +57,7 @@ test('backdating: who cannot pay a trigger that blocks completes nothing, until 
   expect([await completed('poor'), await points('poor')]).toEqual([['total'], 20]);
   expect([await completed('none'), await points('none')]).toEqual([['total'], 0]);
 
-  // The past counts all the same: as in any event, what cannot be paid for refuses the whole of it.
+  // The past counts anyway: as in any event, an unaffordable trigger refuses everything.
   expect((await send('poor', 'm', 1)).status).toBe(422);
   await send('poor', 'earn', 10);
   const { body: paid } = await send('poor', 'm', 1);

@@ -16,7 +16,7 @@ async function send(id: string, value: number, attributes?: Record<string, strin
   return body;
 }
 
-/** When none is left to do; their progress is read as an admin would. */
+/** Resolves when no backdating is left; reads progress like an administrator. */
 const done = () =>
   expect
     .poll(
@@ -28,7 +28,7 @@ const done = () =>
     )
     .toBe(0);
 
-test('activating an achievement completes it, composites and points included, for those who qualify already', async () => {
+test('activating an achievement completes it, with composites and points, for users who already qualify', async () => {
   await done();
   for (let first = 0; first < 450; first += 50) {
     await Promise.all(Array.from({ length: 50 }, (_, n) => send(`user ${first + n}`, n % 2 === 0 ? 60 : 59.5)));
@@ -61,7 +61,7 @@ test('activating an achievement completes it, composites and points included, fo
       },
     ],
   };
-  // Events go on while it is at work: nobody completes anything twice.
+  // Events continue during the backdating: nobody completes anything twice.
   const applied = await laurel.admin.put('/v1/configuration', configuration);
   expect(applied.status).toBe(200);
   const meanwhile = Promise.all(Array.from({ length: 100 }, (_, n) => send(`user ${n}`, 1)));
@@ -97,7 +97,7 @@ test('activating an achievement completes it, composites and points included, fo
   expect(paid[0]).toEqual({ n: 277, points: 277 * 14 });
 });
 
-test('a count is compared exactly: a millionth less than 1e12 does not complete what asks for it', async () => {
+test('compares a count exactly: a millionth less than 1e12 does not complete an achievement that requires 1e12', async () => {
   await done();
   const words = { deck: 'words' };
   for (const id of ['short', 'there']) await send(id, 999_999_999_999, words);

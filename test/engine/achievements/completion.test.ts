@@ -77,7 +77,7 @@ test('composites follow to a fixed point, with their points', async () => {
   expect(unpackAll(entry[1][3]!)[0]).toMatchObject({ k: 'c', u: 'c', c: [tour.no, both.no, outer.no] });
 });
 
-test('a hundred parallel completions: one pays, all report the same, the record is there once', async () => {
+test('of a hundred parallel completions one pays, all report the same, and the record exists once', async () => {
   const entries = await laurel.redis.xlen('{s0}:outbox');
   const count = Number(await laurel.redis.hget('{s0}:0:n', `a${tour.no}`));
   const answers = await Promise.all(Array.from({ length: 100 }, () => laurel.complete('tour', 'many')));
@@ -95,7 +95,7 @@ test.each(['Zoë 🦉', '__proto__'])('the user ID %j', async (id) => {
   expect(await namesOf(id)).toEqual(['tour']);
 });
 
-test('out of points: the completion is refused and nothing is changed', async () => {
+test('out of points: refuses the completion and changes nothing', async () => {
   await expect(laurel.complete('costly', { id: 'a', name: 'poor' })).rejects.toMatchObject({
     status: 422,
     message: expect.stringContaining("'xp'"),
@@ -104,7 +104,7 @@ test('out of points: the completion is refused and nothing is changed', async ()
   expect((await laurel.profiles.get(laurel.compiled(), 'a')).name).toBe('Ada L.');
 });
 
-test('unknown and inactive ones are 404, other types 422; nobody is created', async () => {
+test('answers 404 for unknown and inactive achievements and 422 for other types; creates no user', async () => {
   for (const [key, status] of [
     ['nope', 404],
     ['__proto__', 404],
@@ -118,11 +118,11 @@ test('unknown and inactive ones are 404, other types 422; nobody is created', as
   await expect(laurel.users.state(0, 'refused')).rejects.toMatchObject({ status: 404 });
 });
 
-test('conditions hold against the attributes sent with the call', async () => {
+test('conditions use the attributes sent with the call', async () => {
   expect((await laurel.complete('pros', { id: 'd', attributes: { plan: 'pro' } })).achievement.name).toBe('pros');
 });
 
-test('a locked one stays with those who have it, and is hidden from the rest', async () => {
+test('a locked achievement stays with its holders, and is hidden from others', async () => {
   const kept = await laurel.complete('tour', 'e');
   lock();
   expect((await laurel.complete('tour', 'e')).completionId).toBe(kept.completionId);
@@ -134,7 +134,7 @@ test('a locked one stays with those who have it, and is hidden from the rest', a
   laurel.catalog = builder.catalog;
 });
 
-test('completions and rarity are those of this moment', async () => {
+test('completions and rarity are current', async () => {
   const users = Number(await laurel.redis.hget('{s0}:0:n', 'users'));
   const list = await laurel.achievements.list(laurel.compiled(), undefined);
   expectFit(Type.Array(AchievementWithStatsResponse), list);
@@ -148,7 +148,7 @@ test('completions and rarity are those of this moment', async () => {
   expect(after).toMatchObject({ completions: 2, rarity: Number((200 / users).toFixed(2)) });
 });
 
-test('the list for some attributes: those whose conditions all hold', async () => {
+test('the list for given attributes has the achievements whose conditions all match', async () => {
   const list = async (filter: string): Promise<string[]> =>
     (await laurel.achievements.list(laurel.compiled(), filter)).map(({ name }) => name);
   expect(await list('plan:pro')).toContain('pros');

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-/** Sets the achievements, and waits until what was switched on is backdated. */
+/** Sets the achievements, and waits until activated ones are backdated. */
 async function achievements(...list: ConfiguredAchievement[]): Promise<void> {
   const { status, body } = await laurel.admin.put('/v1/configuration', {
     attributes: [{ key: 'subject', name: 'Subject', type: 'event' }],
@@ -36,7 +36,7 @@ const completed = async (user: string): Promise<string[]> => {
   return body.map(({ key }: { key: string }) => key).toSorted();
 };
 
-test('backdating: matching events of the past count, streaks too; locked catches nobody; an edit takes nothing away', async () => {
+test('backdating: matching past events count, also for streaks; a locked achievement is not backdated; an edit revokes nothing', async () => {
   const total = metric({ key: 'total' });
   const filtered = metric({ key: 'filtered', eventAttributes: [{ key: 'subject', value: 'maths' }] });
   const locked = metric({ key: 'locked', status: 'locked' });
@@ -56,7 +56,7 @@ test('backdating: matching events of the past count, streaks too; locked catches
     ['filtered', 1, 33.33],
     ['s', 2, 66.67],
   ]);
-  // Raised: nobody loses it. Lowered: those between get it. No longer locked: it catches.
+  // A raised threshold: nobody loses it. A lowered one: users in between get it. Unlocked again: it is backdated.
   await achievements(
     { ...total, metricValue: 1000 },
     { ...filtered, metricValue: 9 },

@@ -18,13 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('few users are all looked at, each once', async () => {
+test('examines each of a few users once', async () => {
   const { ids, figure } = await usersToExamine(database.pool, { tenantNo: 1, of: 50 });
   expect([figure, new Set(ids).size, ids.length]).toEqual(['exact', 50, 50]);
   expect(ids.every((id) => id.startsWith('other-'))).toBe(true);
 });
 
-test('of many a sample, from all over the table', async () => {
+test('examines a sample of many users from the whole table', async () => {
   const { ids, figure } = await usersToExamine(database.pool, { tenantNo: 0, of: USERS, most: 4_000 });
   expect([figure, new Set(ids).size === ids.length]).toEqual(['estimate', true]);
   expect(ids.length).toBeGreaterThan(1_000);
@@ -34,7 +34,7 @@ test('of many a sample, from all over the table', async () => {
   expect(late).toBeLessThan(0.7);
 });
 
-test('where the sample says too little, the first ones', async () => {
+test('examines the first users if the sample is too small', async () => {
   const { ids, figure } = await usersToExamine(database.pool, { tenantNo: 1, of: 1_000_000, most: 40 });
   expect([figure, ids.length]).toEqual(['atLeast', 40]);
 });

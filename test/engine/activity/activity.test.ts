@@ -5,7 +5,7 @@ import { STUDY_APP } from '../../study-app.ts';
 import { countedDays, storedDays } from './stored-days.ts';
 
 const [system] = STUDY_APP.pointsSystems!;
-/** With what the clock does: points for time, and streaks that are excused and lost. */
+/** With the clock's work: points for time, and excused and lost streaks. */
 const CONFIGURATION: Configuration = {
   ...STUDY_APP,
   pointsSystems: [
@@ -50,12 +50,12 @@ async function days(query = ''): Promise<Record<string, unknown>[]> {
   return body.days;
 }
 
-test('days are counted as they are stored: by event, call and clock, each once', async () => {
+test('counts days as they are stored: by event, call and clock, each once', async () => {
   await at(START_MS);
   await laurel.app.put('/v1/users/called', { name: 'Called' });
   for (const id of ['ada', 'bob', 'ada', 'called']) await flip(id, 6);
   await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'cleo' } });
-  // The day of UTC ends in between, the user's does not.
+  // The UTC day ends meanwhile, the user's does not.
   await at(START_MS + 2 * 3_600_000);
   for (const id of ['ada', 'dora', 'dora']) await flip(id);
   await flip('bob', 4, 'minutes');
@@ -86,7 +86,7 @@ test('days are counted as they are stored: by event, call and clock, each once',
   });
 });
 
-test('the newest completions are at hand, newest first, and leave with their user', async () => {
+test('lists the newest completions first, and removes them with their user', async () => {
   const { body } = await laurel.admin.get('/v1/activity/completions');
   const shown = body.map(({ userId, userName, achievementName }: Record<string, unknown>) => [
     userId,
@@ -106,11 +106,11 @@ test('the newest completions are at hand, newest first, and leave with their use
   await laurel.admin.delete('/v1/users/many-139');
   await expect.poll(async () => (await laurel.admin.get('/v1/activity/completions')).body[0].userId).toBe('many-138');
   const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM newest_completions');
-  // Of more than 150 most were dropped.
+  // More than 150 were recorded, so most were dropped.
   expect(rows[0].n).toBeLessThan(100);
 });
 
-test('a range that makes no sense is refused, naming what is wrong', async () => {
+test('refuses an invalid range and says what is wrong', async () => {
   for (const [query, text] of [
     ['?from=2027-02-30', 'from'],
     ['?to=tomorrow', 'to'],

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
 
-/** What a tenant's days hold, each as a line. */
+/** The contents of a tenant's days, one line each. */
 type Lines = string[];
 
 const LINE = `tenant_no || ' ' || day || ': ' || events || ' ' || active || ' ' || new || ' ' || points || ' ' || completed`;
 
-/** The days as they were counted: events, active users, new users, points, completions. */
+/** The stored counts of days: events, active users, new users, points, completions. */
 export async function countedDays(pool: Pool): Promise<Lines> {
   return lines(
     pool,
@@ -17,7 +17,7 @@ export async function countedDays(pool: Pool): Promise<Lines> {
 const of = (table: string, counts: string, time = 'at'): string =>
   `SELECT tenant_no, floor(extract(epoch FROM ${time}) / 86400)::int AS day, ${counts} FROM ${table} GROUP BY 1, 2`;
 
-/** The same, counted from what is stored. */
+/** The same counts, computed from what is stored. */
 export async function storedDays(pool: Pool): Promise<Lines> {
   return lines(
     pool,

@@ -14,7 +14,7 @@ afterAll(() => database.close());
 const days = async (): Promise<number[]> =>
   (await database.pool.query(`SELECT name FROM audit_log ORDER BY at`)).rows.map(({ name }) => Number(name));
 
-test('entries older than they are kept go, in steps, at the beginning of a day; the others stay', async () => {
+test('removes expired entries in steps at the beginning of a day; keeps the others', async () => {
   const { pool } = database;
   // An entry a day, the youngest of today.
   for (let day = 0; day < 10; day += 1) {

@@ -19,10 +19,10 @@ import { OwnCluster } from '../../stack/own-cluster.ts';
 import { OwnRedis } from '../../engine/rebuild/own-redis.ts';
 import { testStack, type TestStack } from '../../stack/stack.ts';
 
-/** Of the Debian package `pgbouncer`; where it is not there, the test that needs it is skipped. */
+/** From the Debian package `pgbouncer`; the test that needs it is skipped without it. */
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 
-/** Whether the test's Postgres is accepted behind a pooler in this mode. */
+/** Whether Laurel accepts the test's Postgres behind a pooler in this mode. */
 async function accepted(mode: 'session' | 'transaction'): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'laurel-pooler-'));
   const at = new URL(stack.databaseUrl);
@@ -42,7 +42,7 @@ async function accepted(mode: 'session' | 'transaction'): Promise<void> {
       .join(between);
   const file = join(folder, 'pgbouncer.ini');
   await writeFile(file, `[databases]\n${database} = ${lines(behind, ' ')}\n[pgbouncer]\n${lines(settings, '\n')}\n`);
-  // It refuses to be root.
+  // It refuses to run as root.
   await chmod(folder, 0o755);
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const pooler = spawn(PGBOUNCER, ['-q', ...user, file], { stdio: 'ignore' });
@@ -64,7 +64,7 @@ beforeAll(async () => {
 afterAll(() => stack.close());
 
 describe('acceptServers', () => {
-  test('takes the servers of the tests', async () => {
+  test('accepts the servers of the tests', async () => {
     await expect(acceptServers(stack)).resolves.toBeUndefined();
   });
 
@@ -80,7 +80,7 @@ describe('acceptServers', () => {
     }
   });
 
-  test('refuses a replica, which takes no writes', async () => {
+  test('refuses a replica, which accepts no writes', async () => {
     const [master, replica] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
     try {
       await replica.follow(master);
@@ -92,7 +92,7 @@ describe('acceptServers', () => {
     }
   });
 
-  test('takes a cluster by one of its nodes, also by a replica; refuses one of which a master may evict', async () => {
+  test('accepts a cluster through any node, also a replica; refuses one with a master that may evict', async () => {
     const cluster = await OwnCluster.start({ replicas: 1 });
     try {
       await expect(acceptServers({ ...stack, redisUrl: cluster.nodes[4]!.url })).resolves.toBeUndefined();
@@ -104,7 +104,7 @@ describe('acceptServers', () => {
     }
   });
 
-  test('refuses a cluster that is down, and several servers that are no cluster', async () => {
+  test('refuses a cluster that is down, and several servers without a cluster', async () => {
     const node = await OwnRedis.start({ 'cluster-enabled': 'yes', 'cluster-port': String(await freePort()) });
     const [one, other] = [await OwnRedis.start(), await OwnRedis.start()];
     try {
@@ -118,15 +118,12 @@ describe('acceptServers', () => {
     }
   });
 
-  test.skipIf(!existsSync(PGBOUNCER))(
-    'refuses a pooler that lends connections for one transaction, and no other',
-    async () => {
-      await expect(accepted('transaction')).rejects.toThrow('lends a connection for one transaction only');
-      await expect(accepted('session')).resolves.toBeUndefined();
-    },
-  );
+  test.skipIf(!existsSync(PGBOUNCER))('refuses only a pooler that assigns connections per transaction', async () => {
+    await expect(accepted('transaction')).rejects.toThrow('lends a connection for one transaction only');
+    await expect(accepted('session')).resolves.toBeUndefined();
+  });
 
-  test('a wrong password is reported at once', async () => {
+  test('reports a wrong password at once', async () => {
     const url = new URL(stack.databaseUrl);
     url.username = 'nobody-of-that-name';
     const refused = acceptServers({ ...stack, databaseUrl: url.href });
@@ -136,15 +133,15 @@ describe('acceptServers', () => {
 });
 
 describe('versions', () => {
-  test.each(['6.2.14', '5.0.0', '0'])('Redis %s is refused', (version) => {
+  test.each(['6.2.14', '5.0.0', '0'])('refuses Redis %s', (version) => {
     expect(() => refuseRedis(`redis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`)).toThrow('7.0 or newer');
   });
 
-  test.each(['7.0.0', '7.2.4', '8.0.1', '10.0.0'])('Redis %s is taken', (version) => {
+  test.each(['7.0.0', '7.2.4', '8.0.1', '10.0.0'])('accepts Redis %s', (version) => {
     expect(() => refuseRedis(`redis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`)).not.toThrow();
   });
 
-  test('Postgres 14 is refused, 15 is taken', () => {
+  test('refuses Postgres 14, accepts 15', () => {
     expect(() => refusePostgres(140_012)).toThrow('Postgres 15 or newer; this one is 14');
     expect(() => refusePostgres(150_000)).not.toThrow();
   });
@@ -157,7 +154,7 @@ describe('warnOfRedisSettings', () => {
     return lines.map((line) => JSON.parse(line) as { level: number; redis: string; msg: string });
   };
 
-  test('says nothing of a Redis with the settings that are shipped, whether it has replicas or not', async () => {
+  test('is silent for a Redis with the shipped settings, with or without replicas', async () => {
     const [redis, replica] = [await OwnRedis.start(), await OwnRedis.start()];
     try {
       expect(await said(redis.url)).toEqual([]);
@@ -168,7 +165,7 @@ describe('warnOfRedisSettings', () => {
     }
   });
 
-  test('names each setting that is another one, and what it costs; of replicas only where there are some', async () => {
+  test('names each different setting and its cost; settings of replicas only if there are replicas', async () => {
     const [redis, replica] = [
       await OwnRedis.start({ appendfsync: 'everysec', 'repl-diskless-sync-delay': '1' }),
       await OwnRedis.start(),
@@ -179,7 +176,7 @@ describe('warnOfRedisSettings', () => {
       expect(lines[0]!.msg).toContain('appendfsync is "everysec", not "always": what was acknowledged in the last');
       expect(lines[0]!.msg).not.toContain('repl-diskless-sync-delay');
       await replica.follow(redis);
-      // A moment passes until the master says that it has one.
+      // It takes a moment until the master reports its replica.
       await expect
         .poll(async () => (await said(redis.url))[0]!.msg)
         .toContain('repl-diskless-sync-delay is "1", not "0": after a takeover');
@@ -188,7 +185,7 @@ describe('warnOfRedisSettings', () => {
     }
   });
 
-  test('says nothing of a Redis that forbids the question, or does not answer', async () => {
+  test('is silent for a Redis that forbids the question, or does not answer', async () => {
     const away = await OwnRedis.start({ appendfsync: 'no' });
     await away.close();
     expect(await said(away.url)).toEqual([]);

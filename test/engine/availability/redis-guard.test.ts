@@ -43,7 +43,7 @@ const states = (): string[] =>
 
 const ALL_OPEN = SHARDS.map(() => 'open');
 
-test('shards that stay closed are logged with the reasons; they open when the reasons end, without a rebuild', async () => {
+test('logs shards that stay closed with the reasons; they open when the reasons end, without a rebuild', async () => {
   await expect.poll(states).toEqual(ALL_OPEN);
   await own.command('REPLICAOF', '127.0.0.1', '1');
   await expect.poll(() => lines.find(({ msg }) => msg.startsWith('shards are closed'))?.reasons).toBeDefined();
@@ -70,13 +70,13 @@ test('one shard closes, is rebuilt and opens, while the others stay open', async
   expect([...seen].toSorted()).toEqual(['open,open,changed,open', 'open,open,open,open']);
 });
 
-test('a contradiction closes a shard until an inspection accepts it, though Redis shows what it did before', async () => {
+test('a contradiction closes a shard until an inspection accepts it, even if Redis returns to its earlier state', async () => {
   await expect.poll(states).toEqual(ALL_OPEN);
   const accepted = guard.gate.accepted[1];
   guard.gate.contradicted(1);
   expect(states()).toEqual(['open', 'contradiction', 'open', 'open']);
   await expect.poll(states).toEqual(ALL_OPEN);
-  // Only an inspection makes a new object; a shard that opens without one has the old one.
+  // Only an inspection creates a new object; a shard that opens without one keeps the old object.
   expect(guard.gate.accepted[1]).toEqual(accepted);
   expect(guard.gate.accepted[1]).not.toBe(accepted);
 });

@@ -25,7 +25,7 @@ afterAll(() => laurel.close());
 
 const put = (now: string) => laurel.admin.put('/v1/clock', { now });
 
-test('a year goes by in one call: every day is kept, every run final, every streak over', async () => {
+test('advances a year in one call: every day is kept, every run final, every streak over', async () => {
   for (const [index, tz] of ZONES.entries())
     await laurel.app.post('/v1/metrics/m/event', { user: { id: `u${index}`, tz }, value: index + 1 });
   expect((await put('2028-01-01T12:00:00Z')).status).toBe(200);
@@ -50,7 +50,7 @@ test('a year goes by in one call: every day is kept, every run final, every stre
   const { body: january } = await laurel.app.get('/v1/leaderboards/months?run=2027-01-01');
   expect(january.rankings.map(({ value }: { value: number }) => value)).toEqual([6, 5, 4, 3, 2, 1]);
   expect((await laurel.app.get('/v1/leaderboards/days?run=2027-06-01')).body.rankings).toEqual([]);
-  // One freeze of the first day, one after each of three days: the streak lasts while there is one at each midnight.
+  // One freeze on the first day, one after each three days: the streak lasts while there is one at each midnight.
   for (let user = 0; user < ZONES.length; user += 1) {
     const { body: streak } = await laurel.app.get(`/v1/users/u${user}/streak`);
     expect([streak.length, streak.freezes]).toEqual([0, 2]);
@@ -80,7 +80,7 @@ test('a run is final when the clock is set to 12:00 UTC on the day after its las
   expect(body.rankings).toMatchObject([{ userId: 'west', rank: 1, value: 7 }]);
 });
 
-test('what was switched on is backdated and filled before the clock goes on', async () => {
+test('backdates and fills what was activated before the clock advances', async () => {
   const { body: before } = await laurel.admin.get('/v1/configuration');
   await laurel.admin.put('/v1/configuration', {
     ...before,
@@ -95,7 +95,7 @@ test('what was switched on is backdated and filled before the clock goes on', as
   expect(filled.rankings.map(({ value }: { value: number }) => value)).toEqual([7, 6, 5, 4, 3, 2, 1]);
 });
 
-test('points for time and the daily snapshots of their board keep their order over a month', async () => {
+test('points for time and the daily snapshots of their leaderboard keep their order over a month', async () => {
   const { body: clock } = await laurel.admin.get('/v1/clock');
   const startMs = (Math.floor(Date.parse(clock.now) / 86_400_000) + 1) * 86_400_000;
   const day = (n: number): string => new Date(startMs + n * 86_400_000).toISOString().slice(0, 10);

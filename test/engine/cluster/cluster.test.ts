@@ -12,7 +12,7 @@ import { OwnCluster } from '../../stack/own-cluster.ts';
 /** In the order of their numbers, which begin at 1. */
 const TENANTS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
 
-/** Rights beside the harmless ones, as docs/operating/servers.md names them. */
+/** Permissions in addition to the harmless ones, as docs/operating/servers.md lists them. */
 const ALLOWED = [
   '+info',
   '+role',
@@ -38,7 +38,7 @@ afterAll(async () => {
   await cluster.close();
 });
 
-test('each tenant lives on the master of its slot, and Redis as a whole holds what Postgres does', async () => {
+test('each tenant lives on the master of its slot, and Redis as a whole agrees with Postgres', async () => {
   for (let n = 0; n < 5; n += 1)
     for (const tenantId of TENANTS) {
       const event = { user: { id: 'ada' }, value: 1 };
@@ -62,7 +62,7 @@ test('each tenant lives on the master of its slot, and Redis as a whole holds wh
   expect(differences).toEqual([]);
 });
 
-describe('a cluster that asks for more', () => {
+describe('a cluster that requires more', () => {
   test('TLS and a password of an ACL user', async () => {
     const certificates = await makeCertificates();
     const secured = await OwnCluster.start({ secured: { certificates, password: 'not-a-secret' } });
@@ -98,7 +98,7 @@ describe('a cluster that asks for more', () => {
     }
   });
 
-  test('a slot that no master serves yet is waited for, and named when it stays so', async () => {
+  test('waits for a slot that no master serves yet, and names it if it stays unserved', async () => {
     const joining = await OwnCluster.start();
     try {
       const slot = slotOfShard(1);

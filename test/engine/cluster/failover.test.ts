@@ -5,12 +5,14 @@ import { addTenants } from '../../several-tenants.ts';
 import type { OwnRedis } from '../rebuild/own-redis.ts';
 import { Load } from './load.ts';
 
-// Three masters with a replica each, and REDIS_ACKNOWLEDGE=replica: what takes over has all that was acknowledged.
+// Three masters with a replica each, and REDIS_ACKNOWLEDGE=replica: a promoted replica has all acknowledged writes.
 
 /** In the order of their numbers, which begin at 1. */
 const TENANTS = ['one', 'two', 'three', 'four', 'five', 'six'];
 const BEFORE_MS = 1_500;
-/** Detection takes a node timeout (2 s) and the election half a second and more; a busy machine takes longer for all of it. */
+/**
+ * Detection takes a node timeout (2 s) and the election half a second and more; a busy machine takes longer for all of it.
+ */
 const MOST_MS = 30_000;
 
 let cluster: OwnCluster;
@@ -40,7 +42,7 @@ describe.each([
   });
 
   test.each(['is killed', 'hangs', 'is replaced by hand'])(
-    'a master %s: nothing acknowledged is lost, nothing counts twice, tenants of others see no 503',
+    'a master %s: loses nothing acknowledged, counts nothing twice, and other tenants see no 503',
     async (how) => {
       const [victim, , other] = cluster.nodes as [OwnRedis, OwnRedis, OwnRedis];
       const replica = cluster.nodes[3]!;
@@ -54,7 +56,7 @@ describe.each([
       else await replica.command('CLUSTER', 'FAILOVER');
       await expect.poll(() => tenantsOf(replica, other), { timeout: MOST_MS }).toEqual(hit);
       const before = hit.map((tenantId) => load.acknowledged.get(tenantId)!);
-      // The new master has no replica while the former one is away, so it takes writes once that is back.
+      // The new master has no replica while the former one is away, so it accepts writes once that is back.
       if (how === 'is killed') await victim.start();
       else if (how === 'hangs') victim.resume();
       const areServed = (): boolean => hit.every((tenantId, at) => load.acknowledged.get(tenantId)! > before[at]! + 5);

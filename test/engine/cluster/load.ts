@@ -7,8 +7,8 @@ const RETRY_MS = 20;
 const STORED_MS = 60_000;
 
 /**
- * Clients that send events of some tenants, one after another each, and repeat what is not acknowledged with the same idempotency
- * key. Counts what was acknowledged and how long each tenant had no answer.
+ * Clients that send events of some tenants, each one after another, and retry unacknowledged ones with the same idempotency
+ * key. Counts the acknowledgements, and measures how long each tenant had no answer.
  */
 export class Load {
   /** Acknowledged events by tenant. */
@@ -37,13 +37,13 @@ export class Load {
     return Math.max(0, ...tenants.map((tenantId) => this.longest.get(tenantId)!));
   }
 
-  /** Ends when all that was sent is acknowledged. */
+  /** Resolves when everything sent is acknowledged. */
   async end(): Promise<void> {
     this.ending.abort();
     await Promise.all(this.clients);
   }
 
-  /** What differs between the acknowledged events, Redis and Postgres; nothing if each event counted once. */
+  /** Differences between the acknowledged events, Redis and Postgres; empty if each event counted once. */
   async differences(): Promise<unknown[]> {
     const { laurel } = this;
     const differences: unknown[] = [];

@@ -8,7 +8,7 @@ import { addTenants } from '../../several-tenants.ts';
 import { backUp } from '../rebuild/back-up.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 
-// A Postgres that came back older is older for the tenants of all servers, whichever of them shows it.
+// A Postgres that returns with older data is older for the tenants of all servers, even if only one server shows it.
 
 /** In the order of their numbers, which begin at 1. Shards 1 and 2 are on different masters. */
 const TENANTS = ['one', 'two'];
@@ -22,7 +22,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ redisUrl: cluster.url });
   await addTenants(laurel, TENANTS);
   const { redisUrl, databaseUrl } = laurel;
-  // Nothing that Postgres was handed is kept.
+  // Without kept copies of what Postgres received.
   workers = await startWorkers({ redisUrl, databaseUrl, log: createLog({ level: 'fatal', name: 'test' }), keepMs: 0 });
 });
 afterAll(async () => {
@@ -38,7 +38,7 @@ const stored = (): Promise<number> => count('SELECT count(*)::int AS n FROM even
 const epoch = (): Promise<number> => count('SELECT epoch::int AS n FROM redis_epoch');
 const readiness = async (): Promise<number> => (await fetch(`${laurel.appUrl}/readyz`)).status;
 
-test('it shuts the tenants of all servers, and a rebuild touches none of them, until the loss is accepted', async () => {
+test('it closes the tenants of all servers, and a rebuild touches none of them until the loss is accepted', async () => {
   expect(await cluster.masterOf(1)).not.toBe(await cluster.masterOf(2));
   for (const tenantId of TENANTS) expect(await event(tenantId)).toBe(201);
   await expect.poll(stored).toBe(2);

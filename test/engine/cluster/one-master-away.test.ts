@@ -17,7 +17,7 @@ let laurel: TestLaurel;
 let taken: number;
 /** The tenants and shards of each master. */
 let held: Map<OwnRedis, { tenants: string[]; shards: number[] }>;
-/** The master of what belongs to no shard. */
+/** The master of the keys outside all shards. */
 let home: OwnRedis;
 
 beforeAll(async () => {
@@ -66,8 +66,8 @@ const READ_AND_WRITTEN = new Set([200, 201]);
 describe.each([
   ['that holds the queues', true],
   ['that holds no queues', false],
-])('while the master %s is away', (_, isHome) => {
-  test('tenants of the others see no 503, and what they send is stored', async () => {
+])('while the master %s is down', (_, isHome) => {
+  test('tenants of other masters see no 503, and their events are stored', async () => {
     const server = isHome ? home : cluster.nodes.find((node) => node !== home && held.get(node)!.tenants.length > 0)!;
     const { tenants: away, shards: awayShards } = held.get(server)!;
     expect(away.length).toBeGreaterThan(0);
@@ -84,7 +84,7 @@ describe.each([
     taken += batch.length;
     await expect.poll(stored).toBe(taken);
 
-    // What it does not hold can be compared, and rebuilt by hand.
+    // Shards on other masters can be compared, and rebuilt by hand.
     const shards = TENANTS.map((__, index) => index + 1).filter((shard) => !awayShards.includes(shard));
     const redis = await connectRedis(laurel.redisUrl);
     redis.on('error', () => undefined);
@@ -96,7 +96,7 @@ describe.each([
     for (const tenantId of served) await expect.poll(() => event(tenantId)).toBe(201);
     await expect.poll(stored).toBe(taken);
 
-    // It comes back empty: its shards alone are rebuilt.
+    // It returns empty: only its shards are rebuilt.
     server.lose();
     await server.start();
     for (const tenantId of away) await expect.poll(() => event(tenantId)).toBe(201);
@@ -105,7 +105,7 @@ describe.each([
   });
 });
 
-test('a master that hangs holds up its own tenants alone', async () => {
+test('a master that hangs delays only its own tenants', async () => {
   const server = cluster.nodes.find((node) => held.get(node)!.tenants.length > 0)!;
   const { tenants } = held.get(server)!;
   const others = TENANTS.filter((tenantId) => !tenants.includes(tenantId));

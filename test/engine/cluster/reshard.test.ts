@@ -30,7 +30,7 @@ async function close(): Promise<void> {
   await cluster.close();
 }
 
-describe('slots that move as a whole (Valkey 9)', () => {
+describe('slots that move atomically (Valkey 9)', () => {
   const program = findValkey9();
 
   beforeEach(async ({ skip }) => {
@@ -41,7 +41,7 @@ describe('slots that move as a whole (Valkey 9)', () => {
     if (program !== null) await close();
   });
 
-  test('a node is added under load, takes half of the slots, and one is removed: nothing is lost or counts twice', async () => {
+  test('adding a node under load, moving half of the slots to it and removing a node loses nothing and counts nothing twice', async () => {
     const [first, second, third] = cluster.nodes as [OwnRedis, OwnRedis, OwnRedis];
     const load = new Load(laurel, TENANTS);
     await pause(BEFORE_MS);
@@ -50,7 +50,7 @@ describe('slots that move as a whole (Valkey 9)', () => {
     await cluster.migrate(second, added, [[5_461, 8_191]]);
     await cluster.migrate(third, added, [[10_923, 13_652]]);
     await cluster.migrate(third, added, [[13_653, LAST_SLOT]]);
-    // It has no slots any more, and goes.
+    // It has no slots any more, and is removed.
     const gone = (await third.command('CLUSTER', 'MYID')) as string;
     await pause(BEFORE_MS);
     await third.kill();
@@ -83,7 +83,7 @@ describe('slots that move key by key', () => {
   const notices = async (): Promise<string[]> =>
     ((await (await fetch(`${laurel.adminUrl}/readyz`)).json()) as { notices?: string[] }).notices ?? [];
 
-  test('the shard is closed and the reason said until the move is over; nothing is lost or counts twice', async () => {
+  test('closes the shard with a reason until the move is over; loses nothing and counts nothing twice', async () => {
     const from = await cluster.masterOf(1);
     const to = cluster.nodes.find((node) => node !== from)!;
     const slot = slotOfShard(1);
@@ -109,14 +109,14 @@ describe('slots that move key by key', () => {
     expect(await load.differences()).toEqual([]);
   });
 
-  test('a move that is broken off has the shard rebuilt, since some keys are on the other node', async () => {
+  test('an interrupted move has the shard rebuilt, since some keys are on the other node', async () => {
     const from = await cluster.masterOf(1);
     const to = cluster.nodes.find((node) => node !== from)!;
     const slot = slotOfShard(1);
     const load = new Load(laurel, TENANTS);
     await pause(BEFORE_MS);
     await load.end();
-    // What is not stored yet may be left on the other node.
+    // Entries that are not stored yet may be left on the other node.
     expect(await load.differences()).toEqual([]);
     const moveKey = await beginMove(slot, [from, to]);
     await expect.poll(notices).toEqual([expect.stringContaining('shards 1 ')]);

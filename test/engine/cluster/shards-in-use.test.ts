@@ -15,7 +15,7 @@ const shown = async (): Promise<number[]> => {
   return body.shards.map(({ shard }) => shard);
 };
 
-test('the shards in use are those that hold a tenant, in every process as soon as there is one', async () => {
+test('the shards in use are those with a tenant, in every process as soon as there is one', async () => {
   const other = await laurel.another();
   expect(shardsInUse(laurel.redis)).toEqual([0]);
   expect(await shown()).toEqual([0]);

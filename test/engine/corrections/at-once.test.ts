@@ -5,7 +5,7 @@ import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { atRest } from '../recomputations/recompute-laurel.ts';
 
-// Corrections of all kinds at the same time, and events beside them: nothing is lost, nothing counts twice.
+// Concurrent corrections of all kinds, with events beside them, lose nothing and count nothing twice.
 
 const BOARD = { start: '2030-01-01', status: 'active' } as const;
 const CONFIGURATION: Configuration = {
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-/** Asks again as long as a user does too much at once. */
+/** Retries while a user has too many requests in progress. */
 async function answered<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     const answer = await ask();
@@ -67,11 +67,11 @@ async function differences(): Promise<object[]> {
   return found;
 }
 
-/** Days of what is sent first; of these the second half is reversed, while what comes late arrives. */
+/** Days of the events that are sent first. The second half is reversed while late events arrive. */
 const FIRST = [2, 3, 4, 10, 11, 12, 13, 14];
 const LATE = [5, 6, 9, 15, 16, 18];
 
-test('reversals, late events and a recomputation of the same user, and events: as if one had come after another', async () => {
+test('concurrent reversals, late events, a recomputation and events of one user have the effect of some sequence', async () => {
   const eventIds: string[] = [];
   for (const day of FIRST) eventIds.push((await send('ada', `first ${day}`, at(day))).body.eventId);
   const recomputed = laurel.admin.post('/v1/recomputations', { what: ['points', 'boards'], dryRun: false });
@@ -92,13 +92,13 @@ test('reversals, late events and a recomputation of the same user, and events: a
   expect(await differences()).toEqual([]);
 });
 
-/** Does something while a reversal has read what it is computed from, and has not made it. */
+/** Runs `work` after a reversal has read its input and before it is applied. */
 async function whileReversing(eventId: string, work: () => Promise<unknown>): Promise<void> {
   await untilPersisted(laurel, 0);
   const client = await laurel.pool.connect();
   try {
     await client.query('BEGIN');
-    // What an event awarded is read last.
+    // The awards of an event are read last.
     await client.query('LOCK TABLE awards IN ACCESS EXCLUSIVE MODE');
     const reversed = reverse(eventId);
     const waits = `SELECT FROM pg_locks WHERE relation = 'awards'::regclass AND NOT granted`;
@@ -112,14 +112,14 @@ async function whileReversing(eventId: string, work: () => Promise<unknown>): Pr
   }
 }
 
-test('an event that comes while the only other one of its day is reversed keeps the streak', async () => {
+test('an event that arrives while the only other one of its day is reversed keeps the streak', async () => {
   await send('cleo', 'yesterday', at(19));
   const { eventId } = (await send('cleo', 'first')).body;
   await whileReversing(eventId, () => send('cleo', 'second'));
   expect((await laurel.app.get('/v1/users/cleo/streak')).body).toMatchObject({ length: 2, started: '2030-03-19' });
 });
 
-test('a late event that comes while another one is reversed has its place', async () => {
+test('a late event that arrives while another one is reversed takes its place', async () => {
   for (const day of [5, 6, 10]) await send('dora', `day ${day}`, at(day));
   const { eventId } = (await send('dora', 'day 7', at(7))).body;
   await whileReversing(eventId, () => send('dora', 'day 8', at(8)));
@@ -127,7 +127,7 @@ test('a late event that comes while another one is reversed has its place', asyn
   expect(await seen('dora')).toEqual(await seen('doras-twin'));
 });
 
-test('an import and the events of its user: whichever comes first, nothing is lost', async () => {
+test('an import and the events of its user lose nothing, in either order', async () => {
   const ids = Array.from({ length: 8 }, (_, no) => `imported-${no}`);
   const results = await Promise.all(
     ids.map(async (id) => {

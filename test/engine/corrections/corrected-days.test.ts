@@ -93,7 +93,7 @@ const differences = async () => {
   return found;
 };
 
-test('a late event moves a board of streaks as one in time would', async () => {
+test('a late event moves a leaderboard of streaks like one in time', async () => {
   const twin = `${user} in time`;
   for (const date of ['03', '04', '05', '07', '08']) {
     await to(`${date}T12:00`);
@@ -112,7 +112,7 @@ test('a late event moves a board of streaks as one in time would', async () => {
     [1, 6],
   ]);
 
-  // One that ended stays ended: the open streak is what the board shows.
+  // A streak that ended stays ended: the leaderboard shows the open streak.
   await to('12T12:00');
   await event('visits', 1);
   expect(await score('streaks', '2030-01-01')).toBe(1);
@@ -143,7 +143,7 @@ test('points of a revoked composite leave the day on which they were awarded, an
   await to('11T12:01');
   const again = await reverse(eventId, { revokeAchievements: true });
   expect([await points(), await score('points', day('10')), await score('points', day('11'))]).toEqual([0, 10, null]);
-  // A board that is filled from history says the same.
+  // A leaderboard filled from history agrees.
   const { leaderboards } = CONFIGURATION;
   const filled = { ...leaderboards![0]!, key: 'filled', name: 'Filled' };
   await laurel.admin.put('/v1/configuration', { leaderboards: [...leaderboards!, filled] });
@@ -158,7 +158,7 @@ test('points of a revoked composite leave the day on which they were awarded, an
   expect(await differences()).toEqual([]);
 });
 
-test('a late event is reversed on its own day, and what it awarded on the day of the award', async () => {
+test('reverses a late event on its own day, and its awards on the day of the award', async () => {
   await to('10T12:00');
   await event('visits', 1);
   await to('11T08:00');
@@ -185,7 +185,7 @@ test('a late event is reversed on its own day, and what it awarded on the day of
   expect(await differences()).toEqual([]);
 });
 
-test('an event of last month whose runs are final: totals and points go, final runs stay', async () => {
+test('reversing an event of last month whose runs are final removes totals and points, and keeps final runs', async () => {
   await to('10T12:00');
   const { eventId } = await event('visits', 12);
   month += 1;
@@ -206,7 +206,7 @@ test('an event of last month whose runs are final: totals and points go, final r
   expect(await differences()).toEqual([]);
 });
 
-test('a trigger that is switched off when an event is reversed counts it no more when it is on again', async () => {
+test('a trigger that is off while an event is reversed does not count the event when it is on again', async () => {
   await to('10T12:00');
   const { eventId } = await event('orders', 6, { gift: true });
   const [system] = (await laurel.admin.get('/v1/points')).body;
@@ -221,7 +221,7 @@ test('a trigger that is switched off when an event is reversed counts it no more
   expect((await event('orders', 6, { gift: true })).points).toEqual({});
   expect((await event('orders', 4, { gift: true })).points.xp).toMatchObject({ added: 7 });
 
-  // Nor does one count backwards that it did not count.
+  // Nor does it count an event backwards that it never counted.
   await to('10T12:03');
   await set('inactive');
   const missed = await event('orders', 5, { gift: true });
@@ -232,7 +232,7 @@ test('a trigger that is switched off when an event is reversed counts it no more
   expect(await differences()).toEqual([]);
 });
 
-test('metric, trigger and achievement may be gone: what they gave is taken all the same', async () => {
+test('revokes what a deleted metric, trigger or achievement gave', async () => {
   await to('10T12:00');
   await laurel.admin.post('/v1/metrics', [{ key: 'games', name: 'Games' }]);
   const [metric] = (await laurel.admin.get('/v1/metrics?limit=100')).body.filter(

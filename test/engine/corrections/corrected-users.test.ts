@@ -63,7 +63,7 @@ const differences = async () => {
   return found;
 };
 
-test('an event that waits in quarantine cannot be reversed; released, it can, once, and its key stays used', async () => {
+test('an event in quarantine cannot be reversed; a released one can, once, and its key stays used', async () => {
   const { eventId } = (await send(150, { key: 'k' })).body;
   const waiting = await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
   expect([waiting.status, waiting.body.error]).toEqual([404, expect.stringContaining('waits in quarantine')]);
@@ -89,7 +89,7 @@ test('an event that waits in quarantine cannot be reversed; released, it can, on
   expect(await differences()).toEqual([]);
 });
 
-test('what a reversal takes is room under the largest total again', async () => {
+test('points that a reversal takes can be earned again below the highest total', async () => {
   const fill = (value: number) => send(value, { metric: 'filled' });
   const { eventId } = (await fill(100)).body;
   expect((await fill(100)).status).toBe(201);
@@ -99,12 +99,12 @@ test('what a reversal takes is room under the largest total again', async () => 
   expect((await fill(1)).status).toBe(422);
 });
 
-test('late events of a batch that are refused stop none of the others', async () => {
+test('refused late events of a batch do not stop the others', async () => {
   const at = (day: number) => `2030-03-${String(day).padStart(2, '0')}T10:00:00Z`;
   const item = (key: string, value: number, occurredAt?: string) => ({ key, user: { id: user }, value, occurredAt });
   const { body } = await laurel.admin.post('/v1/metrics/events?wait=true', [
     item('steps', 100, at(8)),
-    // Out of points after the 10 that the first one earned; above what a value may be; above what a total may be.
+    // Out of points after the 10 that the first one earned; above the maximum value; above the maximum total.
     item('spent', 11, at(8)),
     item('steps', 150, at(9)),
     item('steps', 50, at(9)),
@@ -126,20 +126,20 @@ test('late events of a batch that are refused stop none of the others', async ()
   expect(await differences()).toEqual([]);
 });
 
-test('the time between events is that between when they happened', async () => {
+test('the time between events is measured by when they happened', async () => {
   const ping = async (occurredAt?: string) =>
     (await send(1, { metric: 'pings', ...(occurredAt !== undefined && { occurredAt }) })).status;
   expect(await ping('2030-03-08T10:00:00Z')).toBe(201);
   expect(await ping('2030-03-08T10:00:59Z')).toBe(422);
   expect(await ping('2030-03-08T11:01:00+01:00')).toBe(201);
-  // Before the newest: its neighbours are not known.
+  // Before the newest: Laurel does not know its neighbours.
   expect(await ping('2030-03-07T10:00:00Z')).toBe(422);
   expect(await ping()).toBe(201);
   expect(await ping('2030-03-10T11:59:00Z')).toBe(422);
   expect(await total('pings')).toBe(3);
 });
 
-test('points are taken as they were given, whatever the rules are by then', async () => {
+test('takes the points that were given, even if the rules have changed', async () => {
   const { eventId } = (await send(50)).body;
   const [system] = (await laurel.admin.get('/v1/points')).body;
   const { body: triggers } = await laurel.admin.get(`/v1/points/${system.id}/triggers`);
@@ -150,7 +150,7 @@ test('points are taken as they were given, whatever the rules are by then', asyn
   await laurel.admin.patch(path, [{ id, points: 1 }]);
 });
 
-test('no more than 1,000 are reversed at a time', async () => {
+test('reverses no more than 1,000 at a time', async () => {
   const eventIds = Array.from({ length: 1_001 }, (_, n) => `01890000-0000-7000-8000-${String(n).padStart(12, '0')}`);
   const many = await laurel.admin.post('/v1/events/reverse', { eventIds });
   expect([many.status, many.body.error]).toEqual([400, expect.stringContaining('eventIds')]);
@@ -169,7 +169,7 @@ async function withEverything(): Promise<void> {
   expect((await laurel.admin.get(`/v1/quarantine?userId=${user}`)).body.events).toMatchObject([{ id: waiting }]);
 }
 
-test('the export has late events, reversals and what waits', async () => {
+test('the export has late events, reversals and quarantined events', async () => {
   await withEverything();
   const { body } = await laurel.admin.get(`/v1/users/${user}/export`);
   expect(body.metrics).toEqual({ steps: 50 });
@@ -194,7 +194,7 @@ test('the export has late events, reversals and what waits', async () => {
   expect(kept.toSorted()).toEqual(['150 released', '160 waiting']);
 });
 
-test('a deleted user leaves nothing of it, and one of the same ID begins with nothing', async () => {
+test('deleting a user removes all of it, and a new user with the same ID begins with nothing', async () => {
   await withEverything();
   const reversed = (await laurel.admin.get(`/v1/users/${user}/export`)).body.events[0].id;
   expect((await laurel.admin.delete(`/v1/users/${user}`)).status).toBe(200);
@@ -222,7 +222,7 @@ test('a deleted user leaves nothing of it, and one of the same ID begins with no
   expect(await differences()).toEqual([]);
 });
 
-test('what a user sent in a time is reversed whatever day it happened on', async () => {
+test('reverses what a user sent in a time range, on any day it happened', async () => {
   const clock = (now: string) => laurel.admin.put('/v1/clock', { now });
   await send(1);
   await clock('2030-03-11T12:00:00Z');

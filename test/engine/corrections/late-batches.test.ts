@@ -24,7 +24,7 @@ const withUsers = (run: (reads: ReadFixture) => Promise<void>): Promise<void> =>
     },
   );
 
-/** Takes a batch and processes it, while what is waited for is stored. `meanwhile`: at each step that is sent. */
+/** Accepts and processes a batch while its entries are stored. Calls `meanwhile` at each step that is sent. */
 async function take(reads: ReadFixture, events: BatchMetricEvent[], meanwhile?: () => Promise<void>) {
   const { redis, clock, ids, late } = reads.laurel;
   const catalogs = { of: () => reads.compiled, atLeast: async () => undefined };
@@ -81,7 +81,7 @@ test('late events of a batch take their places, among others and in order per us
     expect([await lengthOf(reads, 'u'), await lengthOf(reads, 'v')]).toEqual([4, 2]);
   }));
 
-test('a user who never rests delays nobody else for ever: the event counts, its streak is not repaired', () =>
+test('a permanently busy user does not delay others for ever: the event counts, its streak is not repaired', () =>
   withUsers(async (reads) => {
     await reads.laurel.event('m', 'u', 1);
     await reads.persist();
@@ -100,7 +100,7 @@ test('a user who never rests delays nobody else for ever: the event counts, its 
     expect(await lengthOf(reads, 'u')).toBe(1);
   }));
 
-test('a batch with a time outside the window is refused as a whole', () =>
+test('refuses a whole batch if one time is outside the window', () =>
   withUsers(async (reads) => {
     const early = { ...event('u', 9), occurredAt: '2025-03-09T10:00:00Z' };
     await expect(take(reads, [event('u', 9), early])).rejects.toMatchObject({

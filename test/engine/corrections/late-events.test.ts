@@ -11,7 +11,7 @@ afterAll(() => database.close());
 
 const NOW = '2026-03-10T12:00:00Z';
 
-/** A user who acted on days at noon, seen on the 10th of March; the streak has two freezes. */
+/** A user who acted at noon on some days, seen on the 10th of March; the streak has two freezes. */
 const withUser = (
   days: readonly number[],
   run: (reads: ReadFixture) => Promise<void>,
@@ -35,7 +35,7 @@ const withUser = (
     },
   );
 
-/** The test's worker: what a late event waits for is stored while it waits. */
+/** The test's worker: it stores the entries that a late event waits for. */
 async function late(reads: ReadFixture, occurredAt: string, more: { key?: string; value?: number } = {}) {
   await reads.persist();
   const { value = 1, ...rest } = more;
@@ -48,7 +48,7 @@ const history = async (reads: ReadFixture): Promise<(number | string)[]> => {
   return streakHistory.map(({ length, usedFreeze }) => (usedFreeze === true ? `${length}f` : length));
 };
 
-test('a streak that ended through the gap is joined again, and the freeze used in it is given back', () =>
+test('joins a streak that ended at the gap, and returns the freeze used in it', () =>
   withUser([2, 3, 4, 7, 8, 9, 10], async (reads) => {
     expect(await history(reads)).toEqual([1, 2, 3, '3f', 0, 1, 2, 3, 4]);
     const answer = await late(reads, '2026-03-06T09:00:00+01:00');
@@ -69,14 +69,14 @@ test('a streak that ended through the gap is joined again, and the freeze used i
     expect(erased.length).toBeGreaterThan(0);
   }));
 
-test('a late event with a used key changes nothing, and answers as any other', () =>
+test('a late event with a used key changes nothing, and gets the usual answer', () =>
   withUser([2, 3, 10], async (reads) => {
     const first = await late(reads, '2026-03-09T10:00:00Z', { key: 'k' });
     const again = await late(reads, '2026-03-09T10:00:00Z', { key: 'k' });
     expect([first.status, again.status, again.eventId, again.total]).toEqual([201, 202, first.eventId, 4]);
   }));
 
-test('an event of today takes the way of all, and keeps its time', () =>
+test('an event of today takes the normal path, and keeps its time', () =>
   withUser([9], async (reads) => {
     const answer = await reads.laurel.event('m', 'u', 1, { occurredAt: '2026-03-10T00:10:00Z' });
     expect(answer.currentStreak).toMatchObject({ length: 2, extended: true });
@@ -87,7 +87,7 @@ test('an event of today takes the way of all, and keeps its time', () =>
     expect(extended).toBe('2026-03-10T00:10:00.000Z');
   }));
 
-test('of two events of today the one that happened first extends the streak, in whichever order they arrive', () =>
+test('of two events of today the one that happened first extends the streak, in either order of arrival', () =>
   withUser([9], async (reads) => {
     for (const time of ['09:00', '07:00', '08:00'])
       await reads.laurel.event('m', 'u', 1, { occurredAt: `2026-03-10T${time}:00Z` });
@@ -103,7 +103,7 @@ test('the first event of a user may be late', () =>
     expect(await history(reads)).toEqual([0, 0, 0, 0, 0, 0, 1, 2, 3]);
   }));
 
-test('a guard that cuts its value cuts what the streak sees of it', () =>
+test('a guard that clamps the value clamps it for the streak as well', () =>
   withUser(
     [8, 10],
     async (reads) => {
@@ -120,11 +120,11 @@ test('a guard that cuts its value cuts what the streak sees of it', () =>
     },
   ));
 
-test('points and achievements of a joined streak are given once, now', () =>
+test('awards points and achievements of a joined streak once, now', () =>
   withUser(
     [6, 7, 9, 10],
     async (reads) => {
-      // A freeze held the streak together: lengths of 2 and 4 are paid for already.
+      // A freeze held the streak together: lengths 2 and 4 are already paid.
       const answer = await late(reads, '2026-03-08T10:00:00Z');
       expect(answer.currentStreak.length).toBe(5);
       expect(answer.achievements.map(({ name }) => name)).toEqual(['Five days']);
@@ -141,7 +141,7 @@ test('points and achievements of a joined streak are given once, now', () =>
     },
   ));
 
-test('open boards move by it, in the hours that it happened in; final runs never do', () =>
+test('moves open leaderboards if it happened in their hours, and never final runs', () =>
   withUser(
     [9],
     async (reads) => {

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { LateTurns } from '../../../src/engine/corrections/late-events.ts';
 
-/** Work that ends when it is told to. */
+/** Work that ends on demand. */
 function held(): { work: () => Promise<void>; end: () => void } {
   let end = (): void => undefined;
   const ended = new Promise<void>((resolve) => (end = resolve));
   return { work: () => ended, end };
 }
 
-test('those of one user go one after another, and leave room for those of others', async () => {
+test('late events of one user run one after another, and leave room for those of others', async () => {
   const turns = new LateTurns();
   const first = held();
   const done: number[] = [];
@@ -32,7 +32,7 @@ test('those of one user go one after another, and leave room for those of others
   expect(done.at(-1)).toBe(0);
 });
 
-test('a tenant has so many at most, whoever they are of; another tenant has its own', async () => {
+test('a tenant has a maximum number at a time, over all its users; another tenant has its own', async () => {
   const turns = new LateTurns();
   const first = held();
   const all = Array.from({ length: 256 }, (_, no) => turns.run(0, `user ${no}`, first.work));
@@ -43,7 +43,7 @@ test('a tenant has so many at most, whoever they are of; another tenant has its 
   await turns.run(0, 'one more', async () => undefined);
 });
 
-test('those whose turn comes too late are refused at once, without their work', async () => {
+test('refuses at once those whose turn comes too late, without running them', async () => {
   const turns = new LateTurns(500);
   const first = held();
   const done: number[] = [];

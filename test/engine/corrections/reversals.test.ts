@@ -57,7 +57,7 @@ const CONFIGURATION: Configuration = {
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ workers: true, configuration: CONFIGURATION });
-  // What was just switched on is looked for among all users.
+  // Activating an achievement examines all users.
   const isDone = async (): Promise<boolean> =>
     !/"status":"(?!done)/.test(JSON.stringify((await laurel.admin.get('/v1/backdatings')).body));
   while (!(await isDone())) await sleep(50);
@@ -79,7 +79,7 @@ async function event(metric: string, value: number, more: { attributes?: object;
 
 const reverse = async (id: string, body: object = {}) => laurel.admin.post(`/v1/events/${id}/reverse`, body);
 
-/** All that the API says of the user that a reversal may touch. */
+/** Everything the API reads of a user that a reversal may change. */
 async function seen() {
   const id = encodeURIComponent(user);
   const [orders, spent, points, achievements, streak] = await Promise.all([
@@ -104,7 +104,7 @@ async function seen() {
   };
 }
 
-test('an event is as if it had never been, and its reversal reversed as if it had always been', async () => {
+test('a reversed event leaves no effect, and reversing the reversal restores every effect', async () => {
   await event('orders', 3);
   const before = await seen();
   const id = await event('orders', 8, { attributes: { kind: 'gift' } });
@@ -142,7 +142,7 @@ test('an event is as if it had never been, and its reversal reversed as if it ha
   expect(await seen()).toEqual({ ...before, completed: ['gifts'] });
 });
 
-test('achievements go where that is asked for, with the composites that need them and their points; and come back', async () => {
+test('revokes achievements on request, with the composites that need them and their points; and restores them', async () => {
   const first = await event('visits', 10);
   await event('orders', 20, { attributes: { kind: 'gift' } });
   const all = await seen();
@@ -165,7 +165,7 @@ test('achievements go where that is asked for, with the composites that need the
   expect(await holders()).toEqual(held);
 });
 
-test('what an achievement paid is taken once, whichever of its events are reversed, and is back when none is', async () => {
+test("takes an achievement's points once, no matter which of its events are reversed, and restores them when none is", async () => {
   const first = await event('visits', 10);
   const gifts = await event('orders', 8, { attributes: { kind: 'gift' } });
   await event('orders', 50);
@@ -179,7 +179,7 @@ test('what an achievement paid is taken once, whichever of its events are revers
   expect(await seen()).toMatchObject({ points: 116, board: 116, completed: ['gifts'] });
   const withoutGifts = await reversed(gifts);
   expect(await seen()).toMatchObject({ points: 100, board: 100, completed: [] });
-  // What both achievements paid came with the gifts.
+  // The points of both achievements came with the gifts.
   await reverse(withoutFirst);
   expect(await seen()).toMatchObject({ points: 100, board: 100 });
   await reverse(withoutGifts);
@@ -194,7 +194,7 @@ test('what an achievement paid is taken once, whichever of its events are revers
   expect(await seen()).toEqual(all);
 });
 
-test('an achievement stays with a user who has what it takes without the event', async () => {
+test('an achievement stays with a user who qualifies without the event', async () => {
   const first = await event('visits', 11);
   await event('visits', 12);
   const { body } = await reverse(first, { revokeAchievements: true });
@@ -202,7 +202,7 @@ test('an achievement stays with a user who has what it takes without the event',
   expect(await seen()).toMatchObject({ completed: ['first'] });
 });
 
-test('points never fall below 0: what cannot be taken is owed by what later reversals give, in whichever order', async () => {
+test('points never fall below 0: later reversals that give points pay the debt first, in any order', async () => {
   const earned = await event('orders', 5);
   const spent = await event('spent', 10);
   expect((await seen()).points).toBe(0);
@@ -211,7 +211,7 @@ test('points never fall below 0: what cannot be taken is owed by what later reve
   expect(await seen()).toMatchObject({ orders: 0, spent: 0, points: 0 });
 });
 
-test('points never rise above the maximum: what cannot be given is set off against what later reversals take', async () => {
+test('points never rise above the maximum: later reversals that take points use the excess first', async () => {
   await event('won', 4);
   const lost = await event('lost', 1);
   const won = await event('won', 1);
@@ -233,14 +233,14 @@ test('points never rise above the maximum: what cannot be given is set off again
   expect(await lives()).toBe(9);
 });
 
-test('what is earned again after a reversal is paid again', async () => {
+test('pays again for what is earned again after a reversal', async () => {
   const id = await event('orders', 10);
   await reverse(id);
   await event('orders', 10);
   expect(await seen()).toMatchObject({ orders: 10, points: 20 });
 });
 
-test('several who reverse one event at the same time do it once, on all frontends', async () => {
+test('concurrent reversals of one event apply once, on all frontends', async () => {
   await event('orders', 1);
   const id = await event('orders', 7);
   const other = await laurel.another();
@@ -264,7 +264,7 @@ test('the idempotency key of a reversed event stays used', async () => {
   expect(await seen()).toMatchObject({ orders: 0, points: 0 });
 });
 
-test('many are reversed by their IDs, by idempotency keys, by a time; what cannot be is an issue', async () => {
+test('reverses many by IDs, by idempotency keys or by time, and reports an issue for those it cannot', async () => {
   const ids = [await event('orders', 1), await event('orders', 2, { key: 'a' }), await event('spent', 1)];
   const unknown = '01890000-0000-7000-8000-000000000000';
   const byIds = await laurel.admin.post('/v1/events/reverse', { eventIds: [ids[0]!, unknown] });
@@ -301,7 +301,7 @@ test('bad requests say what is wrong', async () => {
   expect((await laurel.admin.post('/v1/events/reverse', { eventIds: [] }, { key })).status).toBe(403);
 });
 
-test('what is misspelt, or meant for other events, reverses nothing', async () => {
+test('a misspelt request, or one for other events, reverses nothing', async () => {
   const id = await event('orders', 3);
   const misspelt = await reverse(id, { dryrun: true });
   expect([misspelt.status, misspelt.body.error]).toEqual([400, expect.stringContaining('did you mean dryRun?')]);
@@ -313,7 +313,7 @@ test('what is misspelt, or meant for other events, reverses nothing', async () =
   expect(await seen()).toMatchObject({ orders: 3, points: 6 });
 });
 
-test('keys of more than 1,000 events, in several metrics, are too many at a time', async () => {
+test('refuses keys of more than 1,000 events in several metrics', async () => {
   const keys = Array.from({ length: 501 }, (_, n) => `key ${n}`);
   const all = ['orders', 'visits'].flatMap((key) =>
     keys.map((idempotencyKey) => ({ key, user: { id: user }, value: 0, idempotencyKey })),
@@ -325,7 +325,7 @@ test('keys of more than 1,000 events, in several metrics, are too many at a time
   expect([status, body.error]).toEqual([422, expect.stringContaining('idempotencyKeys')]);
 });
 
-test('a streak is as if the event had never been: unbroken where another meets the period, shorter where none does', async () => {
+test('a streak is as without the event: unbroken if another event meets the period, otherwise shorter', async () => {
   const streak = async (): Promise<number> => {
     const { body } = await laurel.app.get(`/v1/users/${encodeURIComponent(user)}/streak`);
     return body.length as number;
@@ -347,41 +347,38 @@ test('a streak is as if the event had never been: unbroken where another meets t
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 5);
 
-test(
-  'reversing everything leaves a user as at the start, in whichever order',
-  { timeout: 300_000 + RUNS * 10_000 },
-  () =>
-    fc.assert(
-      fc.asyncProperty(
-        fc.array(
-          fc.record({
-            metric: fc.constantFrom('orders', 'spent', 'visits'),
-            value: fc.integer({ min: -12, max: 30 }),
-            gift: fc.boolean(),
-            // When it is reversed, and whether that is reversed and done again.
-            order: fc.integer(),
-            twice: fc.boolean(),
-          }),
-          { minLength: 1, maxLength: 8 },
-        ),
-        async (events) => {
-          user = `user ${(users += 1)}`;
-          await event('orders', 0);
-          const start = await seen();
-          const sent: { id: string; order: number; twice: boolean }[] = [];
-          for (const { metric, value, gift, order, twice } of events)
-            sent.push({ id: await event(metric, value, gift ? { attributes: { kind: 'gift' } } : {}), order, twice });
-          for (const { id, twice } of sent.toSorted((a, b) => a.order - b.order)) {
-            const { status, body } = await reverse(id, { revokeAchievements: true });
-            expect([status, body.status]).toEqual([200, 'reversed']);
-            if (!twice) continue;
-            expect((await reverse(body.reversalId)).body.status).toBe('restored');
-            expect((await reverse(id, { revokeAchievements: true })).body.status).toBe('reversed');
-          }
-          // What is on a board with nothing is there with 0 or not at all.
-          expect(await seen()).toEqual({ ...start, sales: start.sales ?? expect.toBeOneOf([0, null]) });
-        },
+test('reversing everything returns a user to the start, in any order', { timeout: 300_000 + RUNS * 10_000 }, () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.record({
+          metric: fc.constantFrom('orders', 'spent', 'visits'),
+          value: fc.integer({ min: -12, max: 30 }),
+          gift: fc.boolean(),
+          // When it is reversed, and whether that reversal is reversed and repeated.
+          order: fc.integer(),
+          twice: fc.boolean(),
+        }),
+        { minLength: 1, maxLength: 8 },
       ),
-      { numRuns: RUNS, endOnFailure: true },
+      async (events) => {
+        user = `user ${(users += 1)}`;
+        await event('orders', 0);
+        const start = await seen();
+        const sent: { id: string; order: number; twice: boolean }[] = [];
+        for (const { metric, value, gift, order, twice } of events)
+          sent.push({ id: await event(metric, value, gift ? { attributes: { kind: 'gift' } } : {}), order, twice });
+        for (const { id, twice } of sent.toSorted((a, b) => a.order - b.order)) {
+          const { status, body } = await reverse(id, { revokeAchievements: true });
+          expect([status, body.status]).toEqual([200, 'reversed']);
+          if (!twice) continue;
+          expect((await reverse(body.reversalId)).body.status).toBe('restored');
+          expect((await reverse(id, { revokeAchievements: true })).body.status).toBe('reversed');
+        }
+        // A leaderboard entry without a score is 0 or missing.
+        expect(await seen()).toEqual({ ...start, sales: start.sales ?? expect.toBeOneOf([0, null]) });
+      },
     ),
+    { numRuns: RUNS, endOnFailure: true },
+  ),
 );

@@ -53,7 +53,7 @@ const places = async (board: string, day: string): Promise<[string, number][]> =
   return (body.rankings as { userId: string; value: number }[]).map(({ userId, value }) => [userId, value]);
 };
 
-test('a day in the middle of a streak that nothing meets any more takes a freeze, or ends it; and gives it back', async () => {
+test('a day within a streak that nothing meets any more takes a freeze or ends the streak; restoring it gives the freeze back', async () => {
   const days = ['2030-01-10T12:00', '2030-01-11T12:00', '2030-01-12T12:00', '2030-01-13T12:00'];
   const ids: string[] = [];
   for (const day of days) {
@@ -75,7 +75,7 @@ test('a day in the middle of a streak that nothing meets any more takes a freeze
   expect(await streak('ada')).toEqual(whole);
 });
 
-test('final runs never move, the others do; what is in Redis is what Postgres says', async () => {
+test('final runs never move, others do; Redis agrees with Postgres', async () => {
   await to('2030-02-01T12:00');
   const old = await flip('bob');
   await to('2030-02-10T12:00');

@@ -14,13 +14,15 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** Everything that is settled meanwhile is earned, used, or lost: 2 freezes at first, one more every 3 days. */
+/** Everything settled meanwhile is earned, used or lost: 2 freezes at first, one more every 3 days. */
 const SETTINGS: Partial<StreakSettings> = {
   daysOff: [0],
   freezes: { enabled: true, initial: 1, max: 2, autoEarnInterval: 3, autoEarnAmount: 1 },
 };
 
-/** An event of value 2 at noon of each day. `threshold`: the sum that a period needs; left out: any event meets it. */
+/**
+ * An event of value 2 at noon of each day. `threshold`: the sum that a period needs; without it any event meets the period.
+ */
 const withHistory = (
   days: readonly string[],
   run: (reads: ReadFixture) => Promise<void>,
@@ -49,7 +51,7 @@ const read = async ({ pool, compiled, laurel }: ReadFixture, firstDay: string) =
     firstDay: dayOf(firstDay),
   }))!;
 
-test('replaying what is recorded comes to what is, from whichever day on', () =>
+test('replaying the record reproduces the current streak, from any day on', () =>
   withHistory(
     ['2026-03-02', '2026-03-03', '2026-03-06', '2026-03-07', '2026-03-16', '2026-03-18', '2026-03-19'],
     async (reads) => {
@@ -64,7 +66,7 @@ test('replaying what is recorded comes to what is, from whichever day on', () =>
     },
   ));
 
-test('an event in a gap joins the streaks beside it, and gives back what the gap took', () =>
+test('an event in a gap joins the streaks beside it, and returns what the gap took', () =>
   withHistory(['2026-03-02', '2026-03-03', '2026-03-05'], async (reads) => {
     reads.at('2026-03-06T10:00:00Z');
     const { facts } = await read(reads, '2026-03-04');
@@ -104,7 +106,7 @@ describe.each([
       )
     ).rows.map(({ id }) => id);
 
-  test.each([false, true])('a user read by days is replayed as by events (summed: %s)', (isSummed) =>
+  test.each([false, true])('replays a user by days as by events (summed: %s)', (isSummed) =>
     withHistory(
       days,
       async (reads) => {
@@ -136,7 +138,7 @@ describe.each([
   );
 });
 
-test('of a user with very many events those of a day are read as one', () =>
+test("reads a day's events of a user with very many events as one", () =>
   withHistory(
     ['2026-03-02', '2026-03-03'],
     async (reads) => {

@@ -87,7 +87,7 @@ test('with event-attribute conditions only matching events count', async () => {
   expect(names(await laurel.event('flips', 'b', 1, match))).toEqual(['five verbs']);
 });
 
-test('user-attribute conditions hold against the attributes after the upsert, with the next event', async () => {
+test('user-attribute conditions use the attributes after the upsert, with the next event', async () => {
   expect(names(await laurel.event('flips', 'c', 3))).toEqual([]);
   expect(names(await laurel.event('flips', { id: 'c', attributes: { plan: 'free' } }, 1))).toEqual([]);
   expect(names(await laurel.event('minutes', { id: 'c', attributes: { plan: 'pro' } }, 0.1))).toEqual(['pro']);
@@ -99,13 +99,13 @@ test('a streak achievement completes when the length is reached', async () => {
   expect(names(await laurel.event('flips', 'd', 1))).toEqual(['two days']);
 });
 
-test('completions are counted', async () => {
+test('counts completions', async () => {
   const counters = await laurel.redis.hgetall('{s0}:0:n');
   expect(counters[`a${ten.no}`]).toBe('1');
   expect(counters['users']).toBe('4');
 });
 
-test('unknown attribute keys are all named', async () => {
+test('names every unknown attribute key', async () => {
   const event = laurel.event('flips', 'e', 1, {
     attributes: { deck: 'x', nope: 'x', ['__proto__']: 'x', plan: 'x' },
   });

@@ -18,11 +18,11 @@ afterAll(async () => {
   await stack.close();
 });
 
-/** How often Redis was asked for the length of a stream. */
+/** Number of requests for the length of a stream. */
 const measures = async (): Promise<number> =>
   Number(/cmdstat_xlen:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
 
-test('it measures while somebody asks or too much waits, and not at rest', async () => {
+test('measures while somebody asks or the backlog is too long, but not while idle', async () => {
   const watch = new BacklogWatch({ redis, backlogLimit: 2, backlogLimitBytes: 1e12 });
   watch.start();
   try {
@@ -30,7 +30,7 @@ test('it measures while somebody asks or too much waits, and not at rest', async
     await redis.xadd(outboxKey(3), '*', 'a', '1');
     await redis.xadd(outboxKey(3), '*', 'a', '1');
     await expect.poll(watch.exceeded, { interval: 10 }).toBe(true);
-    // Nobody asks any more, and it is found all the same that all is well again: only then does it rest.
+    // Nobody asks any more. It still finds that the backlog is short again, and only then becomes idle.
     await redis.del(outboxKey(3));
     const duringASecond = async (): Promise<number> => {
       const before = await measures();
@@ -40,7 +40,7 @@ test('it measures while somebody asks or too much waits, and not at rest', async
     await expect.poll(duringASecond).toBe(0);
     expect(watch.exceeded()).toBe(false);
     const atRest = await measures();
-    // The first question after a rest is followed by a measure.
+    // The first question after an idle time is followed by a measurement.
     await redis.xadd(outboxKey(5), '*', 'a', '1');
     await redis.xadd(outboxKey(5), '*', 'a', '1');
     await expect.poll(measures, { interval: 10 }).toBeGreaterThan(atRest);

@@ -17,7 +17,7 @@ afterAll(() => stack.close());
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 
-/** What the records of a tenant's events hold of boards, from the previous rank on. */
+/** The leaderboard data in the records of a tenant's events, from the previous rank on. */
 async function recordedPlaces(laurel: TestEngine): Promise<unknown[]> {
   const raw = await readOutbox(laurel.redis, { shard: 0, after: OUTBOX_START, count: 100 });
   const records = raw.flatMap((entry) => unpackAll(parseEntry(entry).records) as HappenedRecord[]);
@@ -33,7 +33,7 @@ const withBoard =
     builder.webhook(events, { enabled, ...(filter && { filter }) });
   };
 
-/** A user appears, moves, is beaten by two others, and stays below them. */
+/** A user appears, moves, is overtaken by two others, and stays below them. */
 async function play(laurel: TestEngine): Promise<void> {
   await laurel.event('m', 'a', 5);
   await laurel.event('m', 'a', 0.25);
@@ -52,7 +52,7 @@ const WITHOUT_SCORES = [
   [2, -1, 5.75],
 ];
 
-test('the record of a board whose ranks a webhook wants holds the scores before and after', () =>
+test("records contain the scores before and after if a webhook wants the leaderboard's ranks", () =>
   withEngine(withBoard(['streak.lost', 'leaderboard.rank_changed']), async (laurel) => {
     await play(laurel);
     expect(await recordedPlaces(laurel)).toEqual([
@@ -74,7 +74,7 @@ const unwanted: [string, (builder: CatalogBuilder) => void][] = [
   ],
 ];
 
-test.each(unwanted)('where %s, the records are as ever', (_name, build) =>
+test.each(unwanted)('where %s, the records are as usual', (_name, build) =>
   withEngine(build, async (laurel) => {
     await play(laurel);
     expect(await recordedPlaces(laurel)).toEqual(WITHOUT_SCORES);

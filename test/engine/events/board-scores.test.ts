@@ -12,7 +12,7 @@ afterAll(() => stack.close());
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 
-/** The scores that a user's state holds on a board: first day of the run, group, score; newest run first. */
+/** The scores of a leaderboard in a user's state: first day of the run, group, score; newest run first. */
 const scoresOf = async (laurel: TestEngine, user: string) => {
   const no = laurel.compiled().leaderboards.get('board')!.no;
   const { boards } = await laurel.users.state(0, user);
@@ -23,7 +23,7 @@ const members = (laurel: TestEngine, runDay: string, group = '') => {
   return laurel.redis.zrange(boardKey(0, { boardNo, runDay: dayOf(runDay), group }), '0', '-1', 'WITHSCORES');
 };
 
-test('whoever crosses the date line goes on in the runs of the days before', () =>
+test('a user who crosses the date line continues in the runs of the earlier days', () =>
   withEngine(
     (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, runUnit: 'day', runInterval: 1 }),
     async (laurel) => {
@@ -43,7 +43,7 @@ test('whoever crosses the date line goes on in the runs of the days before', () 
     },
   ));
 
-test('scores of runs that no zone is in any more leave the state with the next one', () =>
+test('scores of runs that have ended in every zone leave the state with the next score', () =>
   withEngine(
     (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, runUnit: 'day', runInterval: 1 }),
     async (laurel) => {
@@ -58,7 +58,7 @@ test('scores of runs that no zone is in any more leave the state with the next o
     },
   ));
 
-test('a changed breakdown value moves the score at the next event of any metric, without naming the board', () =>
+test('a changed breakdown value moves the score at the next event of any metric, without naming the leaderboard', () =>
   withEngine(
     (b) => {
       b.metric('other');
@@ -73,12 +73,12 @@ test('a changed breakdown value moves the score at the next event of any metric,
       expect(await members(laurel, '2026-01-01', '2:fr')).toEqual(['u', '5']);
       const boardNo = laurel.compiled().leaderboards.get('board')!.no;
       const groups = await laurel.redis.smembers(boardGroupsKey(0, { boardNo, runDay: dayOf('2026-01-01') }));
-      // The group that nobody is in any more has left.
+      // The empty group is gone.
       expect(groups).toEqual(['2:fr']);
     },
   ));
 
-test('one who lacks a breakdown value is not ranked, and keeps the score for when there is one', () =>
+test('a user without a breakdown value is not ranked, and keeps the score until there is a value', () =>
   withEngine(
     (b) => {
       const breakdownAttributes = [b.attribute('land', 'user').id];
@@ -93,7 +93,7 @@ test('one who lacks a breakdown value is not ranked, and keeps the score for whe
     },
   ));
 
-test('a total that goes down takes the score along, and off the board at 0', () =>
+test('a falling total lowers the score, and removes it from the leaderboard at 0', () =>
   withEngine(
     (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, maxParticipants: 1 }),
     async (laurel) => {
@@ -109,7 +109,7 @@ test('a total that goes down takes the score along, and off the board at 0', () 
     },
   ));
 
-test('the score on a board that is no more leaves the state with the first event of the next day', () =>
+test('the score of a deleted leaderboard leaves the state with the first event of the next day', () =>
   withEngine(
     (b) => {
       const { id: metricId } = b.metric('m');
@@ -126,7 +126,7 @@ test('the score on a board that is no more leaves the state with the first event
       };
       await laurel.event('m', 'u', 1);
       expect(await boardsOf('u')).toEqual(['gone', 'board', 'new']);
-      // As a frontend knows it that has yet to hear of the newest board: what it does not know stays.
+      // A frontend that has not heard of the newest leaderboard keeps the scores of leaderboards that it does not know.
       laurel.catalog = { ...laurel.catalog, leaderboards: leaderboards.filter(({ key }) => key === 'board') };
       await laurel.event('m', 'u', 1);
       expect(await boardsOf('u')).toEqual(['gone', 'board', 'new']);

@@ -14,10 +14,10 @@ import { KeyedIds } from '../../../src/engine/ids.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 
-/** Of engines whose events all happen now. */
+/** For engines whose events all happen now. */
 const noPool = null as unknown as Pool;
 
-/** An engine over a real Redis, with a catalog made by the test and a clock that the test moves. */
+/** An engine with a real Redis, a catalog from the test and a clock that the test moves. */
 export class TestEngine {
   readonly clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
   readonly ids = new KeyedIds(Buffer.alloc(32, 7));
@@ -74,7 +74,7 @@ export class TestEngine {
     });
   }
 
-  /** Records an event; the parsed answer with its status. */
+  /** Records an event; returns the parsed answer with its status. */
   async event(
     metricKey: string,
     user:
@@ -102,7 +102,7 @@ export class TestEngine {
     return { status, ...(JSON.parse(json) as EventResponse) };
   }
 
-  /** Settles when Redis is there. An engine answers 503 before that. */
+  /** Resolves when Redis is available. Until then an engine answers 503. */
   async ready(): Promise<void> {
     if (this.redis.status !== 'ready') await once(this.redis, 'ready');
   }
@@ -113,7 +113,7 @@ export class TestEngine {
   }
 }
 
-/** Makes what runs a test against an engine with a catalog of its own, on a Redis that is emptied afterwards. */
+/** Creates a runner for tests with an engine and a catalog of its own. Empties Redis after each test. */
 export const withEngineOn =
   (redisUrl: () => string) =>
   async (build: (builder: CatalogBuilder) => void, run: (laurel: TestEngine) => Promise<void>): Promise<void> => {

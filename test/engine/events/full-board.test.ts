@@ -13,7 +13,7 @@ afterAll(() => stack.close());
 
 const MAX = 3;
 
-/** Ranks by the definition: 1 + those above; on the board up to MAX; the threshold is the score of the last place. */
+/** Ranks by definition: 1 + the number of better scores; listed up to MAX; the threshold is the score of the last place. */
 class Board {
   private readonly scores = new Map<string, number>();
 
@@ -36,7 +36,7 @@ const event = fc.record({
   value: fc.integer({ min: -4, max: 4 }),
 });
 
-test('on a board that fills and empties, with ties, ranks and threshold are those of the definition', async () => {
+test('ranks and threshold follow their definition on a leaderboard that fills and empties, with ties', async () => {
   const builder = new CatalogBuilder();
   const metric = builder.metric('m');
   builder.leaderboard('board', 'metric', { metricId: metric.id, maxParticipants: MAX });
@@ -51,7 +51,7 @@ test('on a board that fills and empties, with ties, ranks and threshold are thos
         for (const { user, value } of events) {
           const answer = await laurel.event('m', `${user}${run}`, value);
           const expected = board.add(user, value);
-          // An event that changes no score says nothing of the board.
+          // An event that changes no score reports no leaderboard.
           if (value !== 0) expect(answer.leaderboards['board']).toMatchObject(expected);
           else expect(answer.leaderboards).toEqual({});
         }

@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../../src/domain/administration/guards.ts';
 
-/** What becomes of an event. */
+/** The outcome of an event. */
 export type Expected =
   | { status: 201; total: number; guarded?: { guard: GuardName; action: 'clamp'; value: number } }
   | { status: 202; total: number; guarded: { guard: GuardName; action: 'quarantine' } }
@@ -15,7 +15,7 @@ interface Applied {
 
 const rounded = (value: number): number => Math.round(value * 1e6) / 1e6 + 0;
 
-/** Guards as they are described: it keeps every applied event, and adds up what counts each time. A user's ID is its zone. */
+/** Guards by their description: keeps every applied event and sums what counts each time. A user's ID is its zone. */
 export class GuardModel {
   private readonly applied: Applied[] = [];
   private readonly guards: MetricGuards;
@@ -44,7 +44,7 @@ export class GuardModel {
     return { status: 201, total: after, guarded: { guard: clampedBy, action: 'clamp', value } };
   }
 
-  /** The value nearest to an event's that a guard allows; NaN: none. */
+  /** The nearest value to an event's that a guard allows; NaN if there is none. */
   private allowed(guard: GuardName, { user, value, atMs }: Applied): number {
     const { limit } = this.guards[guard]!;
     if (guard === 'minValue') return Math.max(value, limit);

@@ -20,8 +20,8 @@ const guarded = (guards: MetricGuards, run: (laurel: TestEngine) => Promise<void
 
 const HOUR_MS = 3_600_000;
 
-describe('an action', () => {
-  test('refuse: 422 that names the guard, and nothing of the event is applied', () =>
+describe("a guard's action", () => {
+  test("refuse: answers 422 with the guard's name, and applies nothing of the event", () =>
     guarded({ maxValue: { limit: 10, action: 'refuse' } }, async (laurel) => {
       await laurel.event('m', 'u', 10);
       await expect(laurel.event('m', { id: 'u', tz: 'Asia/Tokyo' }, 10.000001)).rejects.toMatchObject({
@@ -34,7 +34,7 @@ describe('an action', () => {
       await expect(laurel.users.state(0, 'never seen')).rejects.toMatchObject({ status: 404 });
     }));
 
-  test('clamp: what is allowed is applied and answered', () =>
+  test('clamp: applies and answers the allowed value', () =>
     guarded(
       { minValue: { limit: 1, action: 'clamp' }, maxSumPerDay: { limit: 10, action: 'clamp' } },
       async (laurel) => {
@@ -54,7 +54,7 @@ describe('an action', () => {
       },
     ));
 
-  test('quarantine: 202, kept and not applied; a retry gets the same answer', () =>
+  test('quarantine: answers 202, keeps the event and does not apply it; a retry gets the same answer', () =>
     guarded({ maxValue: { limit: 10, action: 'quarantine' } }, async (laurel) => {
       await laurel.event('m', 'u', 3);
       const kept = await laurel.event('m', { id: 'u', attributes: {} }, 11, { key: 'k' });
@@ -70,7 +70,7 @@ describe('an action', () => {
       expect(await records(laurel)).toHaveLength(2);
     }));
 
-  test('quarantine of a user who is not known: the user is there, with the fields of the event', () =>
+  test("quarantine of an unknown user's event creates the user, with the fields of the event", () =>
     withEngine(
       (b) => {
         b.metric('m', { maxValue: { limit: 10, action: 'quarantine' } });
@@ -89,7 +89,7 @@ describe('an action', () => {
     ));
 });
 
-test('the quarantine holds 100 events of a user; what is beyond them is refused', () =>
+test('the quarantine holds 100 events of a user and refuses more', () =>
   guarded({ maxValue: { limit: 10, action: 'quarantine' } }, async (laurel) => {
     const all = await Promise.allSettled(Array.from({ length: 103 }, () => laurel.event('m', 'u', 11)));
     const refused = all.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
@@ -100,7 +100,7 @@ test('the quarantine holds 100 events of a user; what is beyond them is refused'
     expect((await laurel.event('m', 'another', 11)).status).toBe(202);
   }));
 
-test('shortest time between events: from the one that was applied last', () =>
+test('minimum time between events: counts from the event that was applied last', () =>
   guarded({ minSecondsBetween: { limit: 1.5, action: 'refuse' } }, async (laurel) => {
     await laurel.event('m', 'u', 1);
     laurel.clock.set(laurel.clock.now() + 1_499);
@@ -110,7 +110,7 @@ test('shortest time between events: from the one that was applied last', () =>
     expect((await laurel.event('m', 'another', 1)).total).toBe(1);
   }));
 
-test('shortest time between events: nobody gets past it with times of before', () =>
+test('minimum time between events: times in the past do not get around it', () =>
   guarded({ minSecondsBetween: { limit: 60, action: 'refuse' } }, async (laurel) => {
     const at = (ms: number): string => new Date(laurel.clock.now() + ms).toISOString();
     await laurel.event('m', 'u', 1, { occurredAt: at(-600_000) });
@@ -120,7 +120,7 @@ test('shortest time between events: nobody gets past it with times of before', (
     expect((await laurel.event('m', 'u', 1)).total).toBe(3);
   }));
 
-test('shortest time between events: nobody gets past it with times that are ahead', () =>
+test('minimum time between events: times in the future do not get around it', () =>
   guarded({ minSecondsBetween: { limit: 60, action: 'refuse' } }, async (laurel) => {
     const ahead = (ms: number) => ({ occurredAt: new Date(laurel.clock.now() + ms).toISOString() });
     await laurel.event('m', 'u', 1, ahead(240_000));
@@ -157,7 +157,7 @@ const anyEvents = fc.array(
   { minLength: 1, maxLength: 30 },
 );
 
-test('whatever the guards and the events: what a simple model says is applied, refused and kept', () =>
+test('for any guards and events, applies, refuses and keeps what a simple model says', () =>
   fc.assert(
     fc.asyncProperty(anyGuards, anyEvents, fc.boolean(), async (guards, events, together) => {
       await guarded(guards as MetricGuards, async (laurel) => {

@@ -18,7 +18,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-test('an unused key is processed, a used one answers 202 with the original event and the current state', async () => {
+test('processes an unused key; answers a used one with 202, the original event and the current state', async () => {
   const first = await laurel.event('flips', 'ida', 2, { key: 'k' });
   expect(first).toMatchObject({
     status: 201,
@@ -38,7 +38,7 @@ test('an unused key is processed, a used one answers 202 with the original event
   expect(again.currentStreak).toMatchObject({ length: 1, extended: false });
 });
 
-test('the replay names the original event, also where the call came later than the event', async () => {
+test('the replay names the original event, even if the call came later than the event', async () => {
   const first = laurel.event('flips', 'later', 1, { key: 'k' });
   // Between the check of the event and the call that applies it.
   laurel.clock.set(laurel.clock.now() + 5);
@@ -58,7 +58,7 @@ test('a key is scoped to user and metric', async () => {
   expect((await laurel.event('flips', 'bob', 1, { key: 'same' })).status).toBe(201);
 });
 
-test('two tenants may use one key for users of one ID at the same time: the events have IDs of their own', async () => {
+test('two tenants may use one key for users with the same ID at the same time: the event IDs differ', async () => {
   const own = await laurel.event('flips', 'same', 1, { key: 'same' });
   const { catalog } = laurel;
   laurel.catalog = { ...catalog, tenantNo: 7 };
@@ -70,13 +70,13 @@ test('two tenants may use one key for users of one ID at the same time: the even
   expect(replay.eventId).toBe(other.eventId);
 });
 
-test('a refused event does not use up its key', async () => {
+test('a refused event does not use its key', async () => {
   const refused = laurel.event('flips', { id: 'ref', subscribeToEmails: true }, 1, { key: 'once' });
   await expect(refused).rejects.toMatchObject({ status: 422 });
   expect((await laurel.event('flips', 'ref', 1, { key: 'once' })).status).toBe(201);
 });
 
-test('of a hundred simultaneous requests with one key exactly one processes', async () => {
+test('exactly one of a hundred simultaneous requests with one key is processed', async () => {
   const answers = await Promise.all(
     Array.from({ length: 100 }, () => laurel.event('flips', 'rush', 3, { key: 'one' })),
   );

@@ -10,13 +10,13 @@ afterAll(() => stack.close());
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 
-/** `[previousRank, rank, threshold]` of the user's event on a board; undefined if the board is not in the answer. */
+/** `[previousRank, rank, threshold]` of the user's event on a leaderboard; undefined if the answer does not contain it. */
 async function ranks(laurel: TestEngine, user: Parameters<TestEngine['event']>[1], value: number, board = 'board') {
   const entry = (await laurel.event('m', user, value)).leaderboards[board];
   return entry && [entry.previousRank, entry.rank, entry.threshold];
 }
 
-test('equal values share a rank, and scores of 0 or less are not on the board', () =>
+test('equal values share a rank, and scores of 0 or less are not listed', () =>
   withEngine(
     (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, maxParticipants: null }),
     async (laurel) => {
@@ -31,7 +31,7 @@ test('equal values share a rank, and scores of 0 or less are not on the board', 
     },
   ));
 
-test('maxParticipants: on the board by rank, the threshold is the lowest score on a full one', () =>
+test('maxParticipants: lists by rank; the threshold is the lowest score on a full leaderboard', () =>
   withEngine(
     (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, maxParticipants: 2 }),
     async (laurel) => {
@@ -44,7 +44,7 @@ test('maxParticipants: on the board by rank, the threshold is the lowest score o
     },
   ));
 
-test('a repeating board scores what was earned inside the run of the local date', () =>
+test('a repeating leaderboard scores what was earned inside the run of the local date', () =>
   withEngine(
     (b) =>
       b.leaderboard('board', 'metric', {
@@ -80,7 +80,7 @@ test('a repeating board scores what was earned inside the run of the local date'
     },
   ));
 
-test('outside its dates or its time of day a board takes nothing', () =>
+test('counts nothing outside its dates or its time of day', () =>
   withEngine(
     (b) => {
       const metricId = b.metric('m').id;
@@ -97,7 +97,7 @@ test('outside its dates or its time of day a board takes nothing', () =>
     },
   ));
 
-test('points boards follow awards in both directions, streak boards the length', () =>
+test('points leaderboards follow awards in both directions, streak leaderboards the length', () =>
   withEngine(
     (b) => {
       const metricId = b.metric('m').id;
@@ -119,7 +119,7 @@ test('points boards follow awards in both directions, streak boards the length',
     },
   ));
 
-test('a breakdown splits a board in groups; the score moves with a changed value', () =>
+test('a breakdown splits a leaderboard into groups; a changed value moves the score', () =>
   withEngine(
     (b) => {
       const breakdownAttributes = [b.attribute('land', 'user').id, b.attribute('plan', 'user').id];
@@ -149,7 +149,7 @@ test('a breakdown splits a board in groups; the score moves with a changed value
     },
   ));
 
-test('a score moves with a changed value at the next event, outside the time of day as well', () =>
+test('a changed value moves the score at the next event, even outside the time of day', () =>
   withEngine(
     (b) => {
       const breakdownAttributes = [b.attribute('plan', 'user').id];
@@ -164,7 +164,7 @@ test('a score moves with a changed value at the next event, outside the time of 
     },
   ));
 
-test('a score of the run before moves as well, when a traveller is back on its days', () =>
+test('a score of the previous run moves as well when a traveller is back on its days', () =>
   withEngine(
     (b) => {
       const breakdownAttributes = [b.attribute('plan', 'user').id];

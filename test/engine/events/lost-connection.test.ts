@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 const totalOf = async (user: string): Promise<number> => Number((await laurel.users.state(0, user)).totals[1]);
 
-test('the reply is lost: the retry finds the event in the outbox and gives its answer', async () => {
+test('the reply is lost: the retry finds the event in the outbox and returns its answer', async () => {
   proxy.cutNext('replies');
   const answer = await laurel.event('flips', 'lost reply', 4, { key: 'k' });
   expect(answer).toMatchObject({ status: 201, total: 4, idempotentReplayed: false, points: { xp: { total: 10 } } });
@@ -50,8 +50,8 @@ test('the request is lost: the retry applies it', async () => {
   expect(await totalOf('lost request')).toBe(4);
 });
 
-test('the request comes later than its retry: it is not applied any more', async () => {
-  // Whether the retry has been applied: without a key nothing but its ID says that it is the same event.
+test('the request arrives after its retry: it is not applied again', async () => {
+  // Whether the retry has been applied: without a key only its ID shows that it is the same event.
   const applied = async (): Promise<void> => {
     while ((await direct.exists('{s0}:0:u:late request')) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   };
@@ -92,7 +92,7 @@ test('the event has left the outbox for Postgres: the retry is answered from the
   expect(await totalOf('persisted')).toBe(4);
 });
 
-test('a hundred events on the way when the connection breaks are applied once each', async () => {
+test('applies each of a hundred events that are in flight when the connection breaks once', async () => {
   proxy.cutNext('replies');
   const answers = await Promise.all(Array.from({ length: 100 }, () => laurel.event('flips', 'many', 1)));
   expect(answers.map(({ total }) => total).sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));

@@ -21,7 +21,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-test('hundreds of parallel events of one user are applied exactly once each, in one order', async () => {
+test('applies hundreds of parallel events of one user exactly once each, in one order', async () => {
   const answers = await Promise.all(Array.from({ length: 600 }, () => laurel.event('flips', 'hot', 2)));
   const totals = answers.map(({ total }) => total).sort((a, b) => a - b);
   expect(totals).toEqual(Array.from({ length: 600 }, (_, index) => (index + 1) * 2));

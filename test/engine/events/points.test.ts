@@ -14,7 +14,7 @@ const withEngine = withEngineOn(() => stack.redisUrl);
 const awarded = (answer: EventResponse): number[] => (answer.points['xp']?.awards ?? []).map((award) => award.awarded!);
 
 describe('metric triggers', () => {
-  test('pay each multiple newly crossed in one award; going down and up again earns nothing twice', () =>
+  test('pay each newly crossed multiple in one award; going down and up again earns nothing twice', () =>
     withEngine(
       (b) =>
         b.trigger(b.system('xp'), 'metric', {
@@ -53,7 +53,7 @@ describe('metric triggers', () => {
       },
     ));
 
-  test('an award of 0 is not recorded; cap and floor apply as triggers fire, oldest first', () =>
+  test('does not record an award of 0; cap and floor apply as triggers fire, oldest first', () =>
     withEngine(
       (b) => {
         const metricId = b.metric('m').id;
@@ -71,7 +71,7 @@ describe('metric triggers', () => {
       },
     ));
 
-  test('out of points refuses the whole event, and nothing has changed', () =>
+  test('out of points refuses the whole event and changes nothing', () =>
     withEngine(
       (b) => {
         const metricId = b.metric('m').id;
@@ -229,7 +229,7 @@ describe('boosts', () => {
     ));
 });
 
-test('the level is reported only when the event changed it, null below the first', () =>
+test('reports the level only if the event changed it, null below the first', () =>
   withEngine(
     (b) => {
       const metricId = b.metric('m').id;

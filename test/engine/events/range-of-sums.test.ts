@@ -7,7 +7,7 @@ import { changeState } from '../../stack/change-state.ts';
 
 const MOST = 1e12;
 const LAST = 1e15 - 1;
-/** So many of the largest values fit below the bound. */
+/** How many of the largest values fit below the bound. */
 const FIT = 999;
 
 let stack: Awaited<ReturnType<typeof testStack>>;
@@ -35,7 +35,7 @@ const many = (laurel: TestEngine, amount: number, ...sent: Sent): Promise<(strin
 
 const REFUSED = /^Metric 'flips': .* would reach 1000000000000000 or -1000000000000000; it must stay between them\.$/;
 
-test.each([1, -1])('a total stays in its range, those of others go on beside it (sign %i)', async (sign) => {
+test.each([1, -1])('a total stays in its range, and other totals continue beside it (sign %i)', async (sign) => {
   await withEngine(
     (builder) => void builder.metric('flips'),
     async (laurel) => {
@@ -55,7 +55,7 @@ test.each([1, -1])('a total stays in its range, those of others go on beside it 
   );
 });
 
-test('nothing of a refused event is applied: not the user, not the key; its neighbours in the call are', async () => {
+test('applies nothing of a refused event, neither user nor key, and applies the others of the call', async () => {
   await withEngine(
     (builder) => {
       const flips = builder.metric('flips');
@@ -143,7 +143,7 @@ test('the sum of a streak period, which counts while streaks are on; the next pe
   );
 });
 
-test('the score on a board that counts some hours of the day', async () => {
+test('the score on a leaderboard that counts some hours of the day', async () => {
   await withEngine(
     (builder) => {
       const flips = builder.metric('flips');
@@ -163,7 +163,7 @@ test('the score on a board that counts some hours of the day', async () => {
   );
 });
 
-test('points, and a board of points that counts some hours of the day, are cut off', async () => {
+test('cuts off points, and scores of a points leaderboard that counts some hours of the day', async () => {
   await withEngine(
     (builder) => {
       const [flips, spent] = [builder.metric('flips'), builder.metric('spent')];
@@ -187,7 +187,7 @@ test('points, and a board of points that counts some hours of the day, are cut o
   );
 });
 
-test('a total that is out of its range already comes back, and goes no further', async () => {
+test('a total that is already out of range can return, and goes no further', async () => {
   await withEngine(
     (builder) => void builder.metric('flips'),
     async (laurel) => {

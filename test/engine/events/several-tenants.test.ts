@@ -17,14 +17,14 @@ import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 
-/** Each on a shard of its own. */
+/** Each on its own shard. */
 const TENANTS = [1, 2, 3] as const;
 const EMPTIED = 2;
 const ids = new KeyedIds(Buffer.alloc(32, 7));
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 let proxy: CuttingProxy;
-/** Nobody guards it. */
+/** An unguarded connection. */
 let direct: Redis;
 let redis: Redis;
 let gate: Gate;
@@ -68,7 +68,7 @@ function catalogOf(tenantNo: number): CompiledCatalog {
   return compileCatalog(builder.catalog);
 }
 
-/** What a guard finds out of a Redis that holds everything. */
+/** What a guard knows of a Redis that holds everything. */
 async function openAll(): Promise<void> {
   const accepted = { storageEpoch: `7/${await readRedisProcessId(direct)}`, mark: 'here:7' };
   const shards = TENANTS.map((tenantNo) => shardOf(tenantNo));
@@ -94,7 +94,7 @@ async function commands(): Promise<number> {
   return Number(/^cmdstat_fcall:calls=(\d+)/m.exec(info)?.[1] ?? 0);
 }
 
-/** What becomes of an event of each tenant that is sent in the same turn. */
+/** The outcome of an event of each tenant that is sent in the same turn. */
 const ofEach = async (user: string): Promise<(number | string)[]> =>
   (await Promise.allSettled(TENANTS.map((tenantNo) => submit(tenantNo, user)))).map((outcome) =>
     outcome.status === 'fulfilled' ? totalIn(outcome.value) : String((outcome.reason as Error).message).slice(0, 20),
@@ -108,13 +108,13 @@ test('events of several tenants leave as one command; each is applied, those of 
   for (const tenantNo of TENANTS) expect(await direct.exists(userKey(tenantNo, 'ada'))).toBe(1);
 });
 
-test('a Redis that does not know the script yet is given it, and each part is applied once', async () => {
+test('loads the script into a Redis that does not know it, and applies each part once', async () => {
   await direct.call('FUNCTION', 'FLUSH');
   expect(await ofEach('new library')).toEqual([1, 1, 1]);
   expect(await ofEach('new library')).toEqual([2, 2, 2]);
 });
 
-test('a shard that was emptied is 503 alone, and nothing is written to it', async () => {
+test('only an emptied shard answers 503, and nothing is written to it', async () => {
   await direct.del(markKey(EMPTIED));
   expect(await ofEach('bob')).toEqual([1, 'The event store does', 1]);
   expect(await direct.exists(userKey(EMPTIED, 'bob'))).toBe(0);
@@ -124,7 +124,7 @@ test('a shard that was emptied is 503 alone, and nothing is written to it', asyn
   expect(await ofEach('bob')).toEqual([2, 1, 2]);
 });
 
-test('a part that waits for its shard holds up no other tenant, and is applied by itself', async () => {
+test('a part that waits for its shard delays no other tenant, and is applied by itself', async () => {
   await direct.del(markKey(EMPTIED));
   const waiting = submit(EMPTIED, 'eve');
   expect(await Promise.all([1, 2, 3].map(async () => totalIn(await submit(1, 'eve'))))).toEqual([1, 2, 3]);
@@ -135,7 +135,7 @@ test('a part that waits for its shard holds up no other tenant, and is applied b
   expect(totalIn(await waiting)).toBe(1);
 });
 
-test('a part that fails fails alone', async () => {
+test('a failing part does not affect the others', async () => {
   const [board] = await direct.keys(`${boardKeyPrefix(EMPTIED)}*`);
   await direct.rename(board!, `${board!}:away`);
   await direct.set(board!, 'no sorted set');

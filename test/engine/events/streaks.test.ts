@@ -57,7 +57,7 @@ test('daily: grows by a day, once a day; a missed day ends it', () =>
     expect(again.currentStreak).toMatchObject({ length: 1, started: '2026-03-03', extended: true });
   }));
 
-test('without chosen metrics only a positive value counts; a period of none is null', () =>
+test('without chosen metrics only a positive value counts; a period without one is null', () =>
   withStreaks({}, async (laurel) => {
     const none = await laurel.event('flips', 'u', 0);
     expect(none.currentStreak).toEqual({
@@ -73,7 +73,7 @@ test('without chosen metrics only a positive value counts; a period of none is n
     expect(await streak(laurel, 'u', 0.000001)).toEqual([1, true]);
   }));
 
-test('OR: one metric suffices, by the sum of the period; what is met stays met', () =>
+test('OR: one metric suffices, by the sum of the period; a met period stays met', () =>
   withStreaks(
     {
       metrics: [
@@ -127,7 +127,7 @@ test.each([
   }),
 );
 
-test('all three frequencies are tracked at once: switching shows the true streak', () =>
+test('tracks all three frequencies at once: switching shows the true streak', () =>
   withStreaks({}, async (laurel) => {
     for (const day of ['2026-09-30', '2026-10-20', '2026-11-17', '2026-11-18']) {
       at(laurel, `${day}T12:00:00Z`);
@@ -145,7 +145,7 @@ test('all three frequencies are tracked at once: switching shows the true streak
     expect(await streak(laurel, 'u')).toEqual([1, false]);
   }));
 
-test("the day is the user's own, also after a change to daylight saving", () =>
+test("uses the user's local day, also after a change to daylight saving", () =>
   withStreaks({}, async (laurel) => {
     const user = { id: 'berlin', tz: 'Europe/Berlin' };
     at(laurel, '2026-03-27T22:30:00Z');
@@ -172,7 +172,7 @@ test('a change of zone alone neither ends a streak nor gains a day', () =>
     expect(await streak(laurel, 'u')).toEqual([3, true]);
   }));
 
-test('one who starts over on a day that a journey back brought again does not gain the next one by the way on', () =>
+test('a streak that starts over on a day repeated by a journey back does not gain the next day on the way on', () =>
   withStreaks({}, async (laurel) => {
     at(laurel, '2026-11-18T12:00:00Z');
     expect(await streak(laurel, { id: 'u' })).toEqual([1, true]);
@@ -199,7 +199,7 @@ test('a journey over the end of a week: the week before it counts once, and the 
     expect(await streak(laurel, 'waits')).toEqual([2, true]);
   }));
 
-test('going back and forth over the date line gains nothing', () =>
+test('crossing the date line back and forth gains nothing', () =>
   withStreaks({}, async (laurel) => {
     at(laurel, '2026-11-18T10:30:00Z');
     expect(await streak(laurel, { id: 'u', tz: 'Pacific/Kiritimati' })).toEqual([1, true]); // on the 19th
@@ -224,7 +224,7 @@ test('new users start with the initial freezes', () =>
     },
   ));
 
-test('an event of the day before that is applied late loses nothing of what counts for today', () =>
+test('applying an event of the day before late keeps everything that counts for today', () =>
   withStreaks({ metrics: [{ metricId: flips.id, threshold: 3 }] }, async (laurel) => {
     at(laurel, '2026-11-19T00:00:01Z');
     expect(await streak(laurel, 'u', 2)).toEqual([0, false]);

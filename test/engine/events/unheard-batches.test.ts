@@ -23,7 +23,7 @@ afterAll(() => stack.close());
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 
-/** Two boards, one of two ranks and one by country; `wanted`: what a webhook hears of the first. */
+/** Two leaderboards, one with two ranks and one by country; `wanted`: what a webhook receives of the first. */
 const withBoards =
   (wanted: NotificationType[] = []) =>
   (builder: CatalogBuilder): void => {
@@ -34,7 +34,7 @@ const withBoards =
     if (wanted.length > 0) builder.webhook(wanted, { filter: { leaderboardIds: [full.id] } });
   };
 
-/** Users come, pass one another, fall off, change their countries, and go. */
+/** Users come, pass each other, fall off, change their countries, and leave. */
 const EVENTS: BatchMetricEvent[] = (
   [
     ['a', 5, 'de'],
@@ -50,7 +50,7 @@ const EVENTS: BatchMetricEvent[] = (
   ] as const
 ).map(([id, value, country]) => ({ key: 'm', user: { id, attributes: { country } }, value }));
 
-/** Takes them as a batch, and processes it. */
+/** Accepts the events as a batch and processes it. */
 async function sendBatch({ redis, compiled, clock, ids, late, catalog }: TestEngine): Promise<void> {
   const catalogs = { of: () => compiled(), atLeast: async () => undefined };
   const processor = new BatchProcessor({
@@ -75,7 +75,7 @@ async function sendBatch({ redis, compiled, clock, ids, late, catalog }: TestEng
   await processor.drain(0);
 }
 
-/** Every set and list of the boards. */
+/** Every set and list of the leaderboards. */
 async function boards({ redis, catalog }: TestEngine): Promise<Record<string, string[]>> {
   const prefix = boardKeyPrefix(catalog.tenantNo);
   const keys = await redis.keys(`${prefix.replace(/b:$/, '[bg]:')}*`);
@@ -89,7 +89,7 @@ async function boards({ redis, catalog }: TestEngine): Promise<Record<string, st
 /** An empty Lua table is packed as a map. */
 const listOf = <T>(packed: T[] | undefined): T[] => (Array.isArray(packed) ? packed : []);
 
-/** The boards of each event's record: numbers and ranks. */
+/** The leaderboards of each event's record: numbers and ranks. */
 async function ranks({ redis }: TestEngine): Promise<number[][]> {
   const raw = await readOutbox(redis, { shard: 0, after: OUTBOX_START, count: 100 });
   const records = raw.flatMap((entry) => unpackAll(parseEntry(entry).records) as HappenedRecord[]);
@@ -113,7 +113,7 @@ async function sendEach(laurel: TestEngine): Promise<void> {
 const boardNo = ({ catalog }: TestEngine, key: string): number =>
   catalog.leaderboards.find((board) => board.key === key)!.no;
 
-test('a batch that nobody listens to moves the boards as its events one by one do, and ranks nobody', () =>
+test('a batch without listeners moves leaderboards like its events one by one, and computes no ranks', () =>
   withEngine(withBoards(), async (laurel) => {
     await laurel.ready();
     await sendEach(laurel);
@@ -126,7 +126,7 @@ test('a batch that nobody listens to moves the boards as its events one by one d
   }));
 
 test.each<NotificationType>(['leaderboard.rank_changed', 'leaderboard.changed'])(
-  'the ranks of a board of which a webhook wants %s are those of the events one by one; others are none',
+  'ranks of a leaderboard of which a webhook wants %s equal those of the events one by one; others are absent',
   (type) =>
     withEngine(withBoards([type]), async (laurel) => {
       await laurel.ready();
@@ -140,7 +140,7 @@ test.each<NotificationType>(['leaderboard.rank_changed', 'leaderboard.changed'])
     }),
 );
 
-test('while somebody listens to live streams, all are ranked', () =>
+test('computes all ranks while somebody listens to live streams', () =>
   withEngine(withBoards(), async (laurel) => {
     await laurel.ready();
     await sendEach(laurel);
@@ -152,10 +152,10 @@ test('while somebody listens to live streams, all are ranked', () =>
   }));
 
 test.each([
-  ['somebody who follows boards', { ranks: true }, true],
-  ['a user who follows no boards', { ranks: false }, false],
+  ['somebody who follows leaderboards', { ranks: true }, true],
+  ['a user who follows no leaderboards', { ranks: false }, false],
   ['another tenant of the shard', { tenantNo: SHARDS, ranks: true }, false],
-])('a live stream of %s has the tenant ranked: %o', (_, whom, isRanked) =>
+])('a live stream of %s makes the tenant ranked: %o', (_, whom, isRanked) =>
   withEngine(withBoards(), async (laurel) => {
     await laurel.ready();
     const { tenantNo } = laurel.catalog;

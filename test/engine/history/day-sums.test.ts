@@ -9,13 +9,13 @@ import { CATALOG, happen, USERS } from '../imports/random-past.ts';
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
-  // Before anything is configured, for which each day until then would be looked at.
+  // Before anything is configured: otherwise each day until then would be checked.
   await laurel.admin.put('/v1/clock', { now: '2030-05-28T09:00:00Z' });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
 });
 afterAll(() => laurel.close());
 
-/** What of the sums differs from what the events and awards of the users who are summed add up to. */
+/** Differences between the sums and the events and awards of the summed users. */
 const DIFFERENCES = `
   WITH events_now AS (
     SELECT tenant_no, user_id, metric_no AS no, local_date, NULL::jsonb AS attributes, count(*) AS events,
@@ -43,7 +43,7 @@ async function tenantOf(customerId: string): Promise<number> {
     .rows[0]!.no;
 }
 
-/** Has users summed from now on, however few events they have. */
+/** Summarizes users from now on, however few events they have. */
 const sum = (tenantNo: number, userIds: readonly string[]): Promise<void> =>
   transaction(laurel.pool, (client) =>
     sumUsers(
@@ -69,7 +69,7 @@ async function pastOf(tenantId: string): Promise<unknown[]> {
   return answers;
 }
 
-test('whatever happens, sums are what events and awards add up to, and reads answer the same', async () => {
+test('for any history, sums equal events and awards, and reads answer the same', async () => {
   const tenantId = 'summed';
   const tenantNo = await tenantOf(tenantId);
   const { redis, pool } = laurel;
@@ -92,7 +92,7 @@ test('whatever happens, sums are what events and awards add up to, and reads ans
   await check();
   expect(Number((await rows('SELECT count(*) FROM event_days'))[0]!['count'])).toBeGreaterThan(40);
 
-  // Points are computed again by other rules, which adds awards to days that are over.
+  // A recomputation of points adds awards to days that are over.
   const doubled = structuredClone(CATALOG);
   for (const system of doubled.pointsSystems!) for (const trigger of system.triggers!) trigger.points *= 2;
   expect((await laurel.admin.put('/v1/configuration', doubled, { tenantId })).status).toBe(200);
@@ -106,7 +106,7 @@ test('whatever happens, sums are what events and awards add up to, and reads ans
   await reaches('applied');
   await check();
 
-  // What is imported counts as well.
+  // Imports count as well.
   const here = await tenantOf('imported');
   await sum(here, USERS.slice(0, 3));
   const asking = async (path: string): Promise<unknown> => (await laurel.app.get(path, { tenantId })).body;
@@ -117,7 +117,7 @@ test('whatever happens, sums are what events and awards add up to, and reads ans
   expect(await rows(DIFFERENCES)).toEqual([]);
   expect(await rows(`SELECT FROM event_days WHERE tenant_no = ${here} LIMIT 1`)).toHaveLength(1);
 
-  // Who is deleted, and comes again, begins anew.
+  // A deleted user who returns starts over.
   expect((await laurel.admin.delete('/v1/users?ids=ada', { tenantId })).status).toBe(200);
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 3 }, { tenantId });
   await check();
@@ -131,7 +131,7 @@ test('whatever happens, sums are what events and awards add up to, and reads ans
   expect(await pastOf(tenantId)).toEqual(answers);
 });
 
-test('a user with very many events is summed without being asked; one with few is not', async () => {
+test('summarizes a user with very many events automatically, but not one with few', async () => {
   const tenantId = 'many';
   const tenantNo = await tenantOf(tenantId);
   const { redis, pool } = laurel;

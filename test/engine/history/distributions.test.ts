@@ -28,7 +28,7 @@ async function store(tenantNo: number, users: number): Promise<void> {
   );
 }
 
-test('of a large tenant a sample of the users gives the percentile, within a few points', async () => {
+test('a sample of the users gives the percentile of a large tenant, within a few points', async () => {
   const users = SAMPLE_USERS * 4;
   await store(1, users);
   const percentile = await new Distributions(database).percentiles('metrics', { tenantNo: 1, ...DAYS });
@@ -41,7 +41,7 @@ test('of a large tenant a sample of the users gives the percentile, within a few
   expect(percentile(METRIC, users + 1)).toBe(100);
 });
 
-test('up to the size of the sample it is exact, and a metric that nobody moved has only zeros', async () => {
+test('is exact up to the size of the sample, and a metric that nobody moved has only zeros', async () => {
   await store(2, SAMPLE_USERS);
   const percentile = await new Distributions(database).percentiles('metrics', { tenantNo: 2, ...DAYS });
   expect(percentile(METRIC, 901)).toBe(90);
@@ -49,7 +49,7 @@ test('up to the size of the sample it is exact, and a metric that nobody moved h
   expect([-1, 0, 1].map((change) => percentile(77, change))).toEqual([0, 0, 100]);
 });
 
-test('is made once for calls at the same time, and again when it is old', async () => {
+test('is computed once for concurrent calls, and again when it is old', async () => {
   await store(3, 1);
   let reads = 0;
   const pool = new Proxy(database.pool, {

@@ -59,7 +59,7 @@ const range = fc
   }));
 const weekStart = fc.constantFrom('sunday' as const, 'monday' as const);
 
-/** First day of the period of a day, found by walking back day by day. */
+/** First day of a day's period, found by walking back day by day. */
 function firstOf(day: string, aggregation: string, week: string): string {
   const first = (at: Date): boolean =>
     aggregation === 'daily' ||
@@ -69,7 +69,7 @@ function firstOf(day: string, aggregation: string, week: string): string {
   return at.toISOString().slice(0, 10);
 }
 
-/** The answer by its definition: every day from the range's first period to its last, one after another. */
+/** The answer by definition: every day from the range's first period to its last, one after another. */
 function model(changes: { date: string; micros: number }[], query: EventSummaryQuery, week: string): unknown[] {
   const { aggregation, startDate, endDate } = query;
   const last = firstOf(endDate, aggregation, week);
@@ -97,7 +97,7 @@ function model(changes: { date: string; micros: number }[], query: EventSummaryQ
 let users = 0;
 
 describe('an event-summary', () => {
-  test('of a metric is what its definition says, whatever other users and tenants do', async () => {
+  test('of a metric follows its definition, regardless of other users and tenants', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { maxLength: 25 }), range, weekStart, async (events, query, week) => {
         const id = `metric-${++users}`;
@@ -123,7 +123,7 @@ describe('an event-summary', () => {
     );
   });
 
-  test('of a points system is what its definition says', async () => {
+  test('of a points system follows its definition', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(award, { maxLength: 25 }), range, weekStart, async (awards, query, week) => {
         const id = `points-${++users}`;
@@ -158,7 +158,7 @@ describe('an event-summary', () => {
     expect(body.map(({ total }) => total)).toEqual([0.1, 0.3, 1e9 + 0.3, 1e9 + 0.6, 0.6]);
   });
 
-  test('of whole periods: a range in the middle of weeks shows them as a wider range does', async () => {
+  test('has whole periods: a range that begins within a week shows that week like a wider range does', async () => {
     await store({
       id: 'weeks',
       events: [1, 2, 3].map((day) => ({ metricNo: steps.no, date: `2026-02-0${day}`, micros: 1_000_000 })),
@@ -177,7 +177,7 @@ describe('an event-summary', () => {
     ]);
   });
 
-  test('of a user whose first event is not stored yet is one of zeros', async () => {
+  test('is zero for a user whose first event is not stored yet', async () => {
     await store({ id: 'new', events: [{ metricNo: steps.no, date: '2026-01-01', micros: 5_000_000 }] });
     await database.pool.query(`DELETE FROM users WHERE id = 'new'`);
     await database.pool.query(`DELETE FROM events WHERE user_id = 'new'`);
@@ -187,7 +187,7 @@ describe('an event-summary', () => {
     ]);
   });
 
-  describe('is refused', () => {
+  describe('refuses', () => {
     const ask = (over: Partial<EventSummaryQuery> & { userId?: string; key?: string }) => {
       const { userId = 'asker', key = 'steps', ...query } = over;
       const full = { aggregation: 'daily' as const, startDate: '2026-01-01', endDate: '2026-01-31', ...query };

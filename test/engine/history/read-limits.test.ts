@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-/** Makes reads of history wait until the returned function is called. */
+/** Makes history reads wait until the returned function is called. */
 async function hold(): Promise<() => Promise<void>> {
   const client = await laurel.pool.connect();
   await client.query('BEGIN; LOCK TABLE event_days IN ACCESS EXCLUSIVE MODE');
@@ -29,7 +29,7 @@ async function hold(): Promise<() => Promise<void>> {
 
 const SUMMARY = 'metrics/flips/event-summary?aggregation=daily&startDate=2026-01-01&endDate=2026-03-01';
 
-test('of many reads of a user two are done at a time and few wait; others come through, and it is over at once', async () => {
+test("runs two of a user's many reads at a time and queues few; others get through, and it recovers at once", async () => {
   const release = await hold();
   const statuses: number[] = [];
   const reads = Array.from({ length: 20 }, async (_, nth) => {
@@ -44,13 +44,13 @@ test('of many reads of a user two are done at a time and few wait; others come t
   await expect.poll(() => statuses.filter((status) => status === 429).length).toBe(18);
   await release();
   await Promise.all(reads);
-  // Where the machine is so slow that what they waited for took too long, 503.
+  // 503 if the machine is so slow that the reads before them took too long.
   expect(statuses.filter((status) => status === 200 || status === 503)).toHaveLength(2);
   expect([200, 503]).toContain((await other).status);
   for (const id of ['ada', 'bob']) expect((await laurel.app.get(`/v1/users/${id}/${SUMMARY}`)).status).toBe(200);
 });
 
-test('a read that takes too long ends in Postgres as well', async () => {
+test('a read that takes too long also ends in Postgres', async () => {
   const release = await hold();
   expect((await laurel.app.get(`/v1/users/ada/${SUMMARY}`)).status).toBe(503);
   const waiting = async (): Promise<unknown> =>
@@ -63,7 +63,7 @@ test('a read that takes too long ends in Postgres as well', async () => {
   await release();
 });
 
-test('users take turns: who has fewer reads under way comes first, and a tenant does not wait for another', async () => {
+test('users take turns: those with fewer running reads come first, and no tenant waits for another', async () => {
   const limits = new ReadLimits();
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

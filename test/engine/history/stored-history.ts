@@ -35,18 +35,18 @@ interface StoredUser {
   awards?: readonly StoredAward[];
   /** Achievement number → epoch ms. */
   completions?: Record<number, number>;
-  /** On boards without a breakdown, newest run first. */
+  /** On leaderboards without a breakdown, newest run first. */
   scores?: { boardNo: number; runDate: string; score: number }[];
 }
 
-/** SCORE of each, by board, newest run first as they are given. */
+/** SCORE of each, by leaderboard, in the given order, newest run first. */
 const boards = (scores: NonNullable<StoredUser['scores']>): (number | string)[] =>
   scores
     .toSorted((one, other) => one.boardNo - other.boardNo)
     .flatMap(({ boardNo, runDate, score }) => [boardNo, dayOf(runDate), '', score, 0]);
 
 let made = 0;
-/** Of a day, as every ID is. */
+/** On a given day, like every ID. */
 const nextId = (date: string): string =>
   firstIdOf(dayOf(date)).replaceAll('-', '').slice(0, 12) + (made += 1).toString(16).padStart(16, '0') + '0000';
 

@@ -97,13 +97,13 @@ test('a year without activity: zeros, the first day, week and month, empty maps'
   expect((await read('idle', 1)).mostActiveDay.date).toBe('0001-01-01');
 });
 
-test('the weeks begin on the day of the streak settings', async () => {
+test('weeks begin on the day of the streak settings', async () => {
   catalog.streaks({ weekStart: 'monday' });
   const { mostActiveWeek } = await read('idle', 2026).finally(() => catalog.streaks({ weekStart: 'sunday' }));
   expect(mostActiveWeek).toMatchObject({ start: '2025-12-29', end: '2026-01-04' });
 });
 
-test('most active is where most events are, of several the earliest; days outside the year do not count', async () => {
+test('most active periods have the most events, the earliest of several; days outside the year do not count', async () => {
   await store({
     id: 'busy',
     events: [
@@ -126,7 +126,7 @@ test('most active is where most events are, of several the earliest; days outsid
   expect(Object.keys(activity.mostActiveDay.metrics)).toEqual(['steps', 'pages']);
 });
 
-test('a change is compared with the period of the same kind before', async () => {
+test('compares a change with the previous period of the same kind', async () => {
   await store({
     id: 'changing',
     events: [
@@ -161,7 +161,7 @@ test('a change is compared with the period of the same kind before', async () =>
   expect(activity.mostActiveDay.points['xp']).not.toHaveProperty('percentileThisPeriod');
 });
 
-test('by event attribute: value for value, those of the period only, with the total of all time', async () => {
+test('by event attribute: each value of the period, with its all-time total', async () => {
   await store({
     id: 'placed',
     events: [
@@ -183,7 +183,7 @@ test('by event attribute: value for value, those of the period only, with the to
   });
 });
 
-test('of a thousand values the hundred with the largest sums are shown, in every period', async () => {
+test('shows the hundred of a thousand values with the largest sums, in every period', async () => {
   const values = Array.from({ length: 1_000 }, (_, at) => walk('2026-07-01', 1 + at, `place ${at}`));
   await store({ id: 'everywhere', events: [...values, walk('2026-07-02', 500, 'place 0')] });
   const { mostActiveDay, mostActiveWeek, entireYear } = await read('everywhere', 2026);
@@ -222,7 +222,7 @@ test('percentiles: the share of all users of the tenant with a smaller change', 
   expect(minus.entireYear.points['xp']?.percentileThisPeriod).toBe(80);
 });
 
-test('achievements stand by the dates of the user’s zone', async () => {
+test('achievements have the dates of the user’s zone', async () => {
   const newYear = Date.UTC(2026, 0, 1, 3);
   await store({
     id: 'west',
@@ -238,7 +238,7 @@ test('achievements stand by the dates of the user’s zone', async () => {
   expect((await read('west', 2026)).entireYear.achievements).toEqual([]);
 });
 
-test('leaderboards: the rank on each board whose run was on', async () => {
+test('leaderboards: the rank on each leaderboard with a run in the period', async () => {
   const board = (boardNo: number, runDate: string, score: number) => ({ boardNo, runDate, score });
   await store({ id: 'first', scores: [board(perpetual.no, '2026-01-01', 50), board(one.no, '2026-01-01', 50)] });
   await store({
@@ -313,7 +313,7 @@ describe('the longest streak', () => {
   });
 });
 
-test('without a year it is the one that the user is in', async () => {
+test("the default year is the user's current one", async () => {
   await store({ id: 'east', tz: 'Pacific/Kiritimati', events: [walk('2027-01-01', 1)] });
   clock.set(Date.UTC(2026, 11, 31, 12));
   expect((await read('east').finally(() => clock.set(Date.UTC(2026, 10, 18, 12)))).mostActiveDay.date).toBe(
@@ -321,7 +321,7 @@ test('without a year it is the one that the user is in', async () => {
   );
 });
 
-test('an unknown user and a year beyond the calendar are refused', async () => {
+test('refuses an unknown user and a year beyond the calendar', async () => {
   await expect(read('nobody', 2026)).rejects.toMatchObject({ status: 404 });
   await expect(read('idle', 10_000)).rejects.toMatchObject({ status: 422 });
 });

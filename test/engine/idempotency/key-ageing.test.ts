@@ -50,7 +50,7 @@ const pass = (days: number): void => clock.set(clock.now() + days * DAY_MS);
 const ageing = (options: Partial<KeyAgeingOptions> = {}) =>
   new KeyAgeing({ redis, pool: laurel.pool, hotDays: HOT_DAYS, ...options });
 
-/** Does what is due, as the schedule would. */
+/** Does due work like the schedule. */
 async function age(options: Partial<KeyAgeingOptions> = {}): Promise<void> {
   await persist();
   const work = ageing(options);
@@ -68,7 +68,7 @@ const oldKeys = async (tenantNo = 0): Promise<number> => Number((await redis.hge
 const events = async (): Promise<number> =>
   (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
 
-/** Makes a key that was never used look like an old one. */
+/** Makes an unused key look like an old one. */
 async function collide(user: string, metricNo: number, key: string, generation = ''): Promise<void> {
   const { bucket, field } = idempotencyDigest(user, metricNo, key);
   const hot = `{s0}:0:i:${bucket}`;
@@ -82,7 +82,7 @@ const metricNo = async (): Promise<number> =>
     )
   ).rows[0]!.no;
 
-test('a key used before its tenant became large stays used, and one used after; hot, after a rebuild, old, until the user is deleted', async () => {
+test('a key used before its tenant became large stays used, like one used after: hot, after a rebuild, old, until the user is deleted', async () => {
   const first = await flip('ada', 3, 'before');
   await redis.hset(oldKeysKey(0), OLD_KEYS.large, 1);
   const second = await flip('ada', 4, 'after');
@@ -113,7 +113,7 @@ test('a key used before its tenant became large stays used, and one used after; 
   expect(await flip('ada', 3, 'before')).toMatchObject({ status: 201, body: { total: 3 } });
 });
 
-test('a replay with another body is a conflict for as long as the key is hot, unless Redis was rebuilt', async () => {
+test('a replay with another body is a conflict as long as the key is hot, unless Redis was rebuilt', async () => {
   const conflict = async (): Promise<unknown> => {
     const { status, body } = await flip('ada', 4, 'k');
     expect([status, body.total]).toEqual([202, 3]);
@@ -162,7 +162,7 @@ describe('a key older than the hot days', () => {
     expect(await events()).toBe(3);
   });
 
-  test('stays hot while its event waits in a dead letter, where no look-up finds it', async () => {
+  test('stays hot while its event waits in a dead letter, where no lookup finds it', async () => {
     await laurel.pool.query(`ALTER TABLE events ADD CONSTRAINT no_ada CHECK (user_id <> 'ada')`);
     await flip('ada', 3, 'k');
     await flip('bob', 3, 'k');
@@ -177,7 +177,7 @@ describe('a key older than the hot days', () => {
     expect(await events()).toBe(1);
   });
 
-  test('of an event that a guard keeps, replays are answered as before: waiting, released, dropped', async () => {
+  test('of an event in quarantine is replayed as before: waiting, released, dropped', async () => {
     const [{ id }] = (await laurel.admin.get('/v1/metrics')).body.filter(({ key }: { key: string }) => key === 'flips');
     const guards = { maxValue: { limit: 10, action: 'quarantine' } };
     expect((await laurel.admin.patch('/v1/metrics', [{ id, guards }])).body.issues).toEqual([]);
@@ -221,7 +221,7 @@ describe('a key older than the hot days', () => {
     expect(await flip('ada', 20, 'waits')).toMatchObject({ status: 202, body: { eventId: waits, total: 40 } });
   });
 
-  test('scoped as ever: another user, another metric, another key are new', async () => {
+  test('keeps its scope: another user, another metric, another key are new', async () => {
     await flip('ada', 3, 'k');
     pass(30);
     await age();
@@ -267,7 +267,7 @@ describe('a key older than the hot days', () => {
     expect(answers.every(({ body }) => body.total === 3)).toBe(true);
   });
 
-  test('is not moved while its event waits for Postgres', async () => {
+  test('does not move while its event waits for Postgres', async () => {
     await flip('ada', 3, 'k');
     pass(30);
     const work = ageing();
@@ -306,7 +306,7 @@ describe('a new key that looks like an old one', () => {
     expect(totals).toEqual([1, 3, 7, 8]);
   });
 
-  test('without Postgres it answers 503, the others go on', async () => {
+  test('answers 503 without Postgres, while other keys work', async () => {
     await flip('ada', 1);
     await collide('ada', await metricNo(), 'k');
     await laurel.pool.query('ALTER TABLE events RENAME TO away');
@@ -318,7 +318,7 @@ describe('a new key that looks like an old one', () => {
   });
 });
 
-test('a batch with old keys, new ones that look like old, and users between them', async () => {
+test('a batch with old keys, new ones that look old, and users between them', async () => {
   const first = await flip('ada', 1, 'old');
   pass(30);
   await age();
@@ -361,8 +361,8 @@ test('a batch with old keys, new ones that look like old, and users between them
   ]);
 });
 
-describe('a user who was deleted', () => {
-  test('with old keys: whoever comes after may use them', async () => {
+describe('a deleted user', () => {
+  test('with old keys: a new user with the same ID may use them', async () => {
     await flip('ada', 3, 'k');
     pass(30);
     await age();
@@ -377,7 +377,7 @@ describe('a user who was deleted', () => {
     expect((await flip('ada', 3, 'k')).body).toMatchObject({ total: 3, eventId: second.body.eventId });
   });
 
-  test('and still is in Postgres is not taken for the new one', async () => {
+  test('who is still in Postgres is not taken for the new one', async () => {
     const first = await flip('ada', 3, 'k');
     await persist();
     await laurel.admin.delete('/v1/users?ids=ada');
@@ -398,7 +398,7 @@ describe('a user who was deleted', () => {
 
 describe('a crash', () => {
   test.each(['found', 'moved'] as const)(
-    'of the ageing when it has %s keys changes nothing; the next one goes on',
+    'of the ageing after %s keys changes nothing; the next run continues',
     async (at) => {
       const ids = new Map<string, string>();
       for (let n = 0; n < 40; n += 1) ids.set(`k${n}`, (await flip(`user ${n % 7}`, 1, `k${n}`)).body.eventId);
@@ -423,7 +423,7 @@ describe('a crash', () => {
     },
   );
 
-  test('two at once move every key once', async () => {
+  test('two concurrent runs move every key once', async () => {
     for (let n = 0; n < 40; n += 1) await flip('ada', 1, `k${n}`);
     pass(30);
     await persist();
@@ -435,7 +435,7 @@ describe('a crash', () => {
   });
 });
 
-test('verify and rebuild: old keys are compared, and put back as old ones, hot as hot', async () => {
+test('verify and rebuild compare old keys and restore them as old, and hot ones as hot', async () => {
   const ids = new Map<string, string>();
   for (let n = 0; n < 30; n += 1) ids.set(`k${n}`, (await flip(`user ${n % 7}`, 1, `k${n}`)).body.eventId);
   await laurel.admin.delete('/v1/users?ids=user 3');
@@ -447,7 +447,7 @@ test('verify and rebuild: old keys are compared, and put back as old ones, hot a
   const differences = async (): Promise<Difference[]> => {
     const found: Difference[] = [];
     await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-    // Nobody clears the runs of boards that are over here.
+    // Nobody clears the runs of ended leaderboards here.
     return found.filter(({ key }) => !key.includes(':b:'));
   };
   expect(await differences()).toEqual([]);

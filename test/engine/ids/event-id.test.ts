@@ -10,7 +10,7 @@ test('an ID is a UUIDv7 of its time that leaves room for awards', () => {
   expect(parseInt(id.slice(0, 12), 16)).toBe(NOW);
 });
 
-test('while the clock stands still, IDs are in the order in which they were made', () => {
+test('IDs keep their order while the clock stands still', () => {
   const ids = Array.from({ length: 20_000 }, () => eventId(NOW));
   expect(ids.toSorted()).toEqual(ids);
   expect(new Set(ids).size).toBe(ids.length);

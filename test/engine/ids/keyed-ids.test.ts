@@ -5,7 +5,7 @@ import { KeyedIds, partOf, timeOf } from '../../../src/engine/ids.ts';
 const NOW = Date.UTC(2026, 10, 18, 12);
 const ids = new KeyedIds(Buffer.alloc(32, 7));
 const ada = { tenantNo: 0, userId: 'ada', metricNo: 4, key: 'k' };
-test('an ID is a UUIDv7 of its time that leaves room for awards, and another with another secret', () => {
+test('an ID is a UUIDv7 of its time that leaves room for awards, and differs with another secret', () => {
   const id = ids.make(NOW, ada);
   expect(uuidText(id)).toMatch(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{8}0000$/);
   expect(parseInt(id.slice(0, 12), 16)).toBe(NOW);
@@ -13,7 +13,7 @@ test('an ID is a UUIDv7 of its time that leaves room for awards, and another wit
   expect(new KeyedIds(Buffer.alloc(32, 8)).make(NOW, ada).slice(12)).not.toBe(id.slice(12));
 });
 
-test('every part of the scope changes it, and none can stand in for another', () => {
+test('every part of the scope changes it, and no part can pass for another', () => {
   const others = [
     { ...ada, tenantNo: 1 },
     { ...ada, metricNo: 5 },
@@ -25,7 +25,7 @@ test('every part of the scope changes it, and none can stand in for another', ()
   expect(new Set([ada, ...others].map((scoped) => ids.make(NOW, scoped))).size).toBe(others.length + 1);
 });
 
-test('the time of a use names its event, whose part of the key does not depend on the time', () => {
+test("the time of use is part of the event's ID; the key's part does not depend on it", () => {
   const id = ids.make(NOW, ada);
   expect(ids.make(timeOf(id), ada)).toBe(id);
   expect(partOf(ids.make(NOW + 1, ada))).toBe(partOf(id));

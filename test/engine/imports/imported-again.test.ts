@@ -11,20 +11,20 @@ import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { readsOf } from './reads-of.ts';
 import { CATALOG, happen, happenInAll, USERS } from './random-past.ts';
 
-// One Laurel with two tenants of the same catalog: what happened in the one is imported into the other.
+// One Laurel with two tenants of the same catalog: the history of one is imported into the other.
 const PATH = '/v1/imports?import=from-there';
 let laurel: TestLaurel;
-/** Time goes on: each past begins where the one before it ended. */
+/** Time advances: each history begins where the previous one ended. */
 let next = '2030-05-28T09:00:00Z';
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
-  // Before anything is configured, for which each day until then would be looked at.
+  // Before anything is configured: otherwise each day until then would be checked.
   await laurel.admin.put('/v1/clock', { now: next });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
 });
 afterAll(() => laurel.close());
 
-/** Asks a tenant in the way of the command; it enforces the limits of the contract. */
+/** Sends a tenant's requests like the import command; enforces the limits of the contract. */
 const asking =
   (tenantId: string) =>
   async (path: string): Promise<unknown> => {
@@ -35,12 +35,13 @@ const asking =
     return body;
   };
 
-/** `npm run test:long`: more pasts, those with weekly streaks too. */
+/** `npm run test:long`: more histories, including those with weekly streaks. */
 const IS_LONG = Number(process.env['RUNS'] ?? 20) > 100;
 const FREQUENCIES = ['daily', 'monthly', 'weekly'] as const;
 const PASTS = Array.from({ length: IS_LONG ? 60 : 2 }, (_, nth) => ({
   nth,
-  // With seed 40, a streak of 1 is restored and then kept by freezes; with 46, points of the first day are taken on the second.
+  // With seed 40, a streak of 1 is restored and then kept by freezes; with 46, points of the first day are taken on the
+  // second.
   seed: [40, 46][nth] ?? 17 + nth,
   frequency: FREQUENCIES[nth % FREQUENCIES.length]!,
 }));
@@ -64,7 +65,7 @@ test.each(PASTS)(
     const from = next;
     const nowMs = await happen(laurel, { tenantId: there, seed, from });
     next = new Date(nowMs).toISOString();
-    // As with every move: users are older than what is set here.
+    // As with every move: users are older than the configuration.
     await configure(configuration, here);
     const users = [];
     for (const userId of USERS) {
@@ -81,7 +82,7 @@ test.each(PASTS)(
   },
 );
 
-test('what is imported is as Postgres has it, and is there again after a rebuild', async () => {
+test('an import equals Postgres, and is restored by a rebuild', async () => {
   const redis = await laurel.connect();
   onTestFinished(() => redis.disconnect());
   await redisReady(redis);
@@ -120,7 +121,7 @@ test('after an import, 30 more days of the same events give the same figures as 
   expect(was).toEqual(expected);
 });
 
-/** What is read of users with the groups of boards. */
+/** Reads of users with the groups of leaderboards. */
 async function readAll(tenantId: string, userIds: readonly string[], nowMs: number): Promise<unknown[]> {
   const boards = new BoardGroups(CATALOG.leaderboards!);
   const ask = asking(tenantId);
@@ -130,7 +131,7 @@ async function readAll(tenantId: string, userIds: readonly string[], nowMs: numb
   return read.map(({ user }) => user);
 }
 
-test('a total that fell again within its day, and a score in the group of earlier attributes, go on as at the source', async () => {
+test('a total that fell again within its day, and a score in the group of earlier attributes, continue as at the source', async () => {
   const [there, here] = ['fell', 'fell-here'];
   const users = ['pat', 'quinn', 'rae', 'sam'];
   await laurel.admin.post('/v1/tenants', [
@@ -157,12 +158,12 @@ test('a total that fell again within its day, and a score in the group of earlie
   await act([there], 'sam', [3, 9, -1], 'free');
   await passDay();
   await act([there], 'pat', [4, -2], 'pro');
-  // From now on the board shows these two where their score is, not where their attribute says.
+  // From now on the leaderboard shows these two where their score is, not where their attribute says.
   await laurel.app.patch('/v1/users/rae', { attributes: { plan: 'free' } }, { tenantId: there });
   await laurel.app.patch('/v1/users/sam', { attributes: { plan: 'pro' } }, { tenantId: there });
   await laurel.admin.put('/v1/configuration', CATALOG, { tenantId: here });
   const read = await readAll(there, users, nowMs);
-  // While new boards are filled, which would put scores in other groups again, an import is answered 503.
+  // While new leaderboards are filled, which would move scores to other groups again, an import is answered 503.
   await expect.poll(async () => (await laurel.admin.post(PATH, read, { tenantId: here })).status).toBe(201);
 
   const figures = async (tenantId: string): Promise<unknown> => {
@@ -180,6 +181,6 @@ test('a total that fell again within its day, and a score in the group of earlie
   next = new Date(nowMs).toISOString();
 });
 
-/** Percentiles of a wrapped year are kept for a while once they are read. */
+/** Percentiles of a wrapped year are cached for a while. */
 const withoutPercentiles = (reads: Record<string, unknown>): unknown =>
   JSON.parse(JSON.stringify(reads, (name, value: unknown) => (name === 'percentileThisPeriod' ? undefined : value)));

@@ -3,7 +3,7 @@ import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 
-/** A past of some users in one tenant, by the operations that clients and administrators have. */
+/** A history of some users in one tenant, made with the operations of clients and administrators. */
 
 export const USERS = ['ada', 'bo', 'cy', 'dee', 'el/6', 'fay'] as const;
 const ZONES = ['', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Kiritimati'];
@@ -65,13 +65,13 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Days with what happens on each. */
+/** Days with their events. */
 const past = fc.record({
   zones: fc.array(fc.constantFrom(...ZONES), { minLength: USERS.length, maxLength: USERS.length }),
   days: fc.array(fc.array(step, { minLength: 1, maxLength: 9 }), { minLength: 24, maxLength: 24 }),
 });
 
-/** Lets a random past happen in a tenant from a day on; the time afterwards, epoch ms. */
+/** Plays a random history in a tenant from a day on; returns the time afterwards, epoch ms. */
 export async function happen(
   laurel: TestLaurel,
   at: { tenantId: string; seed: number; from: string },
@@ -121,7 +121,7 @@ async function take(
   switch (step.do) {
     case 'event': {
       const { metric, hoursAgo, plan } = step;
-      // Scores on boards are whole in the contract.
+      // Leaderboard scores are whole in the contract.
       const value = metric === 'flips' ? Math.ceil(step.value) : step.value;
       const user = { id: userId, ...(plan !== null && { attributes: { plan } }) };
       const occurredAt = hoursAgo === 0 ? {} : { occurredAt: new Date(nowMs - hoursAgo * HOUR_MS).toISOString() };
@@ -171,7 +171,7 @@ const busyDay = fc
   )
   .map((steps): Step[] => steps.filter((each) => each !== null));
 
-/** Lets the same busy days happen in some tenants; the time afterwards, epoch ms. */
+/** Plays the same busy days in some tenants; returns the time afterwards, epoch ms. */
 export async function happenInAll(
   laurel: TestLaurel,
   at: { tenantIds: readonly string[]; seed: number; from: string; days: number },

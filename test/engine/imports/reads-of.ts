@@ -1,13 +1,13 @@
 import type { TestLaurel } from '../../laurel.ts';
 
-/** Fields that name what a tenant made itself: the same catalog in another tenant has others. */
+/** Fields with a tenant's own IDs: the same catalog in another tenant has different ones. */
 const OWN = new Set(['id', 'metricId', 'achievementId', 'achievementIds', 'breakdownAttribute']);
-/** When a resource was made; of a user it is a part of the past. */
+/** When a resource was created; for a user this is part of the history. */
 const MADE = new Set(['created', 'updated']);
 
 /**
- * What days do not say, so that a wrapped of imported ones may say something else: attributes of events, and how many events
- * there were, by which the most active periods are chosen; a day whose events add up to 0 is none.
+ * Daily values do not contain the attributes of events or their number, which decides the most active periods; a day whose
+ * events add up to 0 has none. So a wrapped of imported daily values may differ in these fields.
  */
 const OF_EVENTS = new Set([
   'byAttribute',
@@ -19,14 +19,14 @@ const OF_EVENTS = new Set([
   'mostActiveMonth',
 ]);
 
-/** An answer without what differs between two tenants of the same catalog. */
+/** An answer without the differences between two tenants of the same catalog. */
 export function normal(answer: unknown, isUser = true): unknown {
   if (Array.isArray(answer)) return answer.map((each) => normal(each, false));
   if (typeof answer !== 'object' || answer === null) return answer;
   return Object.fromEntries(
     Object.entries(answer).flatMap(([name, value]) => {
       if (OWN.has(name) || OF_EVENTS.has(name) || (MADE.has(name) && !isUser)) return [];
-      // Ended runs stay as they were: in a year there are only boards of one run.
+      // Ended runs do not change: a year has only leaderboards with a single run.
       if (name === 'leaderboards' && !Array.isArray(value)) return [[name, ofOneRun(value as object)]];
       return [[name, normal(value, name === 'user')]];
     }),
@@ -46,7 +46,7 @@ interface Read {
   to: string;
 }
 
-/** What every read of the Application API answers, by path. */
+/** The answer of every read of the Application API, by path. */
 export async function readsOf(
   { app }: TestLaurel,
   { tenantId, users, from, to }: Read,

@@ -13,7 +13,7 @@ import { keysOf } from '../../stack/all-servers.ts';
 
 type Boards = NonNullable<Configuration['leaderboards']>;
 
-/** A Laurel whose boards the test brings on by its clock, one time of due work after another. */
+/** A Laurel whose leaderboards the test advances by its clock, one due time after another. */
 export class BoardsByTheClock {
   readonly laurel: TestLaurel;
   readonly clock: FixedClock;
@@ -44,7 +44,7 @@ export class BoardsByTheClock {
     return started;
   }
 
-  /** Fills the boards that were switched on, as far as it goes. Rejects when a slice fails. */
+  /** Fills the activated leaderboards as far as possible. Rejects when a slice fails. */
   async fill(options: Partial<FillOptions & Pick<JobRunnerOptions, 'onMoment'>> = {}): Promise<void> {
     const { redis, pool } = this.laurel;
     const onFailed: OnPieceFailed = ({ error }) => void this.failures.push(error);
@@ -66,7 +66,7 @@ export class BoardsByTheClock {
     }
   }
 
-  /** Changes a board, by key. */
+  /** Changes a leaderboard, by key. */
   async change(key: string, fields: object): Promise<void> {
     const { body } = await this.laurel.admin.get('/v1/leaderboards');
     const { id } = body.find((board: { key: string }) => board.key === key);
@@ -94,7 +94,7 @@ export class BoardsByTheClock {
     return body;
   }
 
-  /** Brings what happened into Postgres. */
+  /** Stores what happened in Postgres. */
   async store(): Promise<void> {
     const { redis, pool } = this.laurel;
     await new Persister({ redis, pool }).drain(0, AbortSignal.abort());
@@ -106,7 +106,9 @@ export class BoardsByTheClock {
     this.clock.set(Date.parse(now));
   }
 
-  /** Does what is due up to the clock's time, in the order of the times; which they were. Rejects when a piece fails. */
+  /**
+   * Does what is due up to the clock's time, in the order of the due times, which it returns. Rejects when a piece fails.
+   */
   async due(): Promise<string[]> {
     const done: string[] = [];
     for (;;) {
@@ -149,7 +151,7 @@ export class BoardsByTheClock {
     ]);
   }
 
-  /** The sorted sets of boards that Redis holds. */
+  /** The sorted sets of leaderboards in Redis. */
   sets(): Promise<string[]> {
     return keysOf(this.laurel.redis, '*:[bg]:*');
   }

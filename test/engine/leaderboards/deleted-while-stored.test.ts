@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
-// Standings are read from Redis and stored. A user who is deleted in between must not come back with them.
+// Standings are read from Redis and then stored. A user who is deleted in between must not reappear with them.
 
 let boards: BoardsByTheClock;
 afterEach(() => boards.laurel.close());
@@ -17,7 +17,7 @@ async function start(): Promise<void> {
   await boards.event(LEAVES, 5);
 }
 
-/** Deletes the user and begins to store it; resolves when that is done, or waits for another transaction. */
+/** Deletes the user and begins to store that; resolves when it is stored, or waits for another transaction. */
 async function deleteMeanwhile(): Promise<{ stored: Promise<void> }> {
   const { admin, pool } = boards.laurel;
   expect((await admin.delete(`/v1/users?ids=${LEAVES}`)).body).toEqual({ deleted: [{ id: LEAVES }], issues: [] });
@@ -34,7 +34,7 @@ async function deleteMeanwhile(): Promise<{ stored: Promise<void> }> {
   return { stored };
 }
 
-test('a user who is deleted while a final run is copied is named nowhere in it', async () => {
+test('a user who is deleted while a final run is copied is not in it', async () => {
   await start();
   await boards.at('2026-11-19T12:02:00Z');
   const deletions: { stored: Promise<void> }[] = [];

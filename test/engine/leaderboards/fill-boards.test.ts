@@ -8,7 +8,7 @@ afterEach(() => {
   return boards.laurel.close();
 });
 
-/** Does something before each call of the script that fills boards. */
+/** Calls a function before each call of the script that fills leaderboards. */
 function beforeEachCall(work: () => Promise<void>): void {
   const script = scriptNamed('fill_board');
   const run = script.run.bind(script);
@@ -22,7 +22,7 @@ const board = { key: 'board', name: 'Board', status: 'inactive', rankBy: 'metric
 const monthly = { ...board, start: '2026-09-15', runUnit: 'month', runInterval: 1 } as const;
 const activate = { status: 'active' };
 
-test('a board with a past start has what was earned since, by local date; past runs are final', async () => {
+test('a leaderboard with a past start counts what was earned since, by local date; past runs are final', async () => {
   boards = await BoardsByTheClock.start('2026-09-14T23:30:00Z', [{ ...monthly, maxParticipants: 2 }]);
   await boards.event('utc', 100);
   await boards.event({ id: 'berlin', tz: 'Europe/Berlin' }, 4);
@@ -50,7 +50,7 @@ test('a board with a past start has what was earned since, by local date; past r
   expect(await boards.history('berlin', 'run=2026-09-15')).toEqual([['2026-10-14', null, 1, null, 4]]);
   const { body } = await boards.laurel.admin.get('/v1/leaderboard-fillings');
   expect(body).toMatchObject([{ status: 'done', usersDone: 6, usersTotal: 6, scored: 4 }]);
-  // The clock goes on from the current run.
+  // The clock continues from the current run.
   await boards.at('2026-12-16T00:00:00Z');
   await boards.due();
   expect(await boards.places('run=2026-11-15')).toEqual([[1, 'utc', 7]]);
@@ -68,7 +68,7 @@ test.each([
   let meanwhile = 0;
   beforeEachCall(async () => {
     if (meanwhile++ < 2) await boards.event('u', 4);
-    // Nobody else stores what happens.
+    // No other process stores events.
     if (meanwhile > 1) await boards.store();
   });
   await boards.fill();
@@ -83,7 +83,7 @@ test('a late event of an earlier run that arrives while it is filled counts in t
   await boards.change('board', activate);
   let calls = 0;
   beforeEachCall(async () => {
-    // Nobody else stores what happens.
+    // No other process stores events.
     await boards.store();
     const late = { user: { id: 'u' }, value: 50, occurredAt: '2026-11-10T12:00:00Z' };
     if (calls++ === 0) expect((await boards.laurel.app.post('/v1/metrics/m/event', late)).status).toBe(201);
@@ -96,7 +96,7 @@ test('a late event of an earlier run that arrives while it is filled counts in t
 test.each([
   ['all day', {}],
   ['a time of day', { startTime: '11:00', endTime: '13:00' }],
-])('a sum of history that is out of range is cut off: %s', async (_, window) => {
+])('cuts off a sum of history that is out of range: %s', async (_, window) => {
   boards = await BoardsByTheClock.start('2026-10-01T12:00:00Z', [{ ...monthly, ...window }]);
   await boards.event('past', 1);
   await boards.at('2026-11-18T12:00:00Z');
@@ -133,7 +133,7 @@ test('a crash between script and note repeats the step and changes nothing', asy
   expect(await boards.places('run=2026-09-15&limit=1000')).toHaveLength(210);
 });
 
-test('groups are those of now, points follow awards both ways, streaks are those of now', async () => {
+test('groups and streaks are the current ones, and points follow awards both ways', async () => {
   boards = await BoardsByTheClock.start(
     '2026-11-16T12:00:00Z',
     [
@@ -181,7 +181,7 @@ test('groups are those of now, points follow awards both ways, streaks are those
   expect(await boards.places('userAttributes=land:de')).toEqual([[1, 'none', 10]]);
 });
 
-test('a time of day is that of the zone the user is in', async () => {
+test("a time of day is in the user's current zone", async () => {
   boards = await BoardsByTheClock.start('2026-11-18T05:30:00Z', [
     { ...monthly, startTime: '22:00', endTime: '06:00' },
     { ...monthly, key: 'live', status: 'active', startTime: '22:00', endTime: '06:00' },
@@ -208,7 +208,7 @@ test('a time of day is that of the zone the user is in', async () => {
   expect(await boards.places()).toEqual(await boards.places('', 'live'));
 });
 
-test('a board that is to rank something else begins afresh; one that was only off has what came meanwhile', async () => {
+test('a leaderboard that ranks something else starts over; one that was only off has what came meanwhile', async () => {
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [{ ...monthly, status: 'active' }]);
   await boards.event('u', 5);
   await boards.change('board', { status: 'inactive' });

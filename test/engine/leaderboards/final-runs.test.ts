@@ -8,7 +8,7 @@ afterEach(() => boards.laurel.close());
 const board = { key: 'board', name: 'Board', status: 'active', rankBy: 'metric', metricKey: 'm' } as const;
 const daily = { ...board, start: '2026-11-01', runUnit: 'day', runInterval: 1 } as const;
 
-test('a run is final at 12:00 UTC on the day after its last, in all zones, and is read as before', async () => {
+test('a run is final at 12:00 UTC on the day after its last, in all zones, and reads the same as before', async () => {
   boards = await BoardsByTheClock.start('2026-11-18T10:30:00Z', [{ ...daily, maxParticipants: 2 }]);
   await boards.event({ id: 'west', tz: 'Etc/GMT+12' }, 1);
   await boards.event({ id: 'east', tz: 'Pacific/Kiritimati' }, 2);
@@ -47,7 +47,7 @@ test('a run is final at 12:00 UTC on the day after its last, in all zones, and i
   expect(await boards.places('run=2026-11-17')).toEqual([[1, 'west', 1]]);
 });
 
-test('whatever step copying ends at, everybody is final once', async () => {
+test('copying can stop after any step, and everybody is final once', async () => {
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [{ ...daily, breakdownAttributes: ['land'] }]);
   const pipeline = connectionOf(boards.laurel.redis, 0).pipeline();
   await boards.event({ id: 'u', attributes: { land: 'de' } }, 1_000_000);
@@ -78,7 +78,7 @@ test('whatever step copying ends at, everybody is final once', async () => {
     ['begun', 'begun', 'cleared', 'copied', 'copied', 'finished', 'written', 'written'].toSorted(),
   );
   expect([await boards.places(query), await boards.places(`${query}&userId=user 700`)]).toEqual(before);
-  // 1,000 ranks are on the board, and those who share the last one.
+  // The leaderboard has 1,000 ranks, and those who share the last one.
   expect(await boards.places(far)).toEqual([]);
   expect(await boards.places(`${query}&offset=990&limit=1000`)).toHaveLength(19);
   const { rows } = await boards.laurel.pool.query(
@@ -92,7 +92,7 @@ test('whatever step copying ends at, everybody is final once', async () => {
   expect(await boards.places('run=2026-11-18&userAttributes=land:fr')).toEqual([[1, 'v', 7]]);
 });
 
-test('two at it at once copy everybody once', async () => {
+test('two concurrent copies copy everybody once', async () => {
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [{ ...daily, maxParticipants: null }]);
   await boards.event('u', 1_000_000);
   const [set] = await boards.sets();
@@ -107,7 +107,7 @@ test('two at it at once copy everybody once', async () => {
   expect(rows).toEqual([{ n: 12_001 }]);
 });
 
-test("history: a snapshot each day, the last day's as the run ended, and the current day as it is now", async () => {
+test("history: a snapshot each day, the last day's as the run ended, and the current day live", async () => {
   boards = await BoardsByTheClock.start('2026-11-01T09:00:00Z', [
     { ...board, start: '2026-11-01', end: '2026-11-03', maxParticipants: 2 },
   ]);
@@ -154,7 +154,7 @@ test("history: a snapshot each day, the last day's as the run ended, and the cur
   expect(shown).toMatchObject({ rank: 2, value: 6, status: 'finished' });
 });
 
-test('a perpetual board has a snapshot each day, however long nobody took any, and none twice', async () => {
+test('a perpetual leaderboard has exactly one snapshot each day, however long no process took any', async () => {
   boards = await BoardsByTheClock.start('2026-11-01T09:00:00Z', [{ ...board, start: '2026-11-01' }]);
   await boards.event('a', 5);
   await boards.at('2026-11-05T01:00:00Z');
@@ -170,7 +170,7 @@ test('a perpetual board has a snapshot each day, however long nobody took any, a
   expect(rows).toEqual([{ n: 1 }]);
 });
 
-test('a board that an admin finishes is final at 12:00 UTC after the last local date there was', async () => {
+test('a leaderboard that an admin finishes is final at 12:00 UTC after the last local date at that time', async () => {
   boards = await BoardsByTheClock.start('2026-11-10T09:00:00Z', [{ ...board, start: '2026-11-01' }]);
   await boards.event('a', 5);
   const { body } = await boards.laurel.admin.get('/v1/leaderboards');

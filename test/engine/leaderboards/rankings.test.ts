@@ -63,7 +63,7 @@ test('a page: names, shared ranks, the best first, ties in a fixed order', () =>
     expect(await places(reads, { offset: 4 })).toEqual([]);
   }));
 
-test('pages and places agree with a model, over random boards with ties', async () => {
+test('pages and places agree with a model, over random leaderboards with ties', async () => {
   await withBoard({ maxParticipants: null }, async (reads) => {
     const set = boardKey(0, {
       boardNo: reads.compiled.leaderboards.get('board')!.no,
@@ -106,7 +106,7 @@ test('pages and places agree with a model, over random boards with ties', async 
   });
 });
 
-test('around a user: the offset counts from the place, and above the first place begins the first', () =>
+test("around a user: the offset counts from the user's place, and starts at the first place at the earliest", () =>
   withBoard({ maxParticipants: 3 }, async (reads) => {
     for (const [user, value] of [
       ['a', 9],
@@ -133,7 +133,7 @@ test('around a user: the offset counts from the place, and above the first place
     await expect(page(reads, { limit: 10_001 })).rejects.toMatchObject({ code: 'unprocessable' });
   }));
 
-test('a breakdown: a group needs all its values, a board without one takes none', () =>
+test('a breakdown: a group needs all its values; a leaderboard without a breakdown accepts none', () =>
   withBoard(
     { maxParticipants: 1 },
     async (reads) => {
@@ -155,7 +155,7 @@ test('a breakdown: a group needs all its values, a board without one takes none'
     ['land', 'plan'],
   ));
 
-test('attributes on a board without a breakdown are refused', () =>
+test('refuses attributes on a leaderboard without a breakdown', () =>
   withBoard({}, async (reads) => {
     await expect(page(reads, { userAttributes: 'other:x' })).rejects.toMatchObject({ code: 'unprocessable' });
   }));
@@ -177,7 +177,7 @@ test("runs: the UTC date's, the named user's local date's, and by first day", ()
       await expect(page(reads, { run })).rejects.toMatchObject({ code: 'unprocessable' });
   }));
 
-test('a run is named by its first day only', () =>
+test('only its first day names a run', () =>
   withBoard({ start: '2026-01-31', runUnit: 'month', runInterval: 1 }, async (reads) => {
     expect((await page(reads, { run: '2026-02-28' })).rankings).toEqual([]);
     await expect(page(reads, { run: '2026-03-01' })).rejects.toMatchObject({ code: 'unprocessable' });
@@ -193,7 +193,7 @@ test.each([
   ['scheduled', '2026-11-01', '2026-11-17', 'finished'],
   ['finished', '2026-11-01', null, 'finished'],
   ['inactive', '2026-11-01', null, null],
-] as const)('a board that is stored as %s from %s to %s is %s', (status, start, end, shown) =>
+] as const)('a leaderboard that is stored as %s from %s to %s is %s', (status, start, end, shown) =>
   withBoard({ status, start, end }, async (reads) => {
     const list = (finished: boolean) =>
       fitting(leaderboardsAll, reads.leaderboards.list(reads.compiled, finished)).map((board) => board.status);
@@ -204,7 +204,7 @@ test.each([
   }),
 );
 
-test('a finished board shows its last run', () =>
+test('a finished leaderboard shows its last run', () =>
   withBoard({ start: '2026-11-16', end: '2026-11-18', runUnit: 'day', runInterval: 2 }, async (reads) => {
     await reads.laurel.event('m', 'u', 3);
     reads.at('2026-12-24T00:00:00Z');

@@ -15,7 +15,7 @@ const BOARD = {
 } as const;
 const DAILY = { runUnit: 'day', runInterval: 1 } as const;
 
-/** As the schedule does it; how often there was something to do. */
+/** Like the schedule; returns how often there was something to do. */
 async function sweep(): Promise<number> {
   const { redis, pool } = boards.laurel;
   const stray = new StraySets({ redis, pool });
@@ -27,7 +27,7 @@ async function sweep(): Promise<number> {
   }
 }
 
-test('a deleted board, and one that scores something else now, leave nothing in Redis; others and users called alike stay', async () => {
+test('a deleted leaderboard, and one that now scores something else, leave nothing in Redis; other leaderboards and users with that name stay', async () => {
   boards = await BoardsByTheClock.start('2030-01-05T10:00:00Z', [
     { ...BOARD, ...DAILY, breakdownAttributes: ['land'] },
     { ...BOARD, key: 'stays', name: 'S', breakdownAttributes: ['land'] },
@@ -37,7 +37,7 @@ test('a deleted board, and one that scores something else now, leave nothing in 
   for (const land of ['fr', 'de']) await boards.event({ id: `of ${land}`, attributes: { land } }, 5);
   await boards.event({ id: 'x:b:1:20000:' }, 5);
   const before = await boards.sets();
-  // And the user who is called like one.
+  // And the user with that name.
   expect(before.length).toBe(3 + 3 + 1 + 1);
   expect(await sweep()).toBe(0);
 
@@ -59,7 +59,7 @@ test('a deleted board, and one that scores something else now, leave nothing in 
   expect(await sweep()).toBe(0);
 });
 
-test('what an event that came very late made again of a final run goes with the next day, and moves nothing', async () => {
+test('removes on the next day what a very late event recreated of a final run, and changes nothing else', async () => {
   boards = await BoardsByTheClock.start('2030-01-05T10:00:00Z', [{ ...BOARD, ...DAILY }]);
   await sweep();
   await boards.event('ada', 5);
@@ -79,7 +79,7 @@ test('what an event that came very late made again of a final run goes with the 
   expect(await boards.places('run=2030-01-05')).toEqual([[1, 'ada', 5]]);
 });
 
-test('a deleted user is taken out of runs that the state does not name any more', async () => {
+test('removes a deleted user from runs that the state no longer names', async () => {
   boards = await BoardsByTheClock.start('2030-01-01T10:00:00Z', [
     { ...BOARD, ...DAILY, breakdownAttributes: ['land'] },
   ]);

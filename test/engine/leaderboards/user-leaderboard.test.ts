@@ -17,7 +17,7 @@ async function of(reads: ReadFixture, userId: string, query: { run?: string; num
   return fitting(usersLeaderboard, answer);
 }
 
-test('rank and value are live, null off the board; today is in the history', () =>
+test('rank and value are live, null when not listed; the history contains today', () =>
   withReads(
     database,
     (b) => b.leaderboard('board', 'metric', { metricId: b.metric('m').id, maxParticipants: 2 }),
@@ -71,7 +71,7 @@ test("the user's own group, and the run of the user's local date", () =>
     },
   ));
 
-test('kept runs and snapshots are read where there are any', async () => {
+test('reads kept runs and snapshots', async () => {
   const day = dayOf('2026-11-18');
   const kept: { redis?: LiveStandings } = {};
   const past: PastRuns = {
@@ -98,7 +98,7 @@ test('kept runs and snapshots are read where there are any', async () => {
           e.previousValue,
           e.value,
         ]);
-      // The snapshot of today gives way to now.
+      // The current state replaces today's snapshot.
       const all = [
         ['2026-11-16', null, 3, null, 1],
         ['2026-11-17', 3, null, 1, null],

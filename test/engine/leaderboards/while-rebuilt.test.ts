@@ -4,7 +4,7 @@ import { rebuildThatStands } from '../rebuild/by-hand.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
-/** Has a rebuild that stands still go on, and waits for it. */
+/** Continues a stopped rebuild, and waits for it. */
 let goOn: () => Promise<void>;
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ afterEach(async () => {
   await boards.laurel.close();
 });
 
-/** Begins a rebuild that stands still: nobody is on any board. */
+/** Begins a rebuild and stops it: nobody is on any leaderboard. */
 async function empty(): Promise<void> {
   goOn = await rebuildThatStands(boards.laurel);
   expect(await boards.sets()).toEqual([]);
@@ -42,7 +42,7 @@ async function expectAll(): Promise<void> {
   expect(await boards.history('u', 'run=2026-11-18')).toContainEqual(['2026-11-18', null, 1, null, 5]);
 }
 
-test('neither a snapshot nor a final run is taken of a Redis that is being rebuilt', async () => {
+test('takes neither a snapshot nor a final run of a Redis that is being rebuilt', async () => {
   await boards.at('2026-11-19T12:02:00Z');
   await empty();
   for (const kind of boards.kinds) {
@@ -54,7 +54,7 @@ test('neither a snapshot nor a final run is taken of a Redis that is being rebui
   await expectAll();
 });
 
-test('a run of which a part is copied when Redis is rebuilt is copied to its end afterwards', async () => {
+test('finishes copying a run of which a part was copied when Redis was rebuilt', async () => {
   await boards.at('2026-11-19T12:02:00Z');
   let groups = 0;
   boards.onStep = async (step) => {

@@ -30,7 +30,7 @@ test.each<{ name: string; on: keyof typeof boards; record: object; earned: bigin
     record: { [RECORD.kind]: KIND.reversal, [RECORD.value]: [3, 0] },
     earned: 3_000_000n,
   },
-  { name: 'points of the system of the board', on: 'points', record: points, earned: -20_000_000n },
+  { name: "points of the leaderboard's system", on: 'points', record: points, earned: -20_000_000n },
   { name: 'points of another system alone', on: 'points', record: {}, earned: null },
   { name: 'points of a new user', on: 'points', record: { ...points, [RECORD.kind]: KIND.user }, earned: -20_000_000n },
   { name: 'a longer streak', on: 'streak', record: streak(8, 1), earned: 1_000_000n },

@@ -30,7 +30,7 @@ const event = (userId: string, metric = cards) => ({
   [RECORD.metric]: metric.no,
 });
 
-test('twenty events a second are shown, each with how many were left out since the one before', () => {
+test('shows twenty events a second, each with the number left out since the previous one', () => {
   let nowMs = 0;
   const sample = new EventSample(GRANT, () => nowMs);
   const skipped = (count: number): number[] =>

@@ -5,10 +5,10 @@ import { MessageIds, type ParsedId } from '../../../src/engine/live/message-id.t
 
 export const IDS = new MessageIds(createSecretKey(Buffer.alloc(32, 7)));
 
-/** What the ID of a message says. */
+/** The contents of a message's ID. */
 export const read = (id: string): ParsedId => IDS.parse(id)!.authentic!;
 
-/** A stream of ada's that names boards, and what it sent. */
+/** A stream of ada's that names leaderboards, and what it sent. */
 export function listening(boardIds: string[]): { listener: LiveListener; sent: LiveMessage[] } {
   const sent: LiveMessage[] = [];
   const listener = new LiveListener({

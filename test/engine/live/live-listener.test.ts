@@ -7,7 +7,7 @@ const PLACE: HeldPlace = { runDay: 20_000, rank: 4, value: 12, group: '' };
 
 const message = (type: string) => ({ type, payload: JSON.stringify({ type }) });
 
-test('messages of one position have different IDs, all of which say that position', () => {
+test('messages of one position have different IDs that all contain that position', () => {
   const { listener, sent } = listening(['of-flips']);
   for (const type of ['a', 'b', 'c']) listener.put(message(type), AT);
   listener.put(message('d'), { ...AT, boards: '50-3' });
@@ -18,7 +18,7 @@ test('messages of one position have different IDs, all of which say that positio
   expect(sent.map(({ id, json }) => (JSON.parse(json) as { id: string }).id === id)).not.toContain(false);
 });
 
-test('a place is in the ID of the message that reports it, and in those after it, not before', () => {
+test('a rank is in the ID of the message that reports it and of those after it, but not before', () => {
   const { listener, sent } = listening(['of-flips']);
   listener.places.set(7, { ...PLACE, rank: 5 });
   listener.put(message('leaderboard.changed'), AT);
@@ -28,7 +28,7 @@ test('a place is in the ID of the message that reports it, and in those after it
   expect(sent.map(({ id }) => read(id).position.places.get(7)?.rank)).toEqual([5, 4, 4]);
 });
 
-test('one who has read on by itself never says that it is where the others are still', () => {
+test('a listener that has read ahead never claims to be where the others still are', () => {
   const { listener, sent } = listening(['of-flips']);
   listener.ahead = { outbox: '55-0', announced: '9-0' };
   listener.put(message('a'), { ...AT, within: 2 });

@@ -31,7 +31,7 @@ const parsed: fc.Arbitrary<ParsedId> = fc
   })
   .filter(({ position: { boards, outbox } }) => comparePositions(boards, outbox) <= 0);
 
-test('an ID says all that it was made from, in characters that headers and URLs carry', () => {
+test('an ID contains everything it was made from, in characters that headers and URLs carry', () => {
   fc.assert(
     fc.property(parsed, (given) => {
       const id = IDS.format(given);
@@ -41,7 +41,7 @@ test('an ID says all that it was made from, in characters that headers and URLs 
   );
 });
 
-test('boards that are ahead of the entries are not believed', () => {
+test('does not trust leaderboards that are ahead of the entries', () => {
   fc.assert(
     fc.property(parsed, position, (given, boards) => {
       const id = IDS.format({ ...given, position: { ...given.position, boards } });
@@ -64,7 +64,7 @@ test('any other text is no ID, and breaks nothing', () => {
   );
 });
 
-test('an ID that was changed, or made with another key, says only whose stream it claims to be of', () => {
+test('a changed ID, or one made with another key, only says whose stream it claims to be from', () => {
   const others = new MessageIds(createSecretKey(Buffer.alloc(32, 8)));
   fc.assert(
     fc.property(parsed, (given) => {
@@ -77,7 +77,7 @@ test('an ID that was changed, or made with another key, says only whose stream i
   );
 });
 
-test('the position before one is before it, with nothing between', () => {
+test('the position before another is before it, with nothing between', () => {
   expect([positionBefore('5-1'), positionBefore('5-0'), positionBefore('0-0')]).toEqual([
     '5-0',
     '4-18446744073709551615',

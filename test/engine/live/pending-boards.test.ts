@@ -17,7 +17,7 @@ const move = (userId: string, from: number, to: number, more: Partial<BoardMove>
   ...more,
 });
 
-test('of several moves of a user the whole way is left, and of a group the ranks that it touched', () => {
+test('merges several moves of a user into one, and keeps the ranks of a group that they touched', () => {
   const pending = new PendingBoards();
   expect(pending.isEmpty).toBe(true);
   for (const one of [move('ada', Infinity, 9), move('ada', 9, 4), move('bob', 3, 5)]) pending.add(one);
@@ -32,7 +32,7 @@ test('of several moves of a user the whole way is left, and of a group the ranks
   });
 });
 
-test('groups and runs are apart, and what came later goes behind what was not reported', () => {
+test('groups and runs are separate, and later moves queue behind what was not reported', () => {
   const earlier = new PendingBoards();
   earlier.add(move('ada', 9, 4));
   const later = new PendingBoards();

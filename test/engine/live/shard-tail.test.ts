@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const event = (id: string, value: number) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
 
-/** Holds back the commands of a name on the connection that the tail reads over: until `release` is called. */
+/** Holds back the commands of a name on the tail's connection until `release` is called. */
 function hold(name: string): { asked: () => boolean; release: () => void } {
   let asked = false;
   let release: () => void = () => undefined;
@@ -61,7 +61,7 @@ function hold(name: string): { asked: () => boolean; release: () => void } {
   };
 }
 
-/** Begins a tail with a listener, at the newest position or where it was. */
+/** Starts a tail with a listener, at the newest position or where it was. */
 async function begin({
   listener,
   from,
@@ -91,7 +91,7 @@ async function begin({
   stopListening = signals.listen('outbox', () => tail.wake());
 }
 
-test('what is read while boards are being reported is neither heard of with that report nor after it a second time', async () => {
+test('entries read during a leaderboard report are reported neither with it nor a second time after it', async () => {
   const boards = (await laurel.admin.get('/v1/leaderboards')).body as { id: string; key: string }[];
   const { listener, sent } = listening([boards.find(({ key }) => key === 'flips')!.id]);
   const of = (type: string): LiveMessage[] => sent.filter((message) => message.type === type);
@@ -119,13 +119,13 @@ test('what is read while boards are being reported is neither heard of with that
   const first = sent.indexOf(of('leaderboard.changed')[0]!);
   const second = sent.indexOf(of('leaderboard.changed')[1]!);
   expect(comparePositions(positions[first]!.outbox, later)).toBeGreaterThanOrEqual(0);
-  // Until the second report nothing says that boards were heard of that far.
+  // Until the second report nothing claims that leaderboards are reported up to there.
   const reported = positions.slice(first, second).map(({ boards: at }) => comparePositions(at, later));
   expect(reported.filter((compared) => compared >= 0)).toEqual([]);
   expect(problems).toEqual([]);
 });
 
-test('a report of boards that takes long is followed by a rest, so that reports take a third of the time', async () => {
+test('a long leaderboard report is followed by a rest, so that reports take a third of the time', async () => {
   tail.stop();
   const boards = (await laurel.admin.get('/v1/leaderboards')).body as { id: string; key: string }[];
   const { listener, sent } = listening([boards.find(({ key }) => key === 'flips')!.id]);
@@ -143,7 +143,7 @@ test('a report of boards that takes long is followed by a rest, so that reports 
   expect(performance.now() - reportedMs).toBeGreaterThan(700);
 });
 
-test('what is no longer kept when a tail reads on is a gap that its listeners are told of', async () => {
+test('a tail that continues after its entries were removed reports a gap to its listeners', async () => {
   tail.stop();
   const { listener } = listening([]);
   const gaps: [LiveListener, string][] = [];

@@ -3,7 +3,7 @@ import { SlowReaders } from '../../../src/engine/live/live-sink.ts';
 
 const MIB = 1_048_576;
 
-test('if more waits than a process may hold, the streams of the holder with the most are cut, the longest stalled first', () => {
+test('if more bytes wait than a process may hold, cuts the streams of the holder with the most, the longest stalled first', () => {
   const slow = new SlowReaders();
   const cut: number[] = [];
   const streams = Array.from({ length: 70 }, (_, n) => ({ holder: 'mallory', cut: () => void cut.push(n) }));
@@ -21,7 +21,7 @@ test('if more waits than a process may hold, the streams of the holder with the 
   expect(slow.bytes).toBe(64 * MIB);
 });
 
-test('a client that takes nothing for five seconds is cut, one that takes some is not', () => {
+test('cuts a client that takes nothing for five seconds, but not one that takes some', () => {
   const slow = new SlowReaders();
   const cut: string[] = [];
   const stream = (name: string) => ({ holder: name, cut: () => void cut.push(name) });

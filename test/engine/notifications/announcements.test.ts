@@ -36,9 +36,9 @@ const event = async (id: string, land: string): Promise<void> => {
   if (status !== 201) throw new Error('An event was refused.');
 };
 
-test('each run of a repeating board starts and finishes, of one with a breakdown each group by itself', async () => {
+test('each run of a repeating leaderboard starts and finishes; with a breakdown, each group separately', async () => {
   await listening.to('2030-03-01T10:30');
-  // What was announced at 10:00 nobody wanted.
+  // No webhook wanted what was announced at 10:00.
   await listening.listen('leaderboard.started', 'leaderboard.finished');
   await event('ada', 'at');
   await event('bob', 'de');
@@ -50,7 +50,7 @@ test('each run of a repeating board starts and finishes, of one with a breakdown
   const stream = await LiveClient.open(appUrl, { ticket });
   await stream.next('ready');
   await listening.to('2030-03-03T12:59');
-  // A stream of a user hears of the end of the user's own group only: the next start comes behind all groups.
+  // A user's stream reports the end of the user's own group only: the next start follows all groups.
   await stream.next('leaderboard.started', 1);
   stream.close();
   const heard = stream.of('leaderboard.finished').map(({ leaderboard }) => leaderboard.breakdownAttributeValue);
@@ -67,7 +67,7 @@ test('each run of a repeating board starts and finishes, of one with a breakdown
     ['2030-03-02T10:00', 'leaderboard.started', '2030-03-03', undefined, 0],
     ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'at', 1],
     ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'de', 2],
-    // Of 12 who share the first rank, as of any others, ten.
+    // Ten of the 12 who share the first rank, as for any other rank.
     ['2030-03-02T13:00', 'leaderboard.finished', '2030-03-01', 'es', 10],
     ['2030-03-03T10:00', 'leaderboard.started', '2030-03-04', undefined, 0],
   ]);
@@ -88,7 +88,7 @@ test("a boost of one user starts with the user's day, once, wherever the user mo
   ]);
 });
 
-test('a live stream hears of starts that no webhook wants, once somebody listens', async () => {
+test('a live stream gets starts that no webhook wants, once somebody listens', async () => {
   const { laurel } = listening;
   await listening.to('2030-03-01T10:30');
   const { body } = await laurel.admin.post('/v1/live/tickets', {});

@@ -46,7 +46,7 @@ async function byType(webhookId: string, expected: number): Promise<Record<strin
   return users;
 }
 
-test('a batch of 1,000 events: each user hears of the start of the streak and of the achievement, once', async () => {
+test("a batch of 1,000 events reports the streak's start and the achievement to each user once", async () => {
   const webhook = await listening.listen('streak.started', 'streak.extended', 'achievement.completed');
   const ids = Array.from({ length: 100 }, (_, n) => `batch-${String(n).padStart(2, '0')}`);
   const events = Array.from({ length: 1_000 }, (_, n) => ({ key: 'flips', user: { id: ids[n % 100] }, value: 1 }));
@@ -68,7 +68,7 @@ test('midnights: freezes are consumed and earned, and streaks lost, each at its 
   await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
 });
 
-test('an anniversary is reported on its day; what is backdated is not', async () => {
+test('reports an anniversary on its day, but not backdated ones', async () => {
   const webhook = await listening.listen('achievement.completed');
   await send('bob', 5);
   await listening.laurel.app.patch('/v1/users/bob', { signUpDate: '2026-03-09' });
@@ -84,7 +84,7 @@ test('an anniversary is reported on its day; what is backdated is not', async ()
   await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
 });
 
-test('what an event makes is sent at once', async () => {
+test("sends an event's messages at once", async () => {
   const receiver = await Receiver.start();
   try {
     const item = { name: 'Receiver', url: receiver.url, events: ['streak.started', 'achievement.completed'] };
@@ -100,14 +100,14 @@ test('what an event makes is sent at once', async () => {
   }
 });
 
-test('a receiver that hangs keeps nothing from being stored, and no message from being made', async () => {
+test('a hanging receiver delays neither storage nor the creation of messages', async () => {
   const receiver = await Receiver.start(() => hang);
   const item = { name: 'Hangs', url: receiver.url, events: ['streak.started'] };
   const { body } = await listening.laurel.admin.post('/v1/webhooks', [item]);
   try {
     await send('hung 1', 1);
     await expect.poll(() => receiver.received.length, { interval: 20 }).toBe(1);
-    // Its message is under way all the while.
+    // Its message is in flight all the while.
     for (let n = 2; n <= 20; n += 1) await send(`hung ${n}`, 1);
     await listening.stored();
     expect(await listening.messages(body.created[0].id)).toHaveLength(20);
@@ -118,7 +118,7 @@ test('a receiver that hangs keeps nothing from being stored, and no message from
   }
 });
 
-test('a rank in a new run is reported at once, though it is the same as in the run before, and compared with no other run', async () => {
+test('reports a rank in a new run at once, even if it is the same as in the previous run, and never compares runs', async () => {
   await listening.to('2027-03-12T23:40');
   const webhook = await listening.listen('leaderboard.rank_changed');
   const step = async (time: string, id: string, value: number): Promise<void> => {

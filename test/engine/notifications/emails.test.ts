@@ -32,7 +32,7 @@ const summary = async (): Promise<string[]> => {
   return messages.map(({ at, type, user }) => `${at} ${type.replace('emails.', '')} ${user}`);
 };
 
-describe('nobody is written to who', () => {
+describe('sends no e-mail to a user who', () => {
   const all = async (): Promise<void> => {
     await listening.listen(
       'emails.achievement_due',
@@ -81,7 +81,7 @@ describe('reminders', () => {
     await listening.listen('emails.streak_reminder_due');
   });
 
-  test('only of streaks that would end', async () => {
+  test('are sent only for streaks that would end', async () => {
     for (const id of ['ada', 'paused', 'off', 'met', 'own-days']) await event(id);
     await settings('/v1/streaks/settings', { personalization: true });
     await listening.laurel.app.patch('/v1/users/off/preferences', { streak: { enabled: false } });
@@ -102,14 +102,14 @@ describe('reminders', () => {
     ]);
   });
 
-  test('a freeze that is left keeps the streak: the next day it does not', async () => {
+  test('are not sent while a freeze is left to keep the streak: the next day has none', async () => {
     await settings('/v1/streaks/settings', { freezes: { enabled: true, initial: 1, max: 1 } });
     await event('ada');
     await listening.to('2030-03-05T12:00');
     expect(await summary()).toEqual(['2030-03-03T20:00 streak_reminder_due ada']);
   });
 
-  test('of weeks on Friday, of months on the 25th', async () => {
+  test('come on Friday for weeks, on the 25th for months', async () => {
     await settings('/v1/streaks/settings', { frequency: 'weekly' });
     await event('ada');
     await listening.to('2030-03-20T12:00');
@@ -125,7 +125,7 @@ describe('reminders', () => {
     ]);
   });
 
-  test('who moves gets one: neither two nor none', async () => {
+  test('a user who moves gets exactly one', async () => {
     for (const id of ['east', 'west', 'far']) await event(id);
     await listening.to('2030-03-02T19:30');
     // It is 21:30 there.
@@ -145,7 +145,7 @@ describe('reminders', () => {
     ]);
   });
 
-  test('a page after another', async () => {
+  test('are paged', async () => {
     const users = Array.from({ length: 1_200 }, (_, n) => `user ${n}`);
     for (const from of [0, 600]) {
       const events = users
@@ -183,7 +183,7 @@ test('recaps of months, by the setting; in the zone of the user', async () => {
   ]);
 });
 
-test('achievements: what was backdated is not among them', async () => {
+test('achievements: excludes backdated ones', async () => {
   await listening.listen('emails.achievement_due');
   await event('ada');
   await settings('/v1/achievements', [{ id: await achievementId('old'), status: 'active' }] as unknown as object);
@@ -194,7 +194,7 @@ test('achievements: what was backdated is not among them', async () => {
 const achievementId = async (key: string): Promise<string> =>
   (await listening.laurel.admin.get('/v1/achievements')).body.find((each: { key: string }) => each.key === key).id;
 
-test('what was due before a webhook wanted it does not come', async () => {
+test('sends nothing that was due before a webhook wanted it', async () => {
   await event('ada');
   await listening.to('2030-03-02T21:00');
   await listening.listen('emails.streak_reminder_due', 'emails.reactivation_due');
@@ -212,11 +212,11 @@ const stream = async (asked: object, key?: string): Promise<LiveClient> => {
   await client.next('ready');
   return client;
 };
-/** The e-mails that a stream says are due. */
+/** The e-mails that a stream reports as due. */
 const heard = (client: LiveClient): string[] =>
   client.messages.flatMap(({ type, user }) => (type.startsWith('emails.') ? `${type.slice(7)} ${user.id}` : []));
 
-test('live streams hear of e-mails that no webhook wants: of their own user, or of all', async () => {
+test('live streams get e-mails that no webhook wants: of their own user, or of all', async () => {
   const { laurel } = listening;
   const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
   const streams = [await stream({}), await stream({}, made.body.created[0].key as string)] as const;
@@ -242,7 +242,7 @@ test('live streams hear of e-mails that no webhook wants: of their own user, or 
   expect(await summary()).toEqual([]);
 });
 
-test('where only single users are listened to, nothing is looked for about others', async () => {
+test('if only single users have listeners, no e-mails of others are computed', async () => {
   const { laurel } = listening;
   const usersIn = async (table: string): Promise<string[]> =>
     (await laurel.pool.query<{ id: string }>(`SELECT DISTINCT user_id AS id FROM ${table}`)).rows.map(({ id }) => id);

@@ -36,7 +36,7 @@ interface Given {
   wants?: (type: NotificationType) => boolean;
 }
 
-/** What a record of the user reports, with each payload parsed, and held to the contract. */
+/** The notifications of a user's record, with each payload parsed and checked against the contract. */
 function reported({ record, state = {}, streaks = {}, wants = () => true }: Given) {
   const compiled = compileCatalog({ ...builder.catalog, streaks: { ...builder.catalog.streaks, ...streaks } });
   const whole: HappenedRecord = {
@@ -61,7 +61,7 @@ const types = (given: Given): string[] => reported(given).map(({ type }) => type
 const streak = (length: number, extended: 0 | 1): RecordedStreak => [length, DAY - length + 1, DAY, extended, 3];
 const { daily, weekly } = FREQUENCY;
 
-test('a notification says whose it is, when, and about what', () => {
+test('a notification contains its user, time and subject', () => {
   const [notification] = reported({ record: { [RECORD.completed]: [shark.no] }, state: { [USER.name]: 'Ana' } });
   expect(notification).toMatchObject({
     type: 'achievement.completed',
@@ -77,7 +77,7 @@ test('a notification says whose it is, when, and about what', () => {
   });
 });
 
-test('each completion is reported, by event, call or clock; not the backdated ones, with what they paid', () => {
+test('reports each completion by event, call or clock with its points; not backdated ones', () => {
   const completed = { [RECORD.completed]: [shark.no, badge.no] };
   expect(reported({ record: completed }).map(({ source }) => source)).toEqual([
     `${ID}:${shark.no}`,
@@ -161,7 +161,7 @@ const streakCases: [string, Given, string[]][] = [
 
 test.each(streakCases)('streaks: %s', (_name, given, expected) => {
   expect(types(given)).toEqual(expected);
-  // Nothing about streaks where they are switched off, for all or by the user.
+  // Nothing about streaks if they are switched off, for all or by the user.
   expect(types({ ...given, streaks: { enabled: false } })).toEqual([]);
   const off = { ...given, state: { [USER.streakRule]: [0, -1, []] as [number, number, []] } };
   expect(types({ ...off, streaks: { personalization: true } })).toEqual([]);
@@ -260,7 +260,7 @@ const places: [string, unknown[], object | null][] = [
   ['moves, in a record that holds no scores', [3, 1, 0], { rank: 1, value: 21, previousRank: 3, previousValue: null }],
 ];
 
-test.each(places)('boards: one who %s', (_name, recorded, expected) => {
+test.each(places)('leaderboards: a user who %s', (_name, recorded, expected) => {
   const runDay = dayOf(board.start);
   const record = { [RECORD.boards]: [[board.no, runDay, '', ...recorded]] } as unknown as Given['record'];
   const state = { [USER.boards]: [board.no, runDay, '', 21, 0] };
@@ -278,7 +278,7 @@ const everything: Given['record'] = {
   [RECORD.boards]: [[board.no, dayOf(board.start), '', -1, 1, 0]],
 };
 
-test('only what is wanted is made, in one order', () => {
+test('makes only what is wanted, in one order', () => {
   const all = types({ record: everything });
   expect(all).toEqual([
     'streak.started',
@@ -290,7 +290,7 @@ test('only what is wanted is made, in one order', () => {
   for (const type of all) expect(types({ record: everything, wants: (wanted) => wanted === type })).toEqual([type]);
 });
 
-test('a user is not decoded where nothing is wanted', () => {
+test('does not decode the user if nothing is wanted', () => {
   const compiled = compileCatalog(builder.catalog);
   const broken = new RecordedUser({ compiled, controlShare: 0 }, 'ana', Buffer.from([0xc1]));
   const record = {
@@ -305,7 +305,7 @@ test('a user is not decoded where nothing is wanted', () => {
   expect(() => fromRecord({ compiled, wants: () => true }, whole, broken)).toThrow('not a packed user state');
 });
 
-test('what was deleted since is not reported; an award is shown without the trigger that was', () => {
+test('does not report what has been deleted since; shows an award without its deleted trigger', () => {
   const gone = 99;
   expect(types({ record: { [RECORD.completed]: [gone], [RECORD.boards]: [[gone, DAY, '', -1, 1, 0]] } })).toEqual([]);
   const record = { [RECORD.points]: [[xp.no, 1, 5, [[gone, 4, 5, [gone]]]]] } as Given['record'];

@@ -17,7 +17,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-test('each notification that could not be made is counted, and the log says so once', async () => {
+test('counts each notification that could not be made, and logs it once', async () => {
   const lines: [object, string][] = [];
   const note = leftOut({ redis, log: { error: (fields, message) => void lines.push([fields, message]) } });
   const error = new Error('a payload is too large');

@@ -47,7 +47,7 @@ test('only enabled webhooks listen, each to its types', () => {
   expect(some.messagesFor(notification({ type: 'streak.lost' }))).toEqual([]);
 });
 
-test('a message says what its notification says', () => {
+test('a message contains its notification', () => {
   const [message] = listeners(webhook(1, {})).messagesFor(notification());
   expect(message).toEqual({
     id: messageId({ webhookId: id(1), type: 'points.changed', source: 'ab:0' }),
@@ -77,7 +77,7 @@ test.each(filters)('the filter %j lets %j pass: %s', (filter, about, passes) => 
   expect(some.messagesFor(notification({ about }))).toHaveLength(passes ? 1 : 0);
 });
 
-test('the ID of a message is a UUID of version 8, the same when it is made again, and no other has it', () => {
+test('the ID of a message is a UUID of version 8, the same when it is made again, and unique', () => {
   const one = { webhookId: id(1), type: 'points.changed', source: 'ab:0' } as const;
   expect(messageId(one)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(messageId(one)).toBe('b5a7be6b-7056-8712-88dd-7a384b643211');

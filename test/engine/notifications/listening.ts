@@ -5,7 +5,7 @@ import { outboxKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { Receiver } from '../webhooks/receiver.ts';
 
-/** A message as the log holds it. */
+/** A message in the log. */
 export interface Message {
   /** `YYYY-MM-DDTHH:MM` in UTC. */
   at: string;
@@ -18,7 +18,7 @@ export interface Message {
 /** A Laurel with workers under the test clock and a webhook, whose log the test reads. */
 export class Listening {
   readonly laurel: TestLaurel;
-  /** Takes what is sent: a webhook that only fails would be disabled after some days. */
+  /** Accepts what is sent: a webhook that only fails would be disabled after some days. */
   private readonly receiver: Receiver;
 
   private constructor(laurel: TestLaurel, receiver: Receiver) {
@@ -37,7 +37,7 @@ export class Listening {
     return started;
   }
 
-  /** Adds a webhook; its ID. */
+  /** Adds a webhook; returns its ID. */
   async listen(...events: NotificationType[]): Promise<string> {
     const { url } = this.receiver;
     const { body } = await this.laurel.admin.post('/v1/webhooks', [{ name: 'Test', url, events }]);
@@ -49,7 +49,7 @@ export class Listening {
     await this.put('/v1/clock', { now: new Date(`${time}Z`).toISOString() });
   }
 
-  /** Waits until what happened is stored, and so reported as of the clock's present time. */
+  /** Waits until what happened is stored, and therefore reported at the clock's present time. */
   async stored(): Promise<void> {
     while ((await this.laurel.redis.xlen(outboxKey(0))) > 0) await sleep(20);
   }
@@ -69,7 +69,7 @@ export class Listening {
     }));
   }
 
-  /** Boards take part when they are filled. */
+  /** Leaderboards take part when they are filled. */
   private async filled(): Promise<void> {
     for (;;) {
       const { rowCount } = await this.laurel.pool.query(

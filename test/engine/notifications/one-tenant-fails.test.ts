@@ -6,7 +6,7 @@ import { SHARDS } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { Receiver } from '../webhooks/receiver.ts';
 
-// Postgres refuses the messages of one tenant: those of another, on the same shard, are made at their times.
+// Postgres refuses the messages of one tenant: those of another tenant on the same shard are made in time.
 
 const CONFIGURATION: Configuration = {
   metrics: [{ key: 'm', name: 'M' }],
@@ -32,7 +32,7 @@ const CONFIGURATION: Configuration = {
     },
   ],
 };
-/** Both are of one shard. */
+/** Both are on one shard. */
 const BROKEN = 1;
 const WELL = BROKEN + SHARDS;
 const BY_THE_CLOCK: NotificationType[] = [
@@ -53,7 +53,7 @@ beforeAll(async () => {
   await clock('2030-01-05T10:30:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const customers = Array.from({ length: WELL }, (_, n) => `tenant ${n + 1}`);
-  // As many as a request may have.
+  // The maximum of a request.
   for (let at = 0; at < customers.length; at += 100) {
     const created = customers.slice(at, at + 100).map((customerId) => ({ customerId, name: customerId }));
     await laurel.admin.post('/v1/tenants', created);
@@ -86,7 +86,7 @@ const typesOf = async (tenantNo: number): Promise<NotificationType[]> => {
   return rows.map(({ type }) => type);
 };
 
-test('messages of one tenant that cannot be made keep nothing of another back, and are made when they can be', async () => {
+test('failing messages of one tenant delay no other tenant, and are made when they can be', async () => {
   for (const no of [BROKEN, WELL]) {
     const sent = { user: { id: 'ada', email: 'ada@example.org', subscribeToEmails: true }, value: 5 };
     expect((await laurel.app.post('/v1/metrics/m/event', sent, { tenantId: `tenant ${no}` })).status).toBe(201);
@@ -96,11 +96,11 @@ test('messages of one tenant that cannot be made keep nothing of another back, a
   expect((await clock('2030-01-08T10:30:00Z')).status).toBe(503);
   await expect.poll(() => typesOf(WELL)).toEqual(expect.arrayContaining(BY_THE_CLOCK));
   expect(await typesOf(BROKEN)).toEqual([]);
-  // What happened is stored all the same.
+  // What happened is stored anyway.
   const { rows } = await laurel.pool.query('SELECT count(*)::int AS n FROM events WHERE tenant_no = $1', [BROKEN]);
   expect(rows[0].n).toBe(1);
   await laurel.pool.query('DROP TRIGGER refused ON webhook_messages');
-  // By then the streak is lost, and nobody is reminded of it.
+  // By then the streak is lost, and nobody gets a reminder of it.
   const stillDue = BY_THE_CLOCK.filter((type) => type !== 'emails.streak_reminder_due');
   await expect.poll(() => typesOf(BROKEN)).toEqual(expect.arrayContaining(stillDue));
   expect(await typesOf(BROKEN)).not.toContain('emails.streak_reminder_due');

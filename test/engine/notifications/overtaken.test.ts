@@ -21,7 +21,7 @@ describe('who is overtaken', () => {
   }>([
     { name: 'nobody moved', known: { a: 1, b: 2 }, now: { a: 1, b: 2 }, expected: [] },
     {
-      name: 'the one who acted was reported, the two whom they passed were not',
+      name: 'the user who acted was reported, the two whom they passed were not',
       known: { a: 1, b: 2 },
       now: { c: 1, a: 2, b: 3 },
       windows: { c: window(1) },
@@ -30,7 +30,7 @@ describe('who is overtaken', () => {
         ['b', 2, 3],
       ],
     },
-    { name: 'fell off the board', known: { a: 1, b: 2 }, now: { a: 1 }, expected: [['b', 2, null]] },
+    { name: 'fell off the leaderboard', known: { a: 1, b: 2 }, now: { a: 1 }, expected: [['b', 2, null]] },
     {
       name: 'reported in the window, then passed',
       known: { a: 2, b: 1 },
@@ -39,14 +39,14 @@ describe('who is overtaken', () => {
       expected: [['a', 1, 2]],
     },
     {
-      name: 'what waits is of the rank of now',
+      name: 'the waiting message has the current rank',
       known: { a: 4 },
       now: { a: 2 },
       windows: { a: window(3, 2) },
       expected: [],
     },
     {
-      name: 'what waits is of another rank',
+      name: 'the waiting message has another rank',
       known: { a: 4 },
       now: { a: 3 },
       windows: { a: window(3, 2) },

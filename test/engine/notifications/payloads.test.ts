@@ -94,7 +94,7 @@ const payloads: Record<NotificationType, string> = {
   }),
   'emails.achievement_due': achievementDue(user, { ...completion, dueMs: AT }),
 };
-// The contract types values of boards as integers; those of a decimal metric are decimals.
+// The contract types leaderboard values as integers; those of a decimal metric are decimals.
 const DECIMAL: readonly string[] = ['leaderboard.changed', 'leaderboard.finished'];
 
 test.each(WEBHOOK_EVENTS)("the payload of %s fits the contract's schema and ours", (type) => {
@@ -109,7 +109,7 @@ test.each(WEBHOOK_EVENTS)("the payload of %s fits the contract's schema and ours
 
 const parsed = (text: string): Record<string, unknown> => JSON.parse(text) as Record<string, unknown>;
 
-test('a board is shown with the dates of its run and the values of the group', () => {
+test('a leaderboard has the dates of its run and the values of the group', () => {
   expect(parsed(payloads['leaderboard.changed'])['leaderboard']).toMatchObject({
     key: 'top',
     start: '2026-03-01',
@@ -120,7 +120,7 @@ test('a board is shown with the dates of its run and the values of the group', (
   });
 });
 
-test('points show a level only where it changed', () => {
+test('points have a level only if it changed', () => {
   const points = (before: number, total: number): unknown =>
     parsed(pointsChanged(compiled, user, { system: xp, before, total, awards: [] }))['points'];
   expect(points(7, 12)).toMatchObject({ total: 12, added: 5, level: { key: silver.key } });

@@ -56,7 +56,7 @@ async function changes(webhookId?: string): Promise<string[]> {
   });
 }
 
-test('one passes two: each of them hears of it, also who falls off the board, though nobody listened before', async () => {
+test('one passes two: both are notified, including the one who falls off, even without listeners before', async () => {
   seen = 0;
   await event('ada', 30);
   await event('bob', 20);
@@ -79,7 +79,7 @@ test('one passes two: each of them hears of it, also who falls off the board, th
   expect(await changes()).toEqual([]);
 });
 
-test('events that are not stored yet when the clock is moved are reported at the time at which they were accepted', async () => {
+test('events that are not stored yet when the clock advances are reported at the time of their acceptance', async () => {
   seen = 0;
   await event('ada', 30);
   await event('bob', 20);
@@ -107,7 +107,7 @@ test('events that are not stored yet when the clock is moved are reported at the
   ]);
 });
 
-test('while storage stands still the clock stays as it was: 503, which says when to try again', async () => {
+test('the clock does not advance while nothing can be stored: 503 with the time to retry', async () => {
   const { laurel } = listening;
   const clock = laurel.services.clock as TestClock;
   const control = new ClockControl({ pool: laurel.pool, redis: laurel.redis, clock, patienceMs: 300 });
@@ -124,7 +124,7 @@ test('while storage stands still the clock stays as it was: 503, which says when
   expect((await laurel.admin.get('/v1/clock')).body.now).toBe('2030-03-01T10:00:00.000Z');
 });
 
-test('ties: who shared the first rank is passed by one who stays first', async () => {
+test('ties: a user who shared the first rank is passed by one who stays first', async () => {
   seen = 0;
   await listening.listen('leaderboard.rank_changed');
   await event('ada', 10);
@@ -137,7 +137,7 @@ test('ties: who shared the first rank is passed by one who stays first', async (
   expect(await changes()).toEqual(['10:15 bob 1 (10) → 2 (10)']);
 });
 
-test('rankings are reported at once, and then at most once in 15 minutes, with the latest state', async () => {
+test('reports rankings at once, and then at most once in 15 minutes, with the latest state', async () => {
   const webhook = await listening.listen('leaderboard.changed');
   const reported = async (): Promise<string[]> =>
     (await listening.messages(webhook)).map(({ payload: { leaderboard } }) =>
@@ -163,7 +163,7 @@ test('rankings are reported at once, and then at most once in 15 minutes, with t
   expect(await reported()).toHaveLength(2);
 });
 
-test('points paid by the clock move no board of streaks: nothing is reported of it', async () => {
+test('points paid by the clock move no streak leaderboard, which reports nothing', async () => {
   const trigger = { type: 'time', timeUnit: 'hours', timeInterval: 1, points: 1, status: 'active' } as const;
   const configuration: Configuration = {
     ...CONFIGURATION,
@@ -182,7 +182,7 @@ test('points paid by the clock move no board of streaks: nothing is reported of 
   ]);
 });
 
-test('who is hidden falls off and moves the others up; whatever the hidden user does, nobody hears of a rank', async () => {
+test('a hidden user leaves the leaderboard and moves others up; later actions of the hidden user report no rank', async () => {
   seen = 0;
   const hide = (hidden: boolean) => listening.laurel.admin.patch('/v1/users/ada', { hidden });
   const ranks = await listening.listen('leaderboard.rank_changed');
@@ -207,7 +207,7 @@ test('who is hidden falls off and moves the others up; whatever the hidden user 
   expect(await changes(ranks)).toEqual(['11:00 ada - → 1 (60)', '11:15 bob 1 (21) → 2 (21)']);
 });
 
-test('an import is announced to nobody: its users are on the board from the next comparison on', async () => {
+test('announces an import to nobody: its users take part in the next comparison', async () => {
   seen = 0;
   await event('ada', 30);
   await event('bob', 20);

@@ -62,7 +62,7 @@ const event = async (user: object, value: number): Promise<void> => {
 async function someDays(between: () => Promise<void> = async () => undefined): Promise<void> {
   const steps: [time: string, happens?: () => Promise<void>][] = [
     ['2030-03-01T10:00', () => event(ada, 12)],
-    // Bob overtakes Ada, who hears of it when the places are compared.
+    // Bob overtakes Ada, who is notified when the places are compared.
     ['2030-03-01T10:05', () => event(bob, 40)],
     ['2030-03-02T12:00', () => event(ada, 3)],
     ['2030-03-03T12:00', () => event(bob, 1)],
@@ -135,11 +135,11 @@ const EXPECTED: readonly [user: string | null, messages: string[]][] = [
   ],
 ];
 
-/** What was reported, as `EXPECTED`. */
+/** The reported messages, in the form of `EXPECTED`. */
 function reported(messages: readonly Message[]): [user: string | null, messages: string[]][] {
   const of = (user: string | null): string[] =>
     messages
-      // How many there are depends on how soon each is stored.
+      // Their number depends on how soon each is stored.
       .filter((message) => message.user === user && message.type !== 'leaderboard.changed')
       .map(({ at, type }) => `${at} ${type}`);
   return EXPECTED.map(([user]) => [user, of(user)]);
@@ -189,7 +189,7 @@ test('all 18 types, each at its minute', async () => {
   expect(payloads('points.boost_finished', 'ada')).toMatchObject([{ boost: { name: 'For Ada', status: 'finished' } }]);
 });
 
-test('the same with two workers, of which one is replaced again and again', async () => {
+test('the same with two workers, one of which is replaced again and again', async () => {
   const { redisUrl, databaseUrl } = listening.laurel;
   const delivery = { allowPrivate: true };
   const start = () =>

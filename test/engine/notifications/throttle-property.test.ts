@@ -49,7 +49,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Ends the windows that are over by a time, each at its own time, as the schedule does. */
+/** Ends the windows that are over by a time, each at its own time, like the schedule. */
 async function until(endMs: number): Promise<void> {
   for (;;) {
     const dueMs = await windows.due(endMs);
@@ -60,7 +60,7 @@ async function until(endMs: number): Promise<void> {
   nowMs = endMs;
 }
 
-test('the first change at once, then at most one message in 15 minutes, and the last state always comes', async () => {
+test('the first change at once, then at most one message in 15 minutes, and always the last state', async () => {
   let run = 0;
   const changes = fc.array(fc.tuple(fc.integer({ min: 0, max: 20 * 60 }), fc.integer({ min: -5, max: 9 })), {
     minLength: 1,

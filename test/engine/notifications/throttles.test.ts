@@ -55,7 +55,7 @@ const rank = (userId: string, after: number | null, previousRank: number | null)
 const waiting = async (userId: string): Promise<Record<string, unknown> | undefined> =>
   (await database.pool.query('SELECT * FROM notification_windows WHERE user_id = $1', [userId])).rows[0];
 
-test('the first goes out as it is, what follows within 15 minutes waits', async () => {
+test('sends the first at once and holds what follows within 15 minutes', async () => {
   const first = points('ada', 10, 10);
   expect(await enter([first], NOW)).toEqual([first]);
   expect(await waiting('ada')).toMatchObject({ until_ms: NOW + 15 * MINUTE, payload: null });
@@ -69,7 +69,7 @@ test('the first goes out as it is, what follows within 15 minutes waits', async 
   expect(JSON.parse(row!['payload'] as string).points.total).toBe(12);
 });
 
-test('several of one call go out as one, with what they come to', async () => {
+test('merges several of one call into one', async () => {
   const [out, ...others] = await enter([points('cyd', 10, 10, { level: { key: 'a' } }), points('cyd', 30, 20)], NOW);
   expect(others).toEqual([]);
   expect(JSON.parse(out!.payload).points).toEqual({
@@ -88,7 +88,7 @@ test('several of one call go out as one, with what they come to', async () => {
   expect(await waiting('cyd')).toMatchObject({ payload: null });
 });
 
-test('a window that is over is opened again, unless something waits in it', async () => {
+test('a window that is over opens again, unless something waits in it', async () => {
   const over = NOW + 15 * MINUTE;
   await enter([rank('dan', 3, 4)], NOW);
   expect(await enter([rank('dan', 2, 3)], over)).toHaveLength(1);
@@ -103,7 +103,7 @@ test('a clock that was set back leaves no window open for ever', async () => {
   expect(await enter([points('eve', 2, 1)], NOW)).toHaveLength(1);
 });
 
-test('a board that moved waits for the flush, and for a comparison of its places', async () => {
+test('a moved leaderboard waits for the flush, and for a comparison of its places', async () => {
   const place = { boardNo: 3, runDay: 20_000, group: 'läng\n' };
   const moved: Notification = {
     type: 'leaderboard.changed',
@@ -125,7 +125,7 @@ test('a board that moved waits for the flush, and for a comparison of its places
   expect(rows).toMatchObject([{ user_id: '', until_ms: NOW, payload: moved.payload }]);
 });
 
-test('other types pass as they are, in their place', async () => {
+test('passes other types through unchanged, in their place', async () => {
   const other: Notification = { ...points('fay', 1, 1), type: 'achievement.completed' };
   const mixed = [other, points('fay', 2, 1), { ...other, source: 'b' }];
   expect(await enter(mixed, NOW)).toEqual(mixed);

@@ -43,14 +43,14 @@ afterEach(async () => {
 
 const compare = (): Promise<void> => places.perform(NOW, new AbortController().signal, NOW + 1, NOW);
 
-/** Has the board compared again, as a change on it does. */
+/** Has the leaderboard compared again, like a change on it. */
 const moved = async (): Promise<void> =>
   void (await laurel.pool.query('UPDATE notification_boards SET compare_ms = $1', [NOW]));
 
 const count = async (table: string): Promise<number> =>
   (await laurel.pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`)).rows[0]!.n;
 
-test('nobody is reported to have fallen off a board that is being rebuilt', async () => {
+test('reports nobody as fallen off a leaderboard that is being rebuilt', async () => {
   await compare();
   expect(await count('notification_places')).toBe(2);
   await moved();
@@ -62,7 +62,7 @@ test('nobody is reported to have fallen off a board that is being rebuilt', asyn
   expect(await count('webhook_messages')).toBe(0);
 });
 
-test('nor are the rankings of an empty board reported', async () => {
+test('does not report the rankings of an empty leaderboard either', async () => {
   const rankings = new BoardRankings(laurel.redis);
   await compare();
   const { rows } = await laurel.pool.query(

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => listening.close());
 
 const at = (time: string): number => Date.parse(`${DAY}T${time}Z`);
-/** As the persister hands on what an event did, at a time of the day. */
+/** Hands over an event's notifications like the persister, at a time of the day. */
 const happens = (time: string, ...notifications: Notification[]): Promise<Notification[]> =>
   transaction(listening.laurel.pool, (client) => throttle(client, notifications, at(time)));
 
@@ -50,7 +50,7 @@ const rank = (after: number | null, value: number | null, previousRank: number |
 const open = async (): Promise<number> =>
   (await listening.laurel.pool.query('SELECT count(*)::int AS n FROM notification_windows')).rows[0].n;
 
-test('what waits comes at the end of its window, once, with all since the last message; then a window goes silently', async () => {
+test('sends one merged message at the end of a window with pending changes; a window without any ends silently', async () => {
   expect(await happens('10:00', points(10, 10))).toHaveLength(1);
   await happens('10:04', points(25, 15, { level: { key: 'gold' } }));
   await happens('10:05', points(20, -5));
@@ -68,7 +68,7 @@ test('what waits comes at the end of its window, once, with all since the last m
     ],
     level: { key: 'gold' },
   });
-  // The message began a window: nothing goes out before 10:30, though the last change was at 10:05.
+  // The message began a window: nothing is sent before 10:30, though the last change was at 10:05.
   expect(await happens('10:16', points(21, 1))).toEqual([]);
   await listening.to(`${DAY}T10:30`);
   expect((await listening.messages()).map(({ payload }) => payload.points.added)).toEqual([10, 1]);
@@ -78,7 +78,7 @@ test('what waits comes at the end of its window, once, with all since the last m
   expect(await happens('10:45', points(22, 1))).toHaveLength(1);
 });
 
-test('a rank is compared with the one that was reported: one that came back is no news', async () => {
+test('compares a rank with the reported one: a rank that returned is no news', async () => {
   await happens('10:00', rank(3, 50, 5));
   await happens('10:01', rank(2, 60, 3));
   await happens('10:02', rank(1, 70, 2));
@@ -92,7 +92,7 @@ test('a rank is compared with the one that was reported: one that came back is n
   expect(await open()).toBe(0);
 });
 
-test('nobody listens any more: what waits goes', async () => {
+test('drops what waits if nobody listens any more', async () => {
   await happens('10:00', points(10, 10), rank(1, 1, null));
   await happens('10:01', points(12, 2));
   await listening.laurel.admin.patch('/v1/webhooks', [{ id: hook, events: ['achievement.completed'] }]);

@@ -26,7 +26,7 @@ async function workOff(day: number): Promise<void> {
   while ((await work.due(nowMs)) !== null) await work.perform(0, NEVER, 0, nowMs);
 }
 
-/** Of each stretch: its first and last day from today on, and whether its keys have an index. */
+/** For each range: its first and last day from today on, and whether its keys have an index. */
 async function stretches(): Promise<[number, number, boolean][]> {
   const made = await readEventPartitions(database.pool);
   return made.map(({ firstDay, endDay, keysIndexed }) => [Math.max(firstDay - today, -1), endDay - today, keysIndexed]);
@@ -69,7 +69,7 @@ test('a new installation has partitions for the coming weeks; more are made a we
   }
 });
 
-test('after a gap the next partition begins where the last one ends, but after what is in the default partition', async () => {
+test('after a gap the next partition begins where the last one ends, but after the rows in the default partition', async () => {
   await insertKey(today + 100);
   expect(await partitionOf(today + 100)).toBe('used_keys_default');
   await workOff(today + 90);
@@ -77,19 +77,19 @@ test('after a gap the next partition begins where the last one ends, but after w
   expect(await partitionOf(today + 100)).toBe('used_keys_default');
 });
 
-test('days that have a partition get no second one', async () => {
+test('creates no second partition for a day', async () => {
   await expect(makeEventPartition(database.pool, { firstDay: today + 3, endDay: today + 30 })).rejects.toThrow(
     'would overlap partition',
   );
   expect((await stretches()).length).toBe(2);
 });
 
-test('an index that a crash left half made is made again', async () => {
+test('recreates an index that a crash left incomplete', async () => {
   await database.pool.query('CREATE INDEX used_keys_d0_by_user ON used_keys_d0 (user_id)');
   await workOff(today + 1);
   expect((await stretches())[0]).toEqual([-1, 0, true]);
 });
 
-test('a partition has as many days as keep it at some 20 million events, at most 28 and at least one', () => {
+test('a partition has at most 28 days and at least one, to hold some 20 million events', () => {
   expect([0, 1, 500_000, 1_000_000, 3_000_000, 50_000_000].map(widthFor)).toEqual([28, 28, 28, 20, 6, 1]);
 });

@@ -58,7 +58,7 @@ async function workOff(work: ScheduledWork): Promise<void> {
     await work.perform(due, NEVER, due, nowMs);
 }
 
-/** All that the schedule does about partitions on a day. */
+/** All the schedule's work on partitions for a day. */
 async function onDay(day: number): Promise<void> {
   clock.set(day * DAY_MS + 1_000);
   await persist();
@@ -67,7 +67,7 @@ async function onDay(day: number): Promise<void> {
   await retain(KEPT_DAYS);
 }
 
-/** Has partitions dropped until none is due, as the schedule and the job runner do. */
+/** Drops partitions until none is due, like the schedule and the job runner. */
 async function retain(days: number): Promise<void> {
   const { pool } = laurel;
   const retention = new EventRetention({ pool, days });
@@ -81,7 +81,7 @@ async function retain(days: number): Promise<void> {
 
 const move = () => transaction(laurel.pool, (client) => moveNextUsers(client, 0));
 
-/** Some days of two users, with all that is summed. */
+/** Some days of two users, with all their sums. */
 async function play(): Promise<void> {
   for (let n = 0; n < 3; n += 1) {
     clock.set((TODAY - 3 + n) * DAY_MS + 1_000);
@@ -96,7 +96,7 @@ const rows = async (text: string): Promise<Record<string, unknown>[]> => (await 
 const details = async (): Promise<number> =>
   Number((await rows('SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM awards) AS n'))[0]!.n);
 
-/** What is read of the past from sums, in every way. */
+/** Every read of the past from sums. */
 async function history(): Promise<unknown[]> {
   const { pool } = laurel;
   const [metricNo, systemNo] = [
@@ -132,7 +132,7 @@ const sorted = ({ users, changes }: { users: number; changes: Map<number, number
   [...changes].map(([no, all]) => [no, all.toSorted((a, b) => a - b)]),
 ];
 
-test('what is older goes with its partition, on its day, and every sum of the past stays as it was', async () => {
+test('removes expired events with their partition on its day, and keeps every sum of the past', async () => {
   await play();
   const before = await history();
   expect(JSON.stringify(before)).toContain('31.5');
@@ -147,7 +147,7 @@ test('what is older goes with its partition, on its day, and every sum of the pa
   expect(await history()).toEqual(before);
 });
 
-test('a key whose event is gone is still used, also after a rebuild; its event can be reversed no more', async () => {
+test('the key of a dropped event stays used, also after a rebuild; its event can no longer be reversed', async () => {
   await play();
   const { eventId } = (await flip('bob', 2, { key: 'key 0' })).body;
   await onDay(LAST_DAY + 1);
@@ -168,7 +168,7 @@ test('a key whose event is gone is still used, also after a rebuild; its event c
   expect((await flip('bob', 2, { key: 'key 9' })).status).toBe(201);
 });
 
-test('a recomputation is refused only what needs the events that are gone; boards and plain achievements are computed', async () => {
+test('refuses only recomputations that need dropped events; leaderboards and plain achievements are computed', async () => {
   await play();
   await onDay(LAST_DAY + 1);
   const create = async (request: object) => {
@@ -198,9 +198,9 @@ test('a recomputation is refused only what needs the events that are gone; board
   expect(await create({ what: ['achievements'] })).toEqual(refused("what: 'achievements'.*'verbs'"));
 });
 
-test('events that are dropped while a recomputation of points is planned end it with the reason; nothing of it can be applied', async () => {
+test('dropping events while a recomputation of points is planned ends it with the reason; nothing of it can be applied', async () => {
   await play();
-  // So many that a slice is not all of them.
+  // So many that one slice does not drop all of them.
   await rows(`INSERT INTO users (tenant_no, id, created, state, attributes, points)
     SELECT 0, 'copy ' || n, created, state, attributes, points FROM users, generate_series(1, 500) AS n WHERE id = 'bob'`);
   const configuration = (await laurel.admin.get('/v1/configuration')).body;
@@ -231,7 +231,7 @@ test('events that are dropped while a recomputation of points is planned end it 
   expect(await rows('SELECT id, points FROM users ORDER BY id')).toEqual(states);
 });
 
-test('who is deleted leaves neither sums nor used keys behind', async () => {
+test('deleting a user leaves neither sums nor used keys', async () => {
   await play();
   await onDay(LAST_DAY + 1);
   expect((await rows(`SELECT FROM event_days WHERE user_id = 'bob'`)).length).toBe(3);
@@ -242,7 +242,7 @@ test('who is deleted leaves neither sums nor used keys behind', async () => {
   expect((await flip('bob', 1, { key: 'key 0' })).status).toBe(201);
 });
 
-test('what is added to a partition after it was moved is not lost: it is moved as well', async () => {
+test('also moves rows added to a partition after it was moved, so that nothing is lost', async () => {
   await play();
   expect(await move()).toBeGreaterThan(0);
   expect(await move()).toBeNull();
@@ -260,7 +260,7 @@ test('what is added to a partition after it was moved is not lost: it is moved a
   expect(await rows(`SELECT value::float8 FROM event_days WHERE user_id = 'cat'`)).toEqual([{ value: 7 }]);
 });
 
-test('what is imported of a time that is dropped is kept as its sums by day, and goes with its user', async () => {
+test('an import of dropped days is kept as daily sums, and deleted with its user', async () => {
   await play();
   await onDay(LAST_DAY + 1);
   const [long, lately] = [dateOf(TODAY - 400), dateOf(LAST_DAY - 5)];
@@ -299,7 +299,7 @@ test('what is imported of a time that is dropped is kept as its sums by day, and
   ).toEqual([]);
 });
 
-test('events are kept for longer than they may come late, whatever is asked for', async () => {
+test('keeps events for longer than they may be late, regardless of the setting', async () => {
   const { pool } = laurel;
   expect(await retentionTooShort(pool, null)).toBeNull();
   expect(await retentionTooShort(pool, 36)).toBeNull();

@@ -32,7 +32,7 @@ afterAll(async () => {
 const events = async (): Promise<number> =>
   Number((await database.pool.query<{ n: string }>('SELECT count(*) AS n FROM events')).rows[0]?.n);
 
-test('what was written is stored when the sweep is over', async () => {
+test('stores what was written when the sweep is over', async () => {
   await redis.set(sweepKey(SHARD), 'goes on');
   await writeEntry(redis, SHARD, { records: [eventRecord()] });
   const drained = persister.drain(SHARD);
@@ -43,7 +43,7 @@ test('what was written is stored when the sweep is over', async () => {
   expect(persister.gaveWay(SHARD)).toBe(false);
 });
 
-test('what a caller waits for is stored while it goes on', async () => {
+test('stores what a caller waits for during the sweep', async () => {
   await redis.set(sweepKey(SHARD), 'goes on');
   await writeEntry(redis, SHARD, { records: [eventRecord()] });
   const drained = persister.drain(SHARD);
@@ -52,7 +52,7 @@ test('what a caller waits for is stored while it goes on', async () => {
   expect(await drained).toBe(1);
 });
 
-test('so is what a process leaves that ends', async () => {
+test('stores what an ending process leaves as well', async () => {
   await redis.set(sweepKey(SHARD), 'goes on');
   await writeEntry(redis, SHARD, { records: [eventRecord()] });
   const ending = new AbortController();
@@ -62,7 +62,7 @@ test('so is what a process leaves that ends', async () => {
   expect(await drained).toBe(1);
 });
 
-test('a sweep that died holds nothing up', async () => {
+test('a sweep that died blocks nothing', async () => {
   await noteSweep(redis, SHARD);
   expect(await redis.pttl(sweepKey(SHARD))).toBeGreaterThan(0);
   await writeEntry(redis, SHARD, { records: [eventRecord()] });

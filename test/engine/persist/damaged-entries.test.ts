@@ -30,7 +30,7 @@ afterAll(async () => {
   await database.close();
 });
 
-// Each test has a tenant of its own, of this shard.
+// Each test has its own tenant on this shard.
 const SHARD = 3;
 let tenantNo = SHARD;
 beforeEach(() => void (tenantNo += 8));
@@ -39,7 +39,7 @@ async function rows<T = Record<string, unknown>>(statement: string, values: unkn
   return (await database.pool.query(statement, values)).rows as T[];
 }
 
-/** Stores what there is; what was set aside. */
+/** Stores the outbox; returns what was set aside. */
 async function drain(onStep?: (step: PersistStep) => void): Promise<SetAside[]> {
   const aside: SetAside[] = [];
   const persister = new Persister({
@@ -84,7 +84,7 @@ const fullRecord = (): HappenedRecord =>
     s: [1, 20775, 20775, 1, 0],
   });
 
-/** What a field may have become. */
+/** Damaged values of a field. */
 const DAMAGES: [string, unknown][] = [
   ['nothing', undefined],
   ['null', null],
@@ -97,7 +97,7 @@ const DAMAGES: [string, unknown][] = [
   ['bytes', Buffer.from([0xff, 0x00])],
 ];
 
-describe('a record damaged at each of its places', () => {
+describe('a record damaged at each position', () => {
   const fields = Object.keys(fullRecord()) as (keyof HappenedRecord)[];
 
   test.each(fields)('%s', async (field) => {
@@ -134,7 +134,7 @@ describe('a record damaged at each of its places', () => {
     expect(stored).toEqual(expect.arrayContaining(neighbours));
     for (const { id, position } of damaged) {
       const letter = aside.find((each) => each.position === position);
-      // What Postgres can hold it holds, and nobody can say that it was otherwise; the rest is a letter, in whole.
+      // Postgres stores what it can, since damage may look like valid data; the rest is one complete dead letter.
       expect(stored.includes(id) !== (letter !== undefined) || field === 'i' || field === 'k').toBe(true);
       if (letter !== undefined) expect(letter.parts).toBe(1);
     }
@@ -147,7 +147,7 @@ describe('a record damaged at each of its places', () => {
   });
 });
 
-describe('a state damaged at each of its places', () => {
+describe('a state damaged at each position', () => {
   const whole = unpackAll(
     packedState({
       [USER.name]: 'Zoë',
@@ -183,7 +183,7 @@ describe('a state damaged at each of its places', () => {
       await writeEntry(redis, SHARD, { tenantNo, records, states: { bad: packed, other: state(how) } });
     }
 
-    // Cut short, so that it can be read in no way.
+    // Truncated, so that it is unreadable in every way.
     const last = event('bad');
     await writeEntry(redis, SHARD, { tenantNo, records: [last], states: { bad: state(1).subarray(0, -1) } });
 
@@ -192,7 +192,7 @@ describe('a state damaged at each of its places', () => {
     expect(await storedEvents()).toEqual(expect.arrayContaining([...good, last.i]));
     expect(await attributesOf('other')).toEqual({ 1: 'bytes' });
     expect(aside.at(-1)?.reason).toBe('invalid user state');
-    // The next state, of an event that brought no news, mends all that the letters hold.
+    // The next state, of an event without news for queries, restores everything in the dead letters.
     const next = eventRecord({ u: 'bad' });
     await writeEntry(redis, SHARD, { tenantNo, records: [next], states: { bad: state('mended') } });
     expect(await drain()).toEqual([]);
@@ -203,19 +203,19 @@ describe('a state damaged at each of its places', () => {
   });
 });
 
-describe('entries that make no sense', () => {
+describe('entries without sense', () => {
   const cut = (record: HappenedRecord): Buffer => pack(record).subarray(0, -3);
 
   test.each<[string, (number | string | Buffer)[], string[]]>([
     ['records that are no msgpack', ['t', 11, 'r', Buffer.from([0xc1])], ['record']],
     ['records that break off', ['t', 11, 'r', Buffer.concat([pack(event('early')), cut(event('late'))])], ['rest']],
     ['no tenant', ['r', pack(event('x')), 'u', 'x', 's', state(1)], ['record', 'state']],
-    ['a tenant that is none', ['t', 'eleven', 'r', pack(event('x')), 'u', 'x', 's', state(1)], ['record', 'state']],
+    ['an invalid tenant', ['t', 'eleven', 'r', pack(event('x')), 'u', 'x', 's', state(1)], ['record', 'state']],
     ['a tenant beyond the numbers', ['t', '3000000000', 'r', pack(event('x'))], ['record']],
-    ['fields of no known name', ['a', 'b', 'c', 'd'], ['rest']],
+    ['unknown field names', ['a', 'b', 'c', 'd'], ['rest']],
     ['a user without a state', ['t', 11, 'r', pack(event('x')), 'u', 'x', 'y', 'z'], ['state', 'rest']],
-    ['a record of no kind', ['t', 11, 'r', pack({ i: 'x', u: 'ada', at: NOW, d: 1 })], ['record']],
-    ['a number for a record', ['t', 11, 'r', pack(7)], ['record']],
+    ['a record of an unknown kind', ['t', 11, 'r', pack({ i: 'x', u: 'ada', at: NOW, d: 1 })], ['record']],
+    ['a number instead of a record', ['t', 11, 'r', pack(7)], ['record']],
     ['invalid batch progress', ['t', 11, 'r', pack({ k: 'b', p: 5 })], ['record']],
     [
       'a user too long for an index',
@@ -239,7 +239,7 @@ describe('entries that make no sense', () => {
 });
 
 describe('one bad record among many', () => {
-  test('an event ID that is there already: its record waits, all others are stored, and a retry stores it when the other is gone', async () => {
+  test('sets aside a record with an existing event ID, stores all others, and a retry stores it when the other is gone', async () => {
     const first = event('ada');
     await writeEntry(redis, SHARD, { tenantNo, records: [first], states: { ada: state(1) } });
     const records = Array.from({ length: 40 }, (_, n) =>
@@ -272,14 +272,14 @@ describe('one bad record among many', () => {
       await rows('SELECT user_id FROM events WHERE tenant_no = $1 AND user_id = $2', [tenantNo, 'user-17']),
     ).toHaveLength(1);
     expect(await rows('SELECT achievement_no FROM completions WHERE tenant_no = $1', [tenantNo])).toHaveLength(40);
-    // A record counts when it is stored, however often that was tried.
+    // A record counts once it is stored, however often that was tried.
     expect(await counted()).toEqual([{ events: 41, completions: 40 }]);
-    // It holds nothing of anybody any more.
+    // It contains nobody's data any more.
     expect((await letters.show(aside!.id)).fields).toBeNull();
     expect(await rows('SELECT user_ids FROM dead_letters WHERE id = $1', [aside!.id])).toEqual([{ user_ids: [] }]);
   });
 
-  test('two states that could not be stored: the younger one is what stays, in whatever order they are tried', async () => {
+  test('the newer of two states that could not be stored wins, in either order of retries', async () => {
     for (const order of [
       [0, 1],
       [1, 0],
@@ -296,7 +296,7 @@ describe('one bad record among many', () => {
     }
   });
 
-  test('who is deleted leaves the letters: what was another user’s stays, and is stored by a retry', async () => {
+  test('deleting a user removes it from dead letters; a retry stores the other user’s part', async () => {
     await rows(`ALTER TABLE events ADD CONSTRAINT no_more CHECK (tenant_no <> ${tenantNo})`);
     const [ada, bob] = [event('ada'), event('bob')];
     await writeEntry(redis, SHARD, { tenantNo, records: [ada, bob], states: { ada: state('secret'), bob: state(2) } });
@@ -316,8 +316,8 @@ describe('one bad record among many', () => {
   });
 });
 
-describe('what is not the entry’s fault', () => {
-  test('a fault that may pass sets nothing aside', async () => {
+describe('faults outside the entry', () => {
+  test('a transient fault sets nothing aside', async () => {
     await rows(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
     await rows('CREATE TRIGGER full_disk BEFORE INSERT ON events EXECUTE FUNCTION full_disk()');
@@ -331,14 +331,14 @@ describe('what is not the entry’s fault', () => {
   });
 });
 
-describe('an entry that Postgres does not take even as bytes', () => {
-  test('Redis keeps it, and a retry stores it', async () => {
+describe('an entry that Postgres does not accept even as bytes', () => {
+  test('stays in Redis, and a retry stores it', async () => {
     await rows('ALTER TABLE dead_letters ADD CONSTRAINT no_bytes CHECK (entry IS NULL) NOT VALID');
     await rows(`ALTER TABLE events ADD CONSTRAINT no_more CHECK (tenant_no <> ${tenantNo})`);
     const record = event('ada');
     const position = await writeEntry(redis, SHARD, { tenantNo, records: [record], states: { ada: state(1) } });
 
-    // A crash between keeping it and the commit: all of it is done again.
+    // A crash between keeping it and the commit: everything is done again.
     await expect(
       drain((step) => {
         if (step === 'kept') throw new Error('ended here');

@@ -21,7 +21,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Users in the order in which their rows were last written, as all are on one page. */
+/** Users in the order in which their rows were last written, all on one page. */
 async function written(records: HappenedRecord[]): Promise<string[]> {
   await writeEntry(redis, 0, { records });
   await new Persister({ redis, pool: database.pool }).drain(0, AbortSignal.abort());
@@ -29,14 +29,14 @@ async function written(records: HappenedRecord[]): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-// What the records say, by which their users are written in one way or another. The first makes the users of the others.
+// Records whose users are written in different ways. The first creates the users of the others.
 test.each([
   ['new', { [RECORD.isNew]: 1 }, ['bob', 'cyd', 'ada']],
   ['of another streak', { [RECORD.due]: 1 }, ['cyd', 'ada', 'bob']],
   ['of other points', { [RECORD.points]: [[21, 0, 5, [[22, 5, 5, []]]]] }, ['bob', 'ada', 'cyd']],
   ['changed in no other way', {}, ['cyd', 'bob', 'ada']],
 ] as [string, Partial<HappenedRecord>, string[]][])(
-  'users who are %s are written in the order of their keys',
+  'writes users who are %s in the order of their keys',
   async (_how, more, users) => {
     expect(await written(users.map((u) => eventRecord({ u, ...more })))).toEqual(['ada', 'bob', 'cyd']);
   },

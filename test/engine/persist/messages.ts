@@ -9,7 +9,7 @@ import { Persister, type PersisterOptions } from '../../../src/engine/persist/pe
 import { checkPayload } from '../../contract/contract.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
-/** One event of `flips` sets all of it in motion. */
+/** One event of `flips` triggers everything. */
 export const CONFIGURATION: Configuration = {
   metrics: [
     { key: 'flips', name: 'Flips' },
@@ -35,7 +35,7 @@ export const CONFIGURATION: Configuration = {
   streaks: { enabled: true, frequency: 'daily' },
 };
 
-/** What a first event of `flips` makes, in this order. */
+/** The notifications of a first event of `flips`, in this order. */
 export const FIRST_EVENT = [
   'streak.started',
   'achievement.completed',
@@ -81,7 +81,7 @@ export class Reported {
     return this.laurel.pool;
   }
 
-  /** Makes a webhook for all types, but for what is given; its ID. */
+  /** Creates a webhook for all types, with the given overrides; returns its ID. */
   async webhook(fields: { events?: string[]; filter?: WebhookFilter; enabled?: boolean } = {}): Promise<string> {
     const item = { name: 'All', url: 'https://example.com/', events: [...WEBHOOK_EVENTS], ...fields };
     const { body } = await this.laurel.admin.post('/v1/webhooks', [item]);
@@ -101,14 +101,14 @@ export class Reported {
       key ? { headers: { 'Idempotency-Key': key } } : {},
     );
 
-  /** Stores what the outbox holds. */
+  /** Stores the outbox. */
   persist(onStep?: PersisterOptions['onStep']): Promise<number> {
     const { redis, pool } = this.laurel;
     const persister = new Persister({ redis, pool, reporter: this.reporter, ...(onStep && { onStep }) });
     return persister.drain(0, AbortSignal.abort());
   }
 
-  /** The messages, in the order of their sequences; each payload held to the contract. */
+  /** The messages in the order of their sequences; each payload is checked against the contract. */
   async messages(where = 'true'): Promise<StoredMessage[]> {
     const { rows } = await this.pool.query<Omit<StoredMessage, 'payload'> & { payload: string }>(
       `SELECT type, user_id AS user, webhook_id AS webhook, id, payload FROM webhook_messages

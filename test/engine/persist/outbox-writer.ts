@@ -8,14 +8,14 @@ import { USER } from '../../../src/packed/user-fields.ts';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
-/** Packs as the script does. */
+/** Packs like the script. */
 export const pack = (value: unknown): Buffer => packr.pack(value);
 
 export const NOW = Date.UTC(2026, 10, 18, 12);
 
 let lastId = 0;
 
-/** The ID of something that happened: 32 hex digits of which the last 4 are 0. */
+/** An event ID: 32 hex digits of which the last 4 are 0. */
 export const newId = (): string =>
   `${NOW.toString(16).padStart(12, '0')}70008${(++lastId).toString(16).padStart(11, '0')}0000`;
 
@@ -33,7 +33,7 @@ export const eventRecord = (more: Partial<HappenedRecord> = {}): HappenedRecord 
   ...more,
 });
 
-// The script's packer makes 64-bit integers of large whole numbers, where ours would make doubles.
+// The script's packer makes 64-bit integers of large whole numbers; ours would make doubles.
 const int64 = (value: number): bigint => BigInt(value);
 
 export const packedState = (more: Partial<PackedState> = {}): Buffer =>
@@ -48,7 +48,7 @@ export const packedState = (more: Partial<PackedState> = {}): Buffer =>
 export interface Written {
   tenantNo?: number;
   records: HappenedRecord[];
-  /** User ID → packed state; by default every user of the records, in a state that says nothing. */
+  /** User ID → packed state; by default every user of the records, with an empty state. */
   states?: Record<string, Buffer>;
 }
 

@@ -8,7 +8,7 @@ import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, writeEntry } from './outbox-writer.ts';
 
-/** Postgres considers keeping the plan of a statement when it has run five times. */
+/** Postgres considers keeping a statement's plan after five executions. */
 const BATCHES = 8;
 
 let database: TestDatabase;
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const isNew = { [RECORD.isNew]: 1 } as const;
 
-test('a connection parses the statements of a batch once, and plans them for the tables as they are', async () => {
+test("a connection parses a batch's statements once, and plans them for the current tables", async () => {
   const persister = new Persister({ redis, pool });
   const known = ['with a streak', 'with points', 'with neither'].map((u) => eventRecord({ u, ...isNew }));
   await writeEntry(redis, 0, { records: known });

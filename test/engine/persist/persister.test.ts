@@ -36,8 +36,8 @@ const count = async (table: string, tenantNo: number): Promise<number> =>
 const cursor = async (shard: number): Promise<unknown> =>
   (await rows('SELECT stream_id FROM outbox_cursors WHERE shard = $1', [shard]))[0]?.['stream_id'];
 
-// Each test has a shard of its own, and the tenant of the same number.
-describe('the way of an entry', () => {
+// Each test has its own shard and the tenant of the same number.
+describe('the path of an entry', () => {
   test('an event, its awards and completions, its user', async () => {
     const record = eventRecord({
       i: '019a96e1d4007abc8def0123456f0000',
@@ -123,7 +123,7 @@ describe('the way of an entry', () => {
     expect(await backlog(redis, 0)).toBe(0);
   });
 
-  test('a user who was changed and a completion by call leave no event', async () => {
+  test('a changed user and a completion by call leave no event', async () => {
     const changed = eventRecord({ k: 'u', n: 1, p: [[21, 0, 5, [[22, 5, 5, []]]]] });
     const completed = eventRecord({ k: 'c', c: [11] });
     await writeEntry(redis, 1, { records: [changed, completed] });
@@ -153,7 +153,7 @@ describe('the way of an entry', () => {
     expect(await backlog(redis, 2)).toBe(0);
   });
 
-  test('of a user who has no news for queries only the state moves; one who is missing is written whole', async () => {
+  test('moves only the state of a user without news for queries; writes a missing user completely', async () => {
     const users = (): Promise<Record<string, unknown>[]> =>
       rows(`SELECT id, state, attributes, points FROM users WHERE tenant_no = 10 ORDER BY id`);
     const states = [1, 2, 3].map((n) =>
@@ -175,7 +175,7 @@ describe('the way of an entry', () => {
     expect(await users()).toEqual([changed, { ...ada, id: 'bob', state: states[0] }]);
   });
 
-  test('points that changed are laid over the others; a total of 0 goes; streaks and zone move along', async () => {
+  test('merges changed points into the others; removes a total of 0; updates streaks and zone', async () => {
     const user = async (): Promise<unknown> =>
       (await rows(`SELECT state, attributes, points, zone, freezes FROM users WHERE tenant_no = 11`))[0];
     const paid = (systemNo: number, total: number): Partial<HappenedRecord> => ({ p: [[systemNo, 0, total, []]] });
@@ -204,7 +204,7 @@ describe('the way of an entry', () => {
     ]);
   });
 
-  test('a zone is swept from the first of the days on that its users were changed', async () => {
+  test('sweeps a zone from the first day on which its users changed', async () => {
     const written = [0, 5, 2].map((days) => ({ u: `u${days}`, at: 1_800_000_000_000 + days * 86_400_000 }));
     for (const { u, at } of written) {
       const states = { [u]: packedState({ [USER.zone]: 'Asia/Kolkata', [USER.updatedMs]: at }) };
@@ -246,7 +246,7 @@ describe('exactly once', () => {
     expect([await count('events', 4), await backlog(redis, 4)]).toEqual([1, 0]);
   });
 
-  test('rows and cursor are one: what ends before COMMIT leaves neither', async () => {
+  test('rows and cursor are atomic: stopping before COMMIT leaves neither', async () => {
     await writeEntry(redis, 5, { records: [eventRecord({ c: [1] })] });
     const broken = new Persister({
       redis,
@@ -263,7 +263,7 @@ describe('exactly once', () => {
     expect(await count('events', 5)).toBe(1);
   });
 
-  test('persisters that work on one shard at once exclude each other', async () => {
+  test('concurrent persisters of one shard exclude each other', async () => {
     const entries = 3000;
     const writing = (async () => {
       for (let n = 0; n < entries; n++) await writeEntry(redis, 6, { records: [eventRecord({ u: `user-${n % 9}` })] });
@@ -286,8 +286,8 @@ describe('exactly once', () => {
   });
 });
 
-describe('a shard that cannot go on', () => {
-  test('an outbox that is younger than the cursor is one that Redis lost', async () => {
+describe('a shard that cannot continue', () => {
+  test('an outbox that is younger than the cursor means that Redis lost data', async () => {
     await database.pool.query(`INSERT INTO outbox_cursors (shard, stream_id) VALUES (7, '99999999999999-0')`);
     await writeEntry(redis, 7, { records: [eventRecord()] });
     await expect(persister().drain(7, hurry)).rejects.toThrow('Redis lost data');

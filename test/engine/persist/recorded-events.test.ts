@@ -54,7 +54,7 @@ const step = fc.record({
   drain: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
 });
 
-test('after any events, whenever they were stored, Postgres holds of each user what Redis holds', async () => {
+test('after any events, stored at any times, Postgres agrees with Redis about each user', async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {

@@ -29,7 +29,7 @@ afterAll(() => reported.close());
 
 const DAY_MS = 86_400_000;
 
-/** What is stored, and what of it is new since the last call. */
+/** The stored messages, and the new ones since the last call. */
 let seen = 0;
 async function news(): Promise<StoredMessage[]> {
   await reported.persist();
@@ -61,7 +61,7 @@ const typesOf = (messages: readonly StoredMessage[]): string[] => messages.map((
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into payloads of any type
 const payloads = (messages: readonly StoredMessage[], type: string): any[] =>
   messages.filter((message) => message.type === type).map(({ payload }) => payload);
-/** `board, first day of the run: previous rank (value) → rank (value)`, sorted. */
+/** `leaderboard, first day of the run: previous rank (value) → rank (value)`, sorted. */
 const places = (messages: readonly StoredMessage[]): string[] =>
   payloads(messages, 'leaderboard.rank_changed')
     .map(({ leaderboard: { key, start, rank, value, previousRank, previousValue } }) => {
@@ -70,7 +70,7 @@ const places = (messages: readonly StoredMessage[]): string[] =>
     })
     .toSorted();
 
-/** The board of days, in the run of some days ago. */
+/** The leaderboard of days, in the run of some days ago. */
 const daysRun = (days = 0): string =>
   `days, ${new Date(reported.clock.now() - days * DAY_MS).toISOString().slice(0, 10)}`;
 
@@ -78,7 +78,7 @@ const daysAgo = (days: number): { occurredAt: string } => ({
   occurredAt: new Date(reported.clock.now() - days * DAY_MS).toISOString(),
 });
 
-describe('an event that comes late', () => {
+describe('a late event', () => {
   test('reports what it changes now, of the runs in which it counts', async () => {
     await reported.webhook();
     await send('ana', 2);
@@ -89,7 +89,7 @@ describe('an event that comes late', () => {
     expect(typesOf(late)).toEqual(['streak.extended', 'points.changed', 'leaderboard.rank_changed']);
     expect(payloads(late, 'streak.extended')[0].streak.length).toBe(2);
     expect(payloads(late, 'points.changed')[0].points).toMatchObject({ added: 30, total: 50 });
-    // The run of yesterday is open until noon; of the others the rank stays the same.
+    // The run of yesterday is open until noon; in the others the rank stays the same.
     expect(places(late)).toEqual([`${daysRun(1)}: - → 1 (3)`]);
     await endWindows();
     await send('ana', 4, daysAgo(2));
@@ -110,7 +110,7 @@ describe('an event that comes late', () => {
 });
 
 describe('a reversal', () => {
-  test('reports points, level, ranks and the end of the streak as changes; taken back, those that are there again', async () => {
+  test('reports points, level, ranks and the end of the streak as changes; undone, it reports them again', async () => {
     await reported.webhook();
     const eventId = await send('ana', 2);
     await news();
@@ -135,7 +135,7 @@ describe('a reversal', () => {
     await endWindows();
     await reverse(reversalId);
     const restored = await news();
-    // A streak that is restored is not reported, nor an achievement that the user never lost.
+    // Reports neither a restored streak nor an achievement that the user never lost.
     expect(typesOf(restored).toSorted()).toEqual([
       'leaderboard.rank_changed',
       'leaderboard.rank_changed',
@@ -145,7 +145,7 @@ describe('a reversal', () => {
     expect(payloads(restored, 'points.changed')[0].points).toMatchObject({ added: 20, total: 20 });
   });
 
-  test('of an event that others make up for leaves the streak, and reports nothing about it', async () => {
+  test('of an event that others make up for keeps the streak, and reports nothing about it', async () => {
     await reported.webhook({ events: ['streak.lost', 'streak.started', 'streak.extended'] });
     await send('cyd', 1);
     const second = await send('cyd', 1);
@@ -154,7 +154,7 @@ describe('a reversal', () => {
     expect(await news()).toEqual([]);
   });
 
-  test('that can take no points, because they are spent, reports no change of them', async () => {
+  test('that cannot take spent points reports no change of them', async () => {
     await reported.webhook({ events: ['points.changed'] });
     const earning = await send('dan', 5);
     await reported.laurel.app.post('/v1/metrics/minutes/event', { user: { id: 'dan' }, value: 5 });
@@ -185,7 +185,7 @@ describe('a reversal', () => {
 describe('a hidden user', () => {
   const hide = (id: string, hidden: boolean) => reported.laurel.admin.patch(`/v1/users/${id}`, { hidden });
 
-  test('is reported to have no rank, once; what happens then reports all but ranks, until the user is shown again', async () => {
+  test('is reported to have no rank, once; later reports contain everything but ranks, until the user is shown again', async () => {
     await reported.webhook();
     await send('ana', 2);
     await send('bob', 1);

@@ -39,7 +39,7 @@ const fullRecord = (): HappenedRecord =>
     s: [1, 20_775, 20_775, 1, 0],
   });
 
-/** What a field may have become. */
+/** Damaged values of a field. */
 const DAMAGES: readonly unknown[] = [
   null,
   'another text\0',
@@ -52,7 +52,7 @@ const DAMAGES: readonly unknown[] = [
   Buffer.from([0xff, 0x00]),
 ];
 
-test('whatever a record holds, its neighbours are stored and reported', async () => {
+test('stores and reports the other records of an entry with a damaged one', async () => {
   await reported.webhook();
   const { redis, pool } = reported.laurel;
   const neighbours: string[] = [];
@@ -73,7 +73,7 @@ test('whatever a record holds, its neighbours are stored and reported', async ()
   expect(rows).toHaveLength(neighbours.length);
 });
 
-test('a state that cannot be read: the record is stored, nothing is reported of it, and the next one is', async () => {
+test('an unreadable state: stores the record, reports nothing of it, and reports the next one', async () => {
   await reported.webhook();
   const { redis } = reported.laurel;
   // Begins like a state, but MessagePack never uses the byte 0xc1.
@@ -90,7 +90,7 @@ test('a state that cannot be read: the record is stored, nothing is reported of 
   expect(rows).toEqual([{ user_id: 'cyd' }, { user_id: 'dan' }]);
 });
 
-test('what is stored of a dead letter by a retry is reported then, and only that', async () => {
+test('a retry of a dead letter reports exactly what it stores', async () => {
   await reported.webhook({ events: ['achievement.completed'] });
   const { redis, pool } = reported.laurel;
   await pool.query("ALTER TABLE completions ADD CONSTRAINT odd CHECK (user_id <> 'ana')");

@@ -16,7 +16,7 @@ afterAll(() => reported.close());
 
 const DAY_MS = 86_400_000;
 
-describe('who hears of what', () => {
+describe('recipients', () => {
   test('an event makes one message for each webhook and each thing that happened, in the order of what happened', async () => {
     const one = await reported.webhook();
     const other = await reported.webhook({ events: ['achievement.completed', 'leaderboard.rank_changed'] });
@@ -35,7 +35,7 @@ describe('who hears of what', () => {
     expect(rank?.payload['leaderboard']).toMatchObject({ rank: 1, value: 12, previousRank: null, previousValue: null });
   });
 
-  test('a webhook hears of all that is stored after it was made, though the persister had looked before', async () => {
+  test('a webhook gets everything that is stored after its creation, though the persister had read the catalog before', async () => {
     await reported.event('ana', 1);
     await reported.persist();
     const webhook = await reported.webhook();
@@ -52,7 +52,7 @@ describe('who hears of what', () => {
     expect(await reported.types("user_id = 'dan'")).toEqual([]);
   });
 
-  test('a report that was made before an edit is not stored, though another shard has looked since', async () => {
+  test('does not store a report that was made before an edit, though another shard has read the catalog since', async () => {
     await reported.event('ana', 1);
     const { redis, pool } = reported.laurel;
     const after = await readCursor(pool, 0);
@@ -68,7 +68,7 @@ describe('who hears of what', () => {
     expect(await reported.types()).toEqual(FIRST_EVENT);
   });
 
-  test('a filter by a points system or board holds back what is about another one', async () => {
+  test('a filter by a points system or leaderboard drops messages about others', async () => {
     const filter = {
       pointsSystemIds: [await reported.idOf('points', 'coins')],
       leaderboardIds: [await reported.idOf('leaderboards', 'other')],
@@ -80,7 +80,7 @@ describe('who hears of what', () => {
     expect(await reported.types()).toEqual(['streak.started']);
   });
 
-  test('where nobody listens nothing is made, and no catalog is read', async () => {
+  test('without listeners nothing is made, and no catalog is read', async () => {
     await reported.webhook({ enabled: false });
     await reported.event('ana', 1);
     await reported.persist();
@@ -104,17 +104,17 @@ describe('exactly once', () => {
     expect(await reported.types('user_id IS NULL')).toEqual([]);
   });
 
-  test('what a rebuild of Redis stores is reported', async () => {
+  test('reports what a rebuild of Redis stores', async () => {
     await reported.webhook();
     await reported.event('ana', 1);
     await rebuildServers({ redis: reported.laurel.redis, pool: reported.pool });
     await reported.persist();
     expect(await reported.types()).toEqual(FIRST_EVENT);
-    // Until the frontend takes the rebuilt one it answers 503.
+    // Answers 503 until the frontend accepts the rebuilt Redis.
     await expect.poll(async () => (await reported.event('bob', 1)).status, { interval: 50 }).toBe(201);
   });
 
-  test('a replay makes none', async () => {
+  test('a replay makes no message', async () => {
     await reported.webhook();
     for (const status of [201, 202]) expect((await reported.event('ana', 1, 'k')).status).toBe(status);
     await reported.persist();
@@ -122,8 +122,8 @@ describe('exactly once', () => {
   });
 });
 
-describe('what else happens', () => {
-  test('completions by call and resets by an administrator are reported; a restored streak is not', async () => {
+describe('other things that happen', () => {
+  test('reports completions by call and resets by an administrator, but not a restored streak', async () => {
     await reported.webhook();
     await reported.event('ana', 1);
     await reported.laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'ana' } });
@@ -136,7 +136,7 @@ describe('what else happens', () => {
     expect(lost?.payload).toMatchObject({ length: 1 });
   });
 
-  test('the streak that an event finds lost is reported before the one that it starts', async () => {
+  test('reports the streak that an event finds lost before the one that it starts', async () => {
     await reported.webhook({ events: ['streak.lost', 'streak.started', 'streak.extended'] });
     await reported.event('ana', 1);
     reported.clock.set(reported.clock.now() + DAY_MS);
@@ -144,8 +144,8 @@ describe('what else happens', () => {
     reported.clock.set(reported.clock.now() + 3 * DAY_MS);
     await reported.event('ana', 1);
     await reported.persist();
-    const told = (await reported.messages()).map(({ type, payload }) => [type, payload['length']]);
-    expect(told).toEqual([
+    const messages = (await reported.messages()).map(({ type, payload }) => [type, payload['length']]);
+    expect(messages).toEqual([
       ['streak.started', undefined],
       ['streak.extended', undefined],
       ['streak.lost', 2],
@@ -153,14 +153,14 @@ describe('what else happens', () => {
     ]);
   });
 
-  test('users of one batch each get theirs, and the user is as the entry left them', async () => {
+  test("users of one batch each get their messages, with the user's data after the entry", async () => {
     await reported.webhook({ events: ['achievement.completed'] });
     await Promise.all(Array.from({ length: 50 }, (_, n) => reported.event(`user-${n}`, 1)));
     await reported.persist();
     expect(new Set((await reported.messages()).map(({ user }) => user)).size).toBe(50);
   });
 
-  test('completions of which an e-mail is wanted are noted until it is due', async () => {
+  test('records completions for which an e-mail is wanted until it is due', async () => {
     await reported.webhook({ events: ['emails.achievement_due'] });
     await reported.event('ana', 1);
     await reported.persist();
@@ -172,7 +172,7 @@ describe('what else happens', () => {
 });
 
 describe('what cannot be reported', () => {
-  test('is left out; the events are stored, and so is every other message', async () => {
+  test('is left out; the events and every other message are stored', async () => {
     await reported.webhook();
     await reported.pool.query("ALTER TABLE webhook_messages ADD CONSTRAINT odd CHECK (type <> 'points.changed')");
     try {
@@ -190,7 +190,7 @@ describe('what cannot be reported', () => {
     expect(rows).toEqual([{ id: 'ana' }, { id: 'bob' }]);
   });
 
-  test('a user who was deleted in the same batch: there is nothing about them, and the others hear of theirs', async () => {
+  test('a user who was deleted in the same batch gets no messages, the others get theirs', async () => {
     await reported.webhook();
     await reported.event('ana', 1);
     await reported.event('bob', 1);
@@ -203,7 +203,7 @@ describe('what cannot be reported', () => {
   });
 });
 
-test('a deleted user leaves neither messages nor what was to be reported later; an export lists the messages', async () => {
+test('deleting a user removes messages and pending reports; an export lists the messages', async () => {
   await reported.webhook();
   await reported.event('ana', 1);
   await reported.event('bob', 1);

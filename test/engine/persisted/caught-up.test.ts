@@ -7,7 +7,7 @@ import { shardOf } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 
-// No worker here: the test moves the cursor of Postgres itself, as slowly as it wants.
+// Without workers: the test moves the cursor of Postgres itself, as slowly as it wants.
 let laurel: TestLaurel;
 const shard = shardOf(0);
 beforeAll(async () => {
@@ -22,7 +22,7 @@ afterAll(() => laurel.close());
 const stored = (position: string): Promise<unknown> =>
   laurel.pool.query('UPDATE outbox_cursors SET stream_id = $2 WHERE shard = $1', [shard, position]);
 
-test('a read waits on while what was answered before it comes nearer, however slowly', async () => {
+test('a read keeps waiting while earlier answers are getting stored, however slowly', async () => {
   await readCursor(laurel.pool, shard);
   const last = await lastPosition(laurel.redis, shard);
   let arrived = false;

@@ -11,7 +11,7 @@ import { eventually } from '../../chaos/processes.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 
-// No worker here: what the outbox holds is stored when a test says so.
+// Without workers: the test decides when the outbox is stored.
 let laurel: TestLaurel;
 const shard = shardOf(0);
 beforeAll(async () => {
@@ -27,7 +27,7 @@ const event = async (): Promise<void> => {
 const store = async (): Promise<unknown> =>
   new Persister({ redis: laurel.redis, pool: laurel.pool }).drain(shard, AbortSignal.abort());
 
-test('two hundred who wait read the cursor as often as one', async () => {
+test('two hundred waiting reads read the cursor as often as one', async () => {
   await event();
   const { redis, pool } = laurel;
   await readCursor(pool, shard);
@@ -49,7 +49,7 @@ test('two hundred who wait read the cursor as often as one', async () => {
   pool.query = query as typeof pool.query;
 });
 
-test.each(['backdating', 'filling'])('%s waits for what is not stored yet in no transaction', async (kind) => {
+test.each(['backdating', 'filling'])('%s waits for unstored events outside transactions', async (kind) => {
   const { redis, pool } = laurel;
   await laurel.pool.query(`UPDATE jobs SET status = 'done'`);
   const { body: document } = await laurel.admin.get('/v1/configuration');

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('the ranges follow the greatest total of the moment, up and down, and count everybody once', () =>
+test('the ranges follow the current maximum up and down, and count everybody once', () =>
   withReads(
     database,
     (b) => {

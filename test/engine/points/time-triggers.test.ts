@@ -41,7 +41,7 @@ const hourly = (more: Partial<Trigger> = {}): Trigger => ({
 const user = (id: string, more: object = {}) => laurel.app.put(`/v1/users/${id}`, more);
 const total = async (id = 'ada'): Promise<number> => (await laurel.app.get(`/v1/users/${id}/points/xp`)).body.total;
 
-/** What was awarded to a user, oldest first: `[time, awarded, total]`. */
+/** Awards of a user, oldest first: `[time, awarded, total]`. */
 async function awards(id = 'ada'): Promise<[string, number, number][]> {
   const { body } = await laurel.app.get(`/v1/users/${id}/points/xp?awards=100`);
   return body.awards
@@ -90,7 +90,7 @@ test('40 days in one call: every hour is paid once, and frontends and restarts a
   expect(await total()).toBe(4960);
 });
 
-test('no period from before the activation is paid; none after the deactivation; none in between when activated again', async () => {
+test('pays no period from before the activation, after the deactivation, or before the next activation', async () => {
   await configure([hourly({ status: 'inactive', timeInterval: 2 })]);
   await user('ada');
   await to(SEEN + 5 * HOUR);
@@ -116,7 +116,7 @@ test('a period that ends in the moment of the activation is from before it', asy
   expect(await awards()).toEqual(paid([SEEN + 2 * HOUR]));
 });
 
-test('conditions hold at the time; cap, floor, level and boosts apply as for other awards', async () => {
+test('evaluates conditions at the time; cap, floor, level and boosts apply as for other awards', async () => {
   const doubled = { name: 'Double', start: '2030-03-02', end: '2030-03-02', multiplier: 2 };
   await configure(
     [
@@ -145,7 +145,7 @@ test('conditions hold at the time; cap, floor, level and boosts apply as for oth
   expect((await awards('bob')).at(-1)).toEqual([iso(SEEN + 4 * DAY), -90, 0]);
 });
 
-test('boards of points follow, by the local day of the end of the period', async () => {
+test('points leaderboards follow, by the local day of the end of the period', async () => {
   const board = {
     name: 'Day',
     rankBy: 'points',
@@ -172,7 +172,7 @@ test('boards of points follow, by the local day of the end of the period', async
   expect(await value('kai', '2030-03-02')).toBe(20);
 });
 
-test('it is shown by the Admin API and by GET /points/{key}', async () => {
+test('the Admin API and GET /points/{key} show it', async () => {
   await configure([hourly({ timeUnit: 'days', timeInterval: 3 })]);
   const { body } = await laurel.app.get('/v1/points/xp');
   expect(body.triggers).toMatchObject([{ type: 'time', timeUnit: 'day', timeInterval: 3, points: 10 }]);
@@ -182,7 +182,7 @@ test('it is shown by the Admin API and by GET /points/{key}', async () => {
   expect(points.awards[0]).toMatchObject({ awarded: 10, trigger: { type: 'time', timeUnit: 'day', timeInterval: 3 } });
 });
 
-test('back in real time those who are new get theirs, and nobody is paid twice', async () => {
+test('back in real time new users get theirs, and nobody is paid twice', async () => {
   await configure([hourly()]);
   await user('ada');
   await to(SEEN + 3 * HOUR);
@@ -194,7 +194,7 @@ test('back in real time those who are new get theirs, and nobody is paid twice',
   expect([await total('ada'), await total('bob')]).toEqual([40, 30]);
 });
 
-test('thousands who were first seen at the same time, in a batch that is just accepted', async () => {
+test('thousands who were first seen at the same time, in a batch that was just accepted', async () => {
   await configure([hourly()]);
   const sent = Array.from({ length: 1000 }, (_, n) => ({ key: 'flips', user: { id: `u${n}` }, value: 1 }));
   const accepted = await laurel.admin.post('/v1/metrics/events', sent);

@@ -23,7 +23,7 @@ const withPoints = (run: (laurel: TestEngine, key: string) => Promise<void>): Pr
 
 const script = new Script('count_points');
 
-/** What the counts say, and what the totals of all users do: holders, the greatest, then how many are in each range. */
+/** Statistics from the counts and from the totals of all users: holders, the maximum, then the number in each range. */
 async function compare(laurel: TestEngine, key: string, totals: readonly number[]): Promise<void> {
   const holders = totals.filter((total) => total > 0);
   const greatest = Math.max(0, ...holders);
@@ -54,14 +54,14 @@ async function compare(laurel: TestEngine, key: string, totals: readonly number[
     greatest,
     ...ranges.map(([from, to]) => holders.filter((total) => total >= from && total <= to).length),
   ]);
-  // Those that a rebuild would load.
+  // The counts that a rebuild would load.
   const fields = new Map<string, number>();
   for (const field of holders.flatMap(totalFields)) fields.set(field, (fields.get(field) ?? 0) + 1);
   const held = Object.entries(await laurel.redis.hgetall(key)).map(([field, count]) => [field, Number(count)] as const);
   expect(new Map(held)).toEqual(fields);
 }
 
-test('of any range as many users are counted as have a total in it, however the totals move', () =>
+test('counts in any range as many users as have a total in it, however the totals move', () =>
   withPoints(async (laurel, key) => {
     const totals: number[] = [];
     await compare(laurel, key, totals);
@@ -72,7 +72,7 @@ test('of any range as many users are counted as have a total in it, however the 
     };
     for (let n = 0; n < 60; n += 1) await act(n, (n * 7) % 130 || -1);
     await compare(laurel, key, totals);
-    // Few fields, and yet none of them is searched for in a list.
+    // Few fields, but no linear search for any of them.
     expect(await laurel.redis.object('ENCODING', key)).toBe('hashtable');
     for (let n = 0; n < 400; n += 1) await act(60 + n, Math.floor(32 ** ((n % 80) / 10)) + n);
     for (let n = 0; n < 3; n += 1) await act(460 + n, 1e12 - n);
@@ -81,7 +81,7 @@ test('of any range as many users are counted as have a total in it, however the 
     await compare(laurel, key, totals);
   }));
 
-test('many changes of one call are counted as those of many calls; who has no points leaves nothing', () =>
+test('counts many changes of one call like those of many calls; users without points leave nothing', () =>
   withPoints(async (laurel, key) => {
     await Promise.all(Array.from({ length: 40 }, (_, n) => laurel.event('earn', `user ${n % 8}`, 10)));
     await compare(

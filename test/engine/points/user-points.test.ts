@@ -77,7 +77,7 @@ test('an award keeps what is known of its deleted trigger, metric and boost', ()
     expect(streak).toEqual({ ...before.awards[0], boosts: [{ ...before.awards[0]!.boosts![0], status: 'finished' }] });
     expect(metric!.trigger).toEqual({ ...before.awards[1]!.trigger, status: 'archived' });
     expect(metric!.trigger).toMatchObject({ metricName: 'Metric flips', metricThreshold: 5 });
-    // Nothing at all is known: the award stands.
+    // Nothing at all is known: the award stays.
     await reads.pool.query('TRUNCATE catalog_resources CASCADE');
     expect((await pointsOf(reads, 'u')).awards[1]).toEqual({
       id: before.awards[1]!.id,
@@ -126,7 +126,7 @@ test("boosts: a system's by status, a user's by attributes and local date", () =
     },
   ));
 
-test('levels, lowest first, and how many users are on each', () =>
+test('levels, lowest first, with the number of users on each', () =>
   withReads(
     database,
     (b) => {

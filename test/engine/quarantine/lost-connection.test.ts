@@ -51,7 +51,7 @@ const waiting = async (user: string): Promise<number> =>
 const totalOf = async (user: string): Promise<string | undefined> => (await laurel.users.state(0, user)).totals[1];
 const KEPT = { status: 202, total: 0, guarded: { guard: 'maxValue', action: 'quarantine' } };
 
-/** The row that the persister makes of an event that is kept. */
+/** The persister's row of a quarantined event. */
 async function rowOf(user: string): Promise<QuarantineRow> {
   const id = (await direct.hget(quarantineKey(0), user))!.slice(0, 32);
   return {
@@ -68,7 +68,7 @@ async function rowOf(user: string): Promise<QuarantineRow> {
   };
 }
 
-test('the reply is lost: the event is kept once, and answered as it was', async () => {
+test('the reply is lost: the event is kept once, and gets the same answer', async () => {
   proxy.cutNext('replies');
   expect(await laurel.event('m', 'lost reply', 11)).toMatchObject(KEPT);
   expect(await waiting('lost reply')).toBe(1);
@@ -88,7 +88,7 @@ test('the event has left the outbox for Postgres: the retry is answered from the
   expect(await waiting('persisted')).toBe(1);
 });
 
-test.each(['replies', 'requests'] as const)('of a release the %s are lost: it is applied once', async (what) => {
+test.each(['replies', 'requests'] as const)('the %s of a release are lost: it is applied once', async (what) => {
   await laurel.event('m', what, 11);
   const row = await rowOf(what);
   proxy.cutNext(what);
@@ -99,7 +99,7 @@ test.each(['replies', 'requests'] as const)('of a release the %s are lost: it is
   expect(await totalOf(what)).toBe('11');
 });
 
-test('of a drop the reply is lost: it is dropped', async () => {
+test('the reply of a drop is lost: the event is dropped', async () => {
   await laurel.event('m', 'dropped', 11);
   const row = await rowOf('dropped');
   proxy.cutNext('replies');

@@ -9,7 +9,7 @@ import { OwnRedis } from './own-redis.ts';
 
 let master: OwnRedis;
 let replica: OwnRedis;
-/** What clients are told to connect to: an address that moves with the master. */
+/** The address for clients, which moves with the master. */
 let address: CuttingProxy;
 let laurel: TestLaurel;
 let lines: string[];
@@ -40,7 +40,7 @@ interface Answer {
 const event = (user: string, key: string): Promise<Answer> =>
   laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 }, { headers: { 'Idempotency-Key': key } });
 
-/** As a client does it: again and again until it is taken. */
+/** Like a client: retries until it is accepted. */
 async function insist(user: string, key: string): Promise<Answer> {
   for (;;) {
     const answer = await event(user, key);
@@ -60,16 +60,16 @@ function moveTo(server: OwnRedis): void {
   address.cutAll();
 }
 
-test('nothing is answered, and nothing stored, that no replica has; all goes on when one has it', async () => {
+test('answers and stores nothing that no replica has; continues when one has it', async () => {
   expect((await insist('ada', 'first')).body.total).toBe(1);
   await expect.poll(stored).toBe(1);
   replica.pause();
   expect((await event('ada', 'second')).status).toBe(503);
   expect((await event('ada', 'third')).status).toBe(503);
   expect((await batch('batched')).status).toBe(503);
-  // Reads go on.
+  // Reads continue.
   expect((await laurel.app.get('/v1/users/ada')).status).toBe(200);
-  // What is observed is that nothing comes: that has no other end than a time.
+  // The test observes that nothing comes, which only a time can end.
   await sleep(1_000);
   expect(await stored()).toBe(1);
 
@@ -82,7 +82,7 @@ test('nothing is answered, and nothing stored, that no replica has; all goes on 
   await expect.poll(stored).toBe(4);
 });
 
-test('a batch that a caller waits for is answered when a replica has what came of it', async () => {
+test('a batch that a caller waits for is answered when a replica has its results', async () => {
   const events = [{ key: 'flips', user: { id: 'eve' }, value: 1 }];
   await insist('ada', 'first');
   const answer = await laurel.admin.post('/v1/metrics/events?wait=true', events);
@@ -90,29 +90,29 @@ test('a batch that a caller waits for is answered when a replica has what came o
   expect(await replica.command('EXISTS', userKey(0, 'eve'))).toBe(1);
 });
 
-test('with two replicas nothing is answered that only one has: the other one may be the master by now', async () => {
+test('with two replicas, answers nothing that only one has: the other one may be the master by now', async () => {
   const other = await OwnRedis.start();
   try {
     await other.follow(master);
-    // One that was just filled says only after a second how far it is, and is not waited for until then.
+    // A replica that was just filled reports its position only after a second, and is not waited for until then.
     const caughtUp = async (): Promise<number> => {
       const [, offset, replicas] = (await master.command('ROLE')) as [string, number, [string, string, string][]];
       return replicas.filter(([, , has]) => Number(has) >= offset).length;
     };
-    // What was in the first copy counts as had: only of what is written behind it does the replica say so itself.
+    // The first copy's contents count as received: the replica itself acknowledges only later writes.
     await master.command('PUBLISH', 'written', 'behind the copy');
     await expect.poll(caughtUp).toBe(2);
     expect((await insist('ada', 'first')).body.total).toBe(1);
-    // From the first on it is one of those that are.
+    // From its first acknowledgement on it is one of the replicas.
     expect((await insist('ada', 'second')).body.total).toBe(2);
     await other.lead(master);
     expect((await event('ada', 'third')).status).toBe(503);
-    // As Sentinels have it: the second is the master, which none of what was refused has reached.
+    // Like Sentinels: the second becomes master, and no refused write has reached it.
     await replica.follow(other);
     moveTo(other);
     expect((await insist('ada', 'third')).body.total).toBe(3);
     await expect.poll(stored).toBe(3);
-    // One that is gone for good is missed for some seconds only.
+    // Waits only some seconds for a replica that is gone for good.
     await master.follow(other);
     expect((await insist('ada', 'fourth')).body.total).toBe(4);
     await replica.kill();
@@ -125,7 +125,7 @@ test('with two replicas nothing is answered that only one has: the other one may
 
 const ROUNDS = 10;
 
-test(`the replication is cut, and then the master killed, ${ROUNDS} times: nothing that was acknowledged is lost, and nothing counts twice`, async () => {
+test(`cutting the replication and then killing the master ${ROUNDS} times loses nothing acknowledged and counts nothing twice`, async () => {
   const acknowledged = new Map<string, number>();
   let ending = false;
   const client = async (no: number): Promise<void> => {
@@ -142,7 +142,7 @@ test(`the replication is cut, and then the master killed, ${ROUNDS} times: nothi
     for (let round = 0; round < ROUNDS; round += 1) {
       const before = count();
       await expect.poll(count).toBeGreaterThan(before + 50);
-      // By turns: the replica goes its own way, or hangs until its master is dead.
+      // Alternately: the replica is disconnected, or hangs until its master is dead.
       if (round % 2 === 0) await replica.lead();
       else replica.pause();
       await sleep(50 * (round % 4));
@@ -167,7 +167,7 @@ test(`the replication is cut, and then the master killed, ${ROUNDS} times: nothi
     if (body.current !== expected) wrong.push({ user, expected, current: body.current });
   }
   expect(wrong).toEqual([]);
-  // What a master took and no replica had was answered 503: nobody was told that it counts.
+  // Writes that only the master had were answered 503: nobody got an acknowledgement of them.
   expect(lines.filter((line) => line.includes('EVENTS ARE LOST'))).toEqual([]);
   await expect.poll(stored).toBe(count());
 });

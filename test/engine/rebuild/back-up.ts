@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 
 const TABLES = ['outbox_cursors', 'events', 'users', 'awards', 'completions', 'used_keys'];
 
-/** Keeps what Postgres holds of events now; the returned function brings that back, as a standby would that took over. */
+/** Saves the events in Postgres; the returned function restores them, like a standby that takes over with older data. */
 export async function backUp(pool: Pool): Promise<() => Promise<void>> {
   const { rows } = await pool.query<{ name: string }>('SELECT tablename AS name FROM pg_tables');
   const present = new Set(rows.map(({ name }) => name));

@@ -7,16 +7,16 @@ import { gateOf } from '../../../src/redis/gate.ts';
 import type { TestLaurel } from '../../laurel.ts';
 
 /**
- * Rebuilds the Redis of a running Laurel by hand, or all of them, over a connection that nobody guards, and waits until its frontend
- * has taken what was rebuilt.
+ * Rebuilds the Redis of a running Laurel by hand, or all of them, over an unguarded connection, and waits until its frontend
+ * has accepted the result.
  */
 export const rebuildByHand = (laurel: TestLaurel, redis: Redis): Promise<void> =>
   untilTaken(laurel, () => rebuildServers({ redis, pool: laurel.pool }));
 
 /**
- * Does what gives Redis another epoch, and waits until the frontend of this Laurel works with that: it looks at Redis
- * every now and then, may go on for a moment before it notices, and answers 503 while it looks. Waited for are the shards that hold a
- * tenant (of others nobody looks soon), or one that is named.
+ * Runs a function that gives Redis another epoch, and waits until the frontend works with it. The frontend checks Redis
+ * periodically, may continue for a moment before it notices, and answers 503 while it checks. Waits for the shards that hold
+ * a tenant (others are not checked soon), or for a given one.
  */
 export async function untilTaken(laurel: TestLaurel, act: () => Promise<void>, shard?: number): Promise<void> {
   const shards = shard === undefined ? shardsInUse(laurel.redis) : [shard];
@@ -31,8 +31,8 @@ export async function untilTaken(laurel: TestLaurel, act: () => Promise<void>, s
 }
 
 /**
- * Begins a rebuild by hand, which stands still when it has removed all that it removes. Resolves to what has it go on, and waits until
- * the frontend has taken what was rebuilt.
+ * Begins a rebuild by hand that stops after its removals. Returns a function that continues it and waits until the frontend
+ * has accepted the result.
  */
 export async function rebuildThatStands(laurel: TestLaurel): Promise<() => Promise<void>> {
   const redis = await laurel.connect();

@@ -3,10 +3,10 @@ import { decodeState } from '../../../src/packed/state.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../../src/redis/idempotency.ts';
 import { keysOf } from '../../stack/all-servers.ts';
 
-/** What is not derived from Postgres, or not the same after a rebuild. */
+/** Keys that are not derived from Postgres, or differ after a rebuild. */
 const LEFT_OUT = /:(outbox|handed|handed-up-to|awaited|sweep|mark|rebuilding|batches|batch-results:.*)$/;
 
-/** Everything that the servers hold of Laurel's data, key → value, in an order of its own. */
+/** All of Laurel's data on the servers, key → value, in a fixed order. */
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const keys = (await keysOf(redis, '{s[0-9]*}:*')).filter((key) => !LEFT_OUT.test(key)).toSorted();
   const entries = await Promise.all(keys.map(async (key) => [key, await valueOf(redis, key)] as const));

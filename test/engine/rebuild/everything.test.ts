@@ -8,7 +8,8 @@ import { rebuildByHand } from './by-hand.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from './dump.ts';
 
-// What the clock and the jobs leave in Redis, besides events: groups of boards, filled boards, time triggers, freezes, pauses.
+// What the clock and the jobs leave in Redis, besides events: groups of leaderboards, filled leaderboards, time triggers,
+// freezes, pauses.
 const BOARD = { rankBy: 'metric', metricKey: 'm', status: 'active' } as const;
 const DAILY = { runUnit: 'day', runInterval: 1 } as const;
 const CONFIGURATION: Configuration = {
@@ -59,7 +60,7 @@ async function differences(): Promise<Difference[]> {
   return found;
 }
 
-/** As `dump`, but of the groups of a run only those with a member: no more comes back. */
+/** Like `dump`, but of a run's groups only those with a member: a rebuild restores no others. */
 async function held(): Promise<Record<string, unknown>> {
   const all = await dump(redis);
   for (const [key, groups] of Object.entries(all)) {
@@ -70,13 +71,13 @@ async function held(): Promise<Record<string, unknown>> {
   return all;
 }
 
-test('what boards with a breakdown, filled boards, time triggers, freezes and pauses leave in Redis comes back', async () => {
+test('restores what leaderboards with a breakdown, filled leaderboards, time triggers, freezes and pauses leave in Redis', async () => {
   await to('2030-03-01T01:00:00Z');
   expect((await laurel.admin.put('/v1/configuration', CONFIGURATION)).status).toBe(200);
   for (let day = 1; day <= 3; day += 1) {
     await to(`2030-03-0${day}T03:00:00Z`);
     for (let n = 0; n < 6; n += 1) {
-      // Some lose a streak or use a freeze, some move from one land to another.
+      // Some lose a streak or use a freeze, some move from one country to another.
       if (n % 3 < day)
         await event(`u${n}`, n - 1.5, { land: LANDS[(n + (n === 4 ? day : 0)) % 3]!, key: `${n} ${day}` });
     }
@@ -104,7 +105,7 @@ test('what boards with a breakdown, filled boards, time triggers, freezes and pa
   expect(await held()).toEqual(before);
   expect(await differences()).toEqual([]);
 
-  // A run that ends now is found whole, group by group.
+  // A run that ends now is complete, group by group.
   await to('2030-03-07T03:00:00Z');
   const { status, body } = await laurel.app.get('/v1/leaderboards/lands?run=2030-03-05&userAttributes=land:fr');
   expect([status, body.error]).toEqual([200, undefined]);

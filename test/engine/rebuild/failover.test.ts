@@ -9,10 +9,10 @@ import { OwnRedis } from './own-redis.ts';
 
 let master: OwnRedis;
 let replica: OwnRedis;
-/** What clients are told to connect to: an address that moves with the master. */
+/** The address for clients, which moves with the master. */
 let address: CuttingProxy;
 let laurel: TestLaurel;
-/** What all processes log. */
+/** The log of all processes. */
 let lines: string[];
 let log: Logger;
 let closing: (() => Promise<unknown>)[];
@@ -47,7 +47,7 @@ const epoch = async (): Promise<number> =>
 const event = (key: string, client = laurel.app): Promise<{ status: number; body: { total: number } }> =>
   client.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 }, { headers: { 'Idempotency-Key': key } });
 
-/** As a client does it: again and again until it is taken. */
+/** Like a client: retries until it is accepted. */
 async function insist(key: string, client = laurel.app): Promise<{ status: number; body: { total: number } }> {
   for (;;) {
     const answer = await event(key, client);
@@ -58,13 +58,13 @@ async function insist(key: string, client = laurel.app): Promise<{ status: numbe
 
 const ready = async (): Promise<number> => (await laurel.app.get('/readyz')).status;
 
-/** The address leads to another server from now on; its connections break. */
+/** From now on the address leads to another server; its connections break. */
 function moveTo(server: OwnRedis): void {
   address.retarget(server.url);
   address.cutAll();
 }
 
-test('a master that became a replica is noticed while its connections stay, by its answers and in few words', async () => {
+test('notices a master that became a replica on open connections, by its answers, and logs few lines', async () => {
   await work();
   expect((await insist('first')).body.total).toBe(1);
   await expect.poll(stored).toBe(1);
@@ -74,7 +74,7 @@ test('a master that became a replica is noticed while its connections stay, by i
   await master.follow(replica);
   expect((await event('refused')).status).toBe(503);
   expect(await ready()).toBe(503);
-  // The queue's workers meet it as well: by thousands of lines, if nobody kept them back.
+  // The queue's workers meet it as well, and would log thousands of lines without throttling.
   for (let n = 0; n < 300; n += 1) {
     expect((await event('refused')).status).toBe(503);
     await sleep(10);
@@ -88,16 +88,16 @@ test('a master that became a replica is noticed while its connections stay, by i
   expect((await event('first')).status).toBe(202);
   await expect.poll(stored).toBe(2);
   expect(await epoch()).toBe(1);
-  // Nothing was rebuilt, and nothing says so.
+  // Nothing was rebuilt, and nothing claims so.
   await expect.poll(() => lines.filter((line) => line.includes('followed the new master'))).toHaveLength(2);
   expect(lines.filter((line) => line.includes('rebuilt'))).toEqual([]);
 });
 
-test('a master that was a replica for a moment is looked at again, though its process and its connections are the same', async () => {
+test('checks a master again that was a replica for a moment, though its process and connections are the same', async () => {
   await work();
   await insist('first');
   await expect.poll(stored).toBe(1);
-  // Nothing is sent meanwhile, which could notice. The other one takes an event that this one never gets.
+  // No request is sent meanwhile, which could notice. The other one accepts an event that this one never gets.
   await replica.lead(master);
   await master.follow(replica);
   await master.lead();
@@ -107,7 +107,7 @@ test('a master that was a replica for a moment is looked at again, though its pr
   expect((await insist('second')).body.total).toBe(2);
 });
 
-test('a former master that one process comes back to is not written to: another Redis has taken its place', async () => {
+test('a process that reconnects to a former master writes nothing to it: another Redis has taken its place', async () => {
   await work();
   await insist('first');
   await expect.poll(stored).toBe(1);
@@ -120,7 +120,7 @@ test('a former master that one process comes back to is not written to: another 
   moveTo(replica);
   for (const key of ['second', 'third']) expect((await insist(key)).status).toBe(201);
   await expect.poll(stored).toBe(3);
-  // It still says that it is a master, as it is behind a network that is cut in two, and it is the same run of its process.
+  // It still claims to be a master, as it does behind a network partition, and its process is the same.
   past.cutAll();
   for (let n = 0; n < 20; n += 1) {
     expect((await event(`lost ${n}`, left.app)).status).toBe(503);
@@ -132,7 +132,7 @@ test('a former master that one process comes back to is not written to: another 
   await expect.poll(stored).toBe(4);
 });
 
-test('a replica takes over without what was acknowledged last and not stored: that is named', async () => {
+test('a replica takes over without the last acknowledged, unstored events: they are named', async () => {
   for (const key of ['first', 'second']) expect((await insist(key)).status).toBe(201);
   await replica.lead(master);
   expect((await event('lost')).body.total).toBe(3);

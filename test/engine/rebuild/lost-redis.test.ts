@@ -53,7 +53,7 @@ async function event(
   );
 }
 
-/** As a client does it: again and again until it is taken. The number of 503s before that, and the answer. */
+/** Like a client: retries until it is accepted. Returns the number of 503s before that, and the answer. */
 async function insist(
   user: string,
   value: number,
@@ -69,7 +69,7 @@ async function insist(
   }
 }
 
-/** Events that are taken, one after another: on a busy machine one may be refused. */
+/** Events that are accepted, one after another: on a busy machine one may be refused. */
 async function act(user: string, value: number, times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) await insist(user, value, `act ${(acts += 1)}`);
 }
@@ -82,7 +82,7 @@ const total = async (user: string): Promise<number> => {
 
 const outbox = (): Promise<number> => laurel.redis.xlen('{s0}:outbox');
 
-test('Redis comes back empty under running frontends and workers: 503 until it is whole again, and nothing is forgotten', async () => {
+test('Redis returns empty under running frontends and workers: 503 until it is complete again, and nothing is forgotten', async () => {
   await work();
   const first = await insist('ada', 7, 'first');
   for (let n = 0; n < 40; n += 1) await act(`user ${n % 10}`, 1.5, 1);
@@ -99,7 +99,7 @@ test('Redis comes back empty under running frontends and workers: 503 until it i
 
   expect((await Promise.all(clients)).some(({ refused: count }) => count > 0)).toBe(true);
   expect((await insist('ada', 1, 'first')).body).toMatchObject({ eventId: first.body.eventId, total: 15 });
-  // The other frontend looks for itself whether Redis is whole.
+  // The other frontend checks for itself whether Redis is complete.
   await expect.poll(async () => (await other.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(15);
   await expect.poll(stored).toBe(49);
   const after = await dump(laurel.redis);
@@ -120,7 +120,7 @@ test('somebody empties Redis while everything runs', async () => {
   await expect.poll(stored).toBe(22);
 });
 
-test('the end of its log was cut off: what Postgres holds is back', async () => {
+test('the end of its log was cut off: restores what Postgres holds', async () => {
   await work();
   for (let n = 0; n < 5; n += 1) await insist('ada', 1, `key ${n}`);
   await expect.poll(outbox).toBe(0);
@@ -141,7 +141,7 @@ test('the end of its log was cut off: what Postgres holds is back', async () => 
   expect(await epoch()).toBe(2);
 });
 
-test('a batch that was processed after the moment Redis went back to is not processed again', async () => {
+test('does not process a batch again that was processed after the moment to which Redis was reset', async () => {
   const events = Array.from({ length: 350 }, (_, n) => ({ key: 'flips', user: { id: `user ${n % 3}` }, value: 1 }));
   expect((await laurel.admin.post('/v1/metrics/events', events)).status).toBe(202);
   const bytes = own.logBytes();
@@ -161,7 +161,7 @@ test('a batch that was processed after the moment Redis went back to is not proc
   expect(await dump(laurel.redis)).toEqual(before);
 });
 
-test('a Redis that only started again is taken as it is: what it holds beyond Postgres stays', async () => {
+test('accepts a Redis that only restarted: what it holds beyond Postgres stays', async () => {
   await act('ada', 1, 5);
   await own.kill();
   await own.start();
@@ -218,7 +218,7 @@ describe('what a persister read from a Redis that is gone', () => {
   });
 });
 
-test('the Redis of another Laurel is left alone, and says whose it is', async () => {
+test('leaves the Redis of another Laurel alone, and says whose it is', async () => {
   await act('ada', 1, 1);
   await expect(startLaurel({ redisUrl: own.url })).rejects.toThrow('another Laurel');
   expect((await insist('ada', 1, 'second')).body.total).toBe(2);

@@ -39,7 +39,7 @@ const stored = async (): Promise<number> => (await rows<{ n: number }>('SELECT c
 const handed = (): Promise<number> => laurel.redis.xlen('{s0}:handed');
 const outbox = (): Promise<number> => laurel.redis.xlen('{s0}:outbox');
 
-test('what it lacks is still kept: it is stored again, each event once, and nothing else is done', async () => {
+test('the missing events are still kept: stores them again, each once, and does nothing else', async () => {
   await work(600_000);
   for (const key of ['1', '2', '3']) await event(key);
   await expect.poll(stored).toBe(3);
@@ -61,7 +61,7 @@ test('what it lacks is still kept: it is stored again, each event once, and noth
   expect(await readGaps(laurel.redis, laurel.pool)).toEqual([]);
 });
 
-test('what it lacks is gone: not ready, nothing is stored, and it goes on when the loss is accepted', async () => {
+test('the missing events are gone: not ready, stores nothing, and continues when the loss is accepted', async () => {
   await work(0);
   for (const key of ['1', '2', '3']) await event(key);
   await expect.poll(stored).toBe(3);
@@ -71,7 +71,7 @@ test('what it lacks is gone: not ready, nothing is stored, and it goes on when t
   await expect.poll(stored).toBe(5);
   await expect.poll(outbox).toBe(0);
 
-  // What is not stored by then is taken, and kept.
+  // What is not stored by then is accepted, and kept.
   await workers!.close();
   expect((await event('6')).status).toBe(201);
   await bringBack();
@@ -92,7 +92,7 @@ test('what it lacks is gone: not ready, nothing is stored, and it goes on when t
     redis.disconnect();
   }
   await expect.poll(async () => (await laurel.app.get('/readyz')).status).toBe(200);
-  // The two that it lost are in no history, and may come again; the user's totals are those of the last event that was kept.
+  // The two lost events are in no history, and may come again; the user's totals are those of the last kept event.
   expect((await event('7')).body.total).toBe(7);
   expect((await event('6')).status).toBe(202);
   expect((await event('4')).body.total).toBe(8);

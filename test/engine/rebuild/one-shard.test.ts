@@ -29,7 +29,7 @@ const TENANTS = ['a', 'b', 'c', 'd'];
 const LOST = 2;
 
 let laurel: TestLaurel;
-/** A connection that nobody guards. */
+/** An unguarded connection. */
 let redis: TestLaurel['redis'];
 
 beforeAll(async () => {
@@ -59,7 +59,7 @@ const storageEpochs = async (): Promise<string[]> =>
 
 const isOpen = (): boolean => endpointsOf(laurel.redis).every(({ redis: server }) => gateOf(server)!.isWhole);
 
-/** What Redis holds of a shard, without what depends on when it is read. */
+/** The contents of a shard in Redis, without what depends on when it is read. */
 async function ofShard(shard: number): Promise<Record<string, unknown>> {
   const all = Object.entries(await dump(redis));
   return Object.fromEntries(all.filter(([key]) => key.startsWith(`{s${shard}}:${shard}:`)));
@@ -69,7 +69,7 @@ beforeEach(async () => {
   for (const tenantId of TENANTS) for (const user of ['ada', 'eve']) await event(tenantId, user);
 });
 
-test('a shard that loses all its keys is rebuilt alone, while the tenants of the others see no 503', async () => {
+test('rebuilds only the shard that loses all its keys, while the other tenants see no 503', async () => {
   await expect.poll(() => redis.xlen(outboxKey(LOST))).toBe(0);
   const before = { held: await ofShard(LOST), epochs: await storageEpochs() };
   let ended = false;
@@ -82,7 +82,7 @@ test('a shard that loses all its keys is rebuilt alone, while the tenants of the
     return seen;
   });
 
-  // Nobody can rebuild it for as long as this holds the lock.
+  // No process can rebuild it while this holds the lock.
   await exclusively(laurel.pool, REBUILD_LOCK, async () => {
     await loseShard();
     expect(await event('b', 'ada')).toBe(503);
@@ -103,7 +103,7 @@ test('a shard that loses all its keys is rebuilt alone, while the tenants of the
 const withoutCounters = (held: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(held).filter(([key]) => key.includes(':u:') || key.includes(':i:')));
 
-test('a rebuild of one shard that breaks off leaves that one shut, and the next one makes it whole', async () => {
+test('an interrupted rebuild of one shard leaves only that one closed, and the next one completes it', async () => {
   await expect.poll(() => redis.xlen(outboxKey(LOST))).toBe(0);
   const before = { held: await ofShard(LOST), epochs: await storageEpochs() };
   const dying = rebuildServers({
@@ -123,7 +123,7 @@ test('a rebuild of one shard that breaks off leaves that one shut, and the next 
   expect((await storageEpochs()).toSpliced(LOST, 1)).toEqual(before.epochs.toSpliced(LOST, 1));
 });
 
-test('one shard is compared, and rebuilt by hand', async () => {
+test('compares one shard, and rebuilds it by hand', async () => {
   await expect.poll(isOpen).toBe(true);
   for (const tenantNo of [1, LOST]) await redis.del(userKey(tenantNo, 'ada'));
   const differences = async (shards: number[]): Promise<string[]> => {
@@ -146,7 +146,7 @@ test.each([
     (accepted: Accepted) => ({ ...accepted, storageEpoch: accepted.storageEpoch.replace(/\/./, '/f0') }),
   ],
   ['another epoch', (accepted: Accepted) => ({ ...accepted, mark: `${accepted.mark}0` })],
-])('nothing is written to a shard that is believed to be of %s', async (_, otherwise) => {
+])('writes nothing to a shard that is believed to be of %s', async (_, otherwise) => {
   const connection = await laurel.connect();
   await redisReady(connection);
   const server = connectionOf(connection, 3);

@@ -11,18 +11,18 @@ import { DATA_FOLDER } from '../../stack/data-folder.ts';
 import type { Certificates } from '../../stack/certificates.ts';
 import { startOwnServer } from './own-server.ts';
 
-/** A port may be taken for a moment by somebody else's connection. */
+/** Another process's connection may occupy a port for a moment. */
 const MOST_TRIES = 50;
 const MOST_PORTS = 3;
 const RETRY_MS = 100;
 
-/** How a server and its clients prove who they are. */
+/** How a server and its clients authenticate. */
 export interface Secured {
   certificates: Certificates;
   password: string;
 }
 
-/** Settings of a server, or a Sentinel, that takes connections with TLS only. */
+/** Settings of a server, or a Sentinel, that only accepts TLS connections. */
 export const securedSettings = (port: number, { certificates, password }: Secured): Record<string, string> => ({
   port: '0',
   'tls-port': String(port),
@@ -45,7 +45,7 @@ const shippedSettings = (): string[] =>
       return [`--${name}`, value === '""' ? '' : value];
     });
 
-/** A Redis that a test can kill, start again on the same port, have come back older or empty, and make a replica of another. */
+/** A Redis that a test can kill, restart on the same port with older or no data, and make a replica of another. */
 export class OwnRedis {
   readonly url: string;
   readonly port: number;
@@ -69,8 +69,8 @@ export class OwnRedis {
   }
 
   /**
-   * `settings`: beside those of every one. `secured`: it takes connections with TLS and a password only. `program`: without it the one of
-   * all tests.
+   * `settings`: in addition to the common ones. `secured`: accepts only connections with TLS and a password. `program`: the
+   * shared default if absent.
    */
   static async start(
     settings: Readonly<Record<string, string>> = {},
@@ -89,7 +89,7 @@ export class OwnRedis {
     }
   }
 
-  /** Resolves when it takes commands. Rejects if it ends again and again. */
+  /** Resolves when it accepts commands. Rejects if it ends again and again. */
   async start(): Promise<void> {
     const settings = {
       dir: this.directory,
@@ -107,7 +107,7 @@ export class OwnRedis {
     await this.command('PING');
   }
 
-  /** Sends one command, over a connection of its own; waits until the server takes it. */
+  /** Sends one command on its own connection; waits until the server accepts it. */
   async command(name: string, ...args: (string | number)[]): Promise<unknown> {
     const redis = new Redis({ ...addressOptions(this.url), maxRetriesPerRequest: null, retryStrategy: () => 10 });
     redis.on('error', () => undefined);
@@ -118,7 +118,7 @@ export class OwnRedis {
     }
   }
 
-  /** Makes it a replica of another; resolves when it holds what that one did. */
+  /** Makes it a replica of another; resolves when it is in sync. */
   async follow(master: OwnRedis): Promise<void> {
     await this.command('REPLICAOF', '127.0.0.1', master.port);
     const isLinked = async (): Promise<boolean> =>
@@ -126,7 +126,7 @@ export class OwnRedis {
     while (!(await isLinked())) await new Promise((resolve) => setTimeout(resolve, 10));
   }
 
-  /** Makes it a master, with what it holds: all that its master does, if that is given. */
+  /** Makes it a master with its data; first waits for all its master's writes, if that is given. */
   async lead(master?: OwnRedis): Promise<void> {
     const offset = async (of: OwnRedis, name: string): Promise<string | undefined> =>
       new RegExp(`^${name}:(\\d+)`, 'm').exec(String(await of.command('INFO', 'replication')))?.[1];
@@ -139,7 +139,7 @@ export class OwnRedis {
     await this.command('REPLICAOF', 'NO', 'ONE');
   }
 
-  /** Stops the process in its tracks: it answers nothing, and its connections stay. */
+  /** Stops the process: it answers nothing, and its connections stay. */
   pause(): void {
     this.running?.kill('SIGSTOP');
   }
@@ -160,17 +160,17 @@ export class OwnRedis {
     return join(this.directory, 'appendonlydir', 'appendonly.aof.1.incr.aof');
   }
 
-  /** How long the log of writes is, to cut it there later. */
+  /** Length of the append-only file, to cut it there later. */
   logBytes(): number {
     return statSync(this.log).size;
   }
 
-  /** Only while it is not running: what was written after that length is lost. */
+  /** Only while it is not running: loses everything written after that length. */
   cutLog(bytes: number): void {
     truncateSync(this.log, bytes);
   }
 
-  /** Only while it is not running: everything is lost. */
+  /** Only while it is not running: loses everything. */
   lose(): void {
     rmSync(join(this.directory, 'appendonlydir'), { recursive: true });
   }

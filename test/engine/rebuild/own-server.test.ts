@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { startOwnServer } from './own-server.ts';
 
-test('a server whose port is taken is none, whoever listens there', async () => {
+test('does not return a server whose port is taken, even if another server answers there', async () => {
   const taken = createServer((socket) => socket.destroy());
   taken.listen(0, '127.0.0.1');
   await once(taken, 'listening');

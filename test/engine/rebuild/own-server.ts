@@ -4,13 +4,13 @@ import { Redis } from 'ioredis';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
 import { addressOptions } from '../../../src/redis-address.ts';
 
-/** How long a connection and an answer are waited for, before they are tried again. */
+/** How long to wait for a connection and an answer before the next try. */
 const TRY_MS = 2_000;
 const LOOK_MS = 10;
 
 /**
- * Starts a Redis or a Sentinel, and resolves with it when it answers at its address; null: it ended before, as one does whose
- * port was taken by somebody else's connection. Whoever else answers there is not taken for it.
+ * Starts a Redis or a Sentinel, and resolves with it when it answers at its address; `null` if it ended before, such as when
+ * its port is taken. Does not mistake another server at the address for it.
  */
 export async function startOwnServer(
   args: readonly string[],
@@ -27,7 +27,7 @@ export async function startOwnServer(
   return null;
 }
 
-/** The process that answers at an address; null: none. */
+/** The process that answers at an address; `null` if there is none. */
 async function processAt(url: string): Promise<number | null> {
   const redis = new Redis({
     ...addressOptions(url),

@@ -21,7 +21,7 @@ let redis: TestLaurel['redis'];
 
 beforeEach(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
-  // A connection that nobody guards, as a rebuild by hand has it.
+  // An unguarded connection, like that of a rebuild by hand.
   redis = await laurel.connect();
   await redisReady(redis);
 });
@@ -33,7 +33,7 @@ afterEach(async () => {
 const epoch = async (): Promise<number> =>
   (await laurel.pool.query<{ epoch: number }>('SELECT epoch FROM redis_epoch')).rows[0]!.epoch;
 
-/** Some users with all that can be had, of two tenants of the same shard and one of another. */
+/** Some users with everything that a user can have, of two tenants of the same shard and one of another. */
 async function play(): Promise<void> {
   for (let n = 0; n < 12; n += 1) {
     const user = { id: `user ${n % 5}`, tz: 'Europe/Berlin', attributes: { plan: n % 3 === 0 ? 'free' : 'pro' } };
@@ -44,7 +44,7 @@ async function play(): Promise<void> {
     );
     expect(status).toBe(201);
   }
-  // Who was deleted and came back may use a key again.
+  // A deleted user who returns may use a key again.
   await laurel.admin.delete('/v1/users?ids=user 2');
   const again = await laurel.app.post(
     '/v1/metrics/flips/event',
@@ -56,7 +56,7 @@ async function play(): Promise<void> {
   await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'quiet' } });
 }
 
-/** What Redis holds, after all of it is in Postgres. */
+/** The contents of Redis, after all of it is in Postgres. */
 async function settledDump(): Promise<Record<string, unknown>> {
   const persister = new Persister({ redis, pool: laurel.pool });
   await persister.drain(0, HURRY);
@@ -64,7 +64,7 @@ async function settledDump(): Promise<Record<string, unknown>> {
 }
 
 describe('a rebuild', () => {
-  test('of an empty Redis gives it back as it was', async () => {
+  test('of an empty Redis restores it', async () => {
     await play();
     const before = await settledDump();
     expect(Object.keys(before).length).toBeGreaterThan(15);
@@ -77,7 +77,7 @@ describe('a rebuild', () => {
     expect(steps.at(-1)).toBe('done');
   });
 
-  test('of a Redis that is well changes nothing, and first stores what its outbox holds', async () => {
+  test('of a healthy Redis changes nothing, and first stores the outbox', async () => {
     await play();
     // The used keys of a deleted user go when the deletion is stored.
     const withoutKeys = async (): Promise<unknown> =>
@@ -91,8 +91,8 @@ describe('a rebuild', () => {
     expect(rows[0].n).toBe(11);
   });
 
-  describe('begins while a persister that read before holds the cursor, though it stores nothing any more:', () => {
-    /** The persister is at it until the rebuild has tried to store what there is. */
+  describe('begins while an earlier persister still holds the cursor without storing anything:', () => {
+    /** The persister holds it until the rebuild has tried to store the outbox. */
     async function rebuildBeside(): Promise<void> {
       const persister = await laurel.pool.connect();
       let looks = 0;
@@ -118,7 +118,7 @@ describe('a rebuild', () => {
       expect(rows[0].n).toBe(11);
     }
 
-    test('what the outbox holds is stored first', async () => {
+    test('stores the outbox first', async () => {
       await play();
       const before = await users();
       await rebuildBeside();
@@ -126,7 +126,7 @@ describe('a rebuild', () => {
       expect(await users()).toEqual(before);
     });
 
-    test('what left the outbox, is kept, and is missing in a Postgres that came back older is stored again first', async () => {
+    test('first stores entries again that left the outbox, are kept, and are missing in a Postgres with older data', async () => {
       const bringBack = await backUp(laurel.pool);
       await play();
       const before = await users();
@@ -147,7 +147,7 @@ describe('a rebuild', () => {
     expect(await dump(redis)).toEqual(before);
   });
 
-  test('of a shard whose keys have another form begins by itself', async () => {
+  test('of a shard whose keys have another format begins by itself', async () => {
     await play();
     const before = await settledDump();
     const [points] = await redis.keys('{s0}:0:p:*');
@@ -168,7 +168,7 @@ describe('a rebuild', () => {
   });
 
   test.each(['remove old keys', 'users', 'idempotency keys'] as const)(
-    'that breaks off at "%s" leaves Redis shut, and the next one makes it whole',
+    'that breaks off at "%s" leaves Redis closed, and the next one completes it',
     async (last) => {
       await play();
       const before = await settledDump();
@@ -188,7 +188,7 @@ describe('a rebuild', () => {
     },
   );
 
-  test('that another one overtakes writes no more', async () => {
+  test('that another rebuild overtakes stops writing', async () => {
     await play();
     const before = await settledDump();
     const firstEpoch = await epoch();
@@ -202,7 +202,7 @@ describe('a rebuild', () => {
         onProgress: async ({ step }) => {
           if (step !== 'users' || ++calls > 1) return;
           await rebuild({ ...serverOf(other, 0), pool: laurel.pool });
-          // After the other one was done, something happens that the slow one has read nothing of.
+          // After the other one was done, something happens that the slow one has not read.
           await redis.set('{s0}:0:u:user 1', 'newer');
         },
       });

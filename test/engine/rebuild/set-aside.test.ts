@@ -12,7 +12,7 @@ import { STUDY_APP } from '../../study-app.ts';
 import { untilTaken } from './by-hand.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 
-// What could not be stored, or cannot be read, keeps nothing else from being rebuilt and compared.
+// Unstorable or unreadable data blocks no other data from being rebuilt and compared.
 let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 beforeEach(async () => {
@@ -30,7 +30,7 @@ const flip = async (id: string, key: string) =>
 const totalOf = async (id: string): Promise<number> =>
   (await laurel.app.get(`/v1/users/${id}/metrics/flips`)).body.current;
 
-/** Stores what there is; IDs of the dead letters that came of it. */
+/** Stores the outbox; returns the IDs of the resulting dead letters. */
 async function store(): Promise<string[]> {
   const aside: string[] = [];
   const persister = new Persister({ redis, pool: laurel.pool, onSetAside: ({ id }) => aside.push(id) });
@@ -57,7 +57,7 @@ async function verified(): Promise<{ differences: Difference[]; unreadable: stri
   return { differences, unreadable };
 }
 
-/** Those that are not about the counters: completions that wait are not in Postgres. */
+/** Differences that do not concern the counters: completions that wait are not in Postgres. */
 const keyDifferences = async (): Promise<Difference[]> =>
   (await verified()).differences.filter(({ key }) => key !== countersKey(0));
 
@@ -74,7 +74,7 @@ test.each(['in Postgres', 'in Redis'])(
     expect(aside).toHaveLength(1);
     expect(await keyDifferences()).toEqual([]);
 
-    // What Redis keeps of the letter is the only copy.
+    // Redis has the only copy of the letter.
     if (place === 'in Postgres') await emptyRedis(redis);
     expect(await rebuild()).toEqual([]);
 
@@ -104,7 +104,7 @@ test.each([
   ['that is a number', Buffer.from([7])],
   ['that is null', Buffer.from([0xc0])],
   ['that is a list', Buffer.from([0x90])],
-])("a user's state %s: both go on and name the user, and all others are as they were", async (_what, state) => {
+])("a user's state %s: both continue and name the user, and restore all others", async (_what, state) => {
   for (const id of ['ada', 'bob', 'cleo']) await flip(id, 'first');
   await store();
   await laurel.pool.query(`UPDATE users SET state = $1 WHERE id = 'bob'`, [state]);

@@ -35,7 +35,7 @@ async function differences(): Promise<Difference[]> {
 
 const keyLike = async (pattern: string): Promise<string> => (await redis.keys(pattern)).toSorted()[0]!;
 
-test('there are none, while events go on as well', async () => {
+test('finds no difference, also while events continue', async () => {
   let going = true;
   const traffic = (async () => {
     for (let n = 100; going; n += 1) await event(n);
@@ -46,7 +46,7 @@ test('there are none, while events go on as well', async () => {
   expect(await differences()).toEqual([]);
 });
 
-test('each one that is planted is found, and nothing else; a rebuild mends them', async () => {
+test('finds exactly the planted differences; a rebuild repairs them', async () => {
   const [board, points, bucket] = [
     await keyLike('{s0}:0:b:*'),
     await keyLike('{s0}:0:p:*'),
@@ -95,7 +95,7 @@ test('each one that is planted is found, and nothing else; a rebuild mends them'
   expect(await differences()).toEqual([]);
 });
 
-test('an outbox and batches that are behind what Postgres holds, and a generation that was given already', async () => {
+test('an outbox and batches that are behind Postgres, and a generation that was already used', async () => {
   await event(1_000_001);
   expect((await laurel.admin.delete('/v1/users?ids=user 5')).status).toBe(200);
   await event(1_000_001);

@@ -54,7 +54,7 @@ test('only a cohort, and only what was awarded since a day', async () => {
   expect(outdated).toMatchObject({ status: 409, body: { error: expect.stringContaining(since.id) } });
 });
 
-test('what is not as things are is refused; one is under way at a time', async () => {
+test('refuses contradictory requests; only one is in progress at a time', async () => {
   for (const body of [{ what: [] }, { what: ['all'] }, {}, { what: ['points'], since: 'soon' }])
     expect((await ask(body)).status).toBe(400);
   expect((await ask({ what: ['points'], cohort: { userAttributes: 'shoe:44' } })).status).toBe(422);
@@ -62,7 +62,7 @@ test('what is not as things are is refused; one is under way at a time', async (
   expect((await laurel.admin.get(`/v1/recomputations/${unknown}`)).status).toBe(404);
   expect((await laurel.admin.post(`/v1/recomputations/${unknown}/apply`, undefined)).status).toBe(404);
 
-  // One that no worker takes up.
+  // One that no worker picks up.
   await laurel.pool.query(
     `WITH job AS (INSERT INTO jobs (id, kind, tenant_no, subject_id, parameters, result, requested, due)
        VALUES ($1, 'recomputation_planning', 0, $1, '{}', '{}', now(), now() + INTERVAL '1 hour') RETURNING no)
@@ -80,7 +80,7 @@ test('what is not as things are is refused; one is under way at a time', async (
   expect((await laurel.admin.post(`/v1/recomputations/${unknown}/cancel`, undefined)).status).toBe(409);
 });
 
-test('who changed since the plan was made: what still holds is done, the rest is left, with the reason', async () => {
+test('users who changed since the plan was made: applies what still holds, and skips the rest with the reason', async () => {
   await laurel.admin.put('/v1/configuration', configuration(4));
   for (const id of ['gone', 'new', 'quick']) await event(id, 4);
   await laurel.admin.put('/v1/configuration', { ...configuration(5), achievements: [] });
@@ -99,7 +99,7 @@ test('who changed since the plan was made: what still holds is done, the rest is
   expect(JSON.stringify(exported.body)).toContain('"recomputations"');
 });
 
-test('a plan that is applied at once; who has an achievement meanwhile gets it, and its points, once', async () => {
+test('a plan that is applied at once; users who gain an achievement meanwhile get it, and its points, once', async () => {
   await laurel.admin.put('/v1/configuration', configuration(5));
   await backdated(laurel);
   const { rows } = await laurel.pool.query<{ no: number }>(
@@ -129,7 +129,7 @@ test('a plan that is applied at once; who has an achievement meanwhile gets it, 
   expect(await points('eve')).toBe(80);
 });
 
-test('of whom events were reversed since the plan was made, nothing is done: it gave points for them', async () => {
+test('skips users with events reversed since the plan was made: it gave points for them', async () => {
   await laurel.admin.put('/v1/configuration', configuration(6));
   const { eventId } = (await event('ray', 3)).body;
   await event('sue', 3);

@@ -62,7 +62,7 @@ async function places(key: string, query = ''): Promise<[string, number][]> {
 }
 const differences = () => verify({ redis: laurel.redis, pool: laurel.pool, onDifference: () => undefined });
 
-test('points count in the run in which they would have been earned; of final runs nothing is moved', async () => {
+test('points count in the run in which they would have been earned; final runs do not change', async () => {
   await event('ada', 'orders', 2);
   await at(nowMs + DAY_MS);
   await event('ada', 'orders', 3);
@@ -109,7 +109,7 @@ test('points count in the run in which they would have been earned; of final run
   expect(await differences()).toBe(0);
 });
 
-test('scores become those of history, in the groups of now; lower ones with mayRevoke, and those of hidden users unseen', async () => {
+test('scores become those of history, in the current groups; lower ones with mayRevoke, and those of hidden users unseen', async () => {
   await event('eve', 'steps', 5, 'de');
   await event('kim', 'steps', 5, 'de');
   await event('low', 'steps', 5, 'de');
@@ -119,7 +119,7 @@ test('scores become those of history, in the groups of now; lower ones with mayR
   expect((await laurel.app.patch('/v1/users/eve', { attributes: { land: 'fr' } })).status).toBe(200);
   await filled(laurel);
   await expect.poll(async () => (await laurel.pool.query(`SELECT FROM events WHERE user_id = 'hid'`)).rowCount).toBe(1);
-  // As scores are of users who were left out when a board was filled, or were given too much.
+  // Scores as of users who were left out when a leaderboard was filled, or were given too much.
   await laurel.pool.query(`UPDATE events SET value = 9 WHERE user_id IN ('kim', 'hid') AND value = 5`);
   await laurel.pool.query(`UPDATE events SET value = 2 WHERE user_id = 'low' AND value = 5`);
 
@@ -162,7 +162,7 @@ test('scores become those of history, in the groups of now; lower ones with mayR
   expect(await differences()).toBe(0);
 });
 
-test('a board that was filled since it was planned has its scores already: nothing is added twice', async () => {
+test('a leaderboard that was filled since the plan already has its scores: nothing is added twice', async () => {
   await event('new', 'steps', 5, 'de');
   await event('new', 'orders', 1);
   await expect.poll(async () => (await laurel.pool.query(`SELECT FROM events WHERE user_id = 'new'`)).rowCount).toBe(2);

@@ -44,7 +44,7 @@ const clock = new FixedClock(Date.parse('2026-11-22T08:00:00Z'));
 const ADA = {
   id: 'ada',
   created: '2025-03-01T08:00:00Z',
-  // 7 were before the days that are known; the total was 45 before it was 37.
+  // 7 were before the known days; the total was 45 before it was 37.
   metrics: { orders: { total: 37, days: { '2026-11-19': 38, '2026-11-20': -13, '2026-11-22': 5 } } },
   achievements: [{ key: 'buyer', achievedAt: '2026-11-20T09:00:00Z' }],
   points: {
@@ -84,7 +84,7 @@ async function findsNothing(): Promise<void> {
     expect((await plan(laurel, { ...both, mayRevoke })).figures).toMatchObject({ gaining: 0, losing: 0, failed: 0 });
 }
 
-test('what was imported is neither paid again nor taken; rules count what came after it', async () => {
+test('neither pays again for an import nor takes it back; rules count what came after it', async () => {
   const { body } = await laurel.admin.post('/v1/imports?import=crm', [ADA]);
   expect(body).toEqual({ users: [{ id: 'ada', status: 'imported', skipped: [] }], issues: [] });
   await untilPersisted(laurel, 0);

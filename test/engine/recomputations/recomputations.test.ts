@@ -68,7 +68,7 @@ const keysOf = ({ completed }: { completed: string[] }): string[] => completed.m
 
 const differences = () => verify({ redis: laurel.redis, pool: laurel.pool, onDifference: () => undefined });
 
-test('a plan says who would have what, changes nothing, is applied as it was shown, and taken back', async () => {
+test('a plan lists the changes without making any, is applied as shown, and reverted', async () => {
   await event('ada', 'orders', 7);
   await event('ada', 'orders', 5);
   await event('ada', 'visits', 2);
@@ -110,7 +110,7 @@ test('a plan says who would have what, changes nothing, is applied as it was sho
   expect((await laurel.admin.post(`/v1/recomputations/${planned.id}/revert`, undefined)).status).toBe(409);
 });
 
-test('with mayRevoke achievements go, composites and their points with them; without, nobody has less', async () => {
+test('with mayRevoke achievements are revoked, with composites and their points; without it, nobody has less', async () => {
   await configure(5, 10);
   const before = await seen('ada');
   expect(keysOf(before)).toEqual(['both', 'buyer', 'guest']);

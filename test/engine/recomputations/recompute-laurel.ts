@@ -5,7 +5,7 @@ import type { TestLaurel } from '../../laurel.ts';
 
 const UNDER_WAY = ['planning', 'applying', 'reverting'];
 
-/** A recomputation when nothing of it is under way. */
+/** A recomputation, once nothing of it is in progress. */
 export async function atRest({ admin }: Pick<TestLaurel, 'admin'>, id: string): Promise<RecomputationDetails> {
   for (;;) {
     const { status, body } = await admin.get(`/v1/recomputations/${id}`);
@@ -29,14 +29,14 @@ export async function make(laurel: TestLaurel, id: string, what: 'apply' | 'reve
   return atRest(laurel, id);
 }
 
-/** When all backdatings are done. */
+/** Resolves when all backdatings are done. */
 export async function backdated({ admin }: Pick<TestLaurel, 'admin'>): Promise<void> {
   const isDone = async (): Promise<boolean> =>
     !/"status":"(?!done)/.test(JSON.stringify((await admin.get('/v1/backdatings')).body));
   while (!(await isDone())) await sleep(50);
 }
 
-/** When all boards are filled. */
+/** Resolves when all leaderboards are filled. */
 export async function filled({ admin }: Pick<TestLaurel, 'admin'>): Promise<void> {
   const isDone = async (): Promise<boolean> =>
     !/"status":"(?!done)/.test(JSON.stringify((await admin.get('/v1/leaderboard-fillings')).body));

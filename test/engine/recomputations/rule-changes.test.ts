@@ -5,8 +5,8 @@ import { RECOMPUTED_KINDS } from '../../../src/domain/kinds.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { backdated, make, plan } from './recompute-laurel.ts';
 
-// What a recomputation makes of a history is what its events would have made, had the rules been those of now from the beginning:
-// other users live through the same history by the new rules.
+// A recomputation must give the result of the current rules from the beginning: other users live through the same history
+// under the new rules.
 
 const RUNS = Math.min(Number(process.env['RUNS'] ?? 2), 40);
 const DAYS = 4;
@@ -170,7 +170,7 @@ interface Seen {
   completed: string[];
   boards: (number | null)[];
 }
-/** What is completed once all of these are: one may be kept from before, and the other be new. */
+/** A composite of all of these: some may be kept from before, and others be new. */
 const withComposite = (completed: string[]): string[] => {
   const all = new Set(completed);
   if (all.has('giver') && all.has('steady')) all.add('both');
@@ -193,14 +193,14 @@ const seen = (ids: string[]): Promise<Seen[]> =>
     }),
   );
 
-test('a recomputation gives what the history would have given by the rules of now; reverted, all is as before', async () => {
+test('a recomputation gives what the history would have given by the current rules; reverting restores everything', async () => {
   await fc.assert(
     fc.asyncProperty(RULES, RULES, HISTORY, async (before, after, history) => {
       await configure(before);
       const ids = await live(history);
       if (ids.length === 0) return;
       const cohort = { what: [...RECOMPUTED_KINDS] };
-      // What was lived through by these rules is what they give.
+      // Living through the history under these rules gives the same.
       const same = await plan(laurel, { ...cohort, mayRevoke: true });
       expect(same.figures).toMatchObject({ failed: 0 });
       const mine = [...same.samples.gaining, ...same.samples.losing].filter(({ userId }) => ids.includes(userId));

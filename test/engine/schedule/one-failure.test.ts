@@ -3,7 +3,7 @@ import type { Configuration } from '../../../src/domain/configuration.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
-// One board, one tenant, one user is made to fail, in the databases themselves: everything else that is due is done.
+// Makes one leaderboard, one tenant and one user fail in the databases themselves: all other due work is done.
 
 const BOARD = { name: 'B', rankBy: 'metric', metricKey: 'm', start: '2030-01-01', status: 'active' } as const;
 const DAILY = { ...BOARD, runUnit: 'day', runInterval: 1 } as const;
@@ -28,7 +28,7 @@ const CONFIGURATION: Configuration = {
     { key: 'streaks', name: 'S', rankBy: 'streak', start: '2030-01-01', status: 'active' },
   ],
 };
-/** Both are of one shard. */
+/** Both are on one shard. */
 const BROKEN = { tenantId: 'broken', no: 1 };
 const WELL = { tenantId: 'well', no: BROKEN.no + SHARDS };
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   await clock('2030-01-05T10:00:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const customers = [BROKEN.tenantId, ...Array.from({ length: SHARDS - 1 }, (_, n) => `between ${n}`), WELL.tenantId];
-  // As many as a request may have.
+  // The maximum of a request.
   for (let at = 0; at < customers.length; at += 100) {
     const created = customers.slice(at, at + 100).map((customerId) => ({ customerId, name: customerId }));
     await laurel.admin.post('/v1/tenants', created);
@@ -69,7 +69,7 @@ const configure = async (tenantId: string, configuration: Configuration): Promis
 const count = async (text: string): Promise<number> =>
   Number((await laurel.pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${text}`)).rows[0]!.n);
 
-/** What each table refuses, by the names of the triggers that do so. */
+/** What each table refuses, by the names of the refusing triggers. */
 const refused = (): Record<string, [when: string, table: string, of: string]> => {
   const tenant = 'tenant_no = 1';
   const board = (key: string): string => `${tenant} AND NEW.board_no = ${number[`leaderboard ${key}`]}`;
@@ -100,10 +100,10 @@ async function mendRows(): Promise<void> {
     await laurel.pool.query(`DROP TRIGGER ${name} ON ${table}`);
 }
 
-/** Epoch day on which the clock stands at the end. */
+/** Epoch day of the clock at the end. */
 const TODAY = Date.UTC(2030, 2, 9) / 86_400_000;
 
-/** What is done of a tenant when nothing is due any more. */
+/** A tenant's completed work, when nothing is due any more. */
 async function done(tenantNo: number, tenantId: string): Promise<object> {
   const of = `tenant_no = ${tenantNo}`;
   const runs = [number['leaderboard run'], number['leaderboard run-of-another']].join();
@@ -127,7 +127,7 @@ async function done(tenantNo: number, tenantId: string): Promise<object> {
 }
 const DONE = { open: 0, fills: 0, backdated: 1, points: 63, streaks: 0, hotKeys: 0 };
 
-test('what fails is named and counted, all else is done; and when it is mended, that is done as well', async () => {
+test('names and counts failures, does everything else, and does the failed work once it is repaired', async () => {
   await breakRows();
   // One user's state cannot be read.
   const eve = `{s1}:1:u:eve`;
@@ -157,7 +157,7 @@ test('what fails is named and counted, all else is done; and when it is mended, 
     expect(held.body.error).toContain(name);
   expect(held.body.error).not.toContain('tenant 9');
   await expect.poll(() => done(WELL.no, WELL.tenantId)).toMatchObject({ ...DONE, withoutSnapshot: 0 });
-  // The other boards of the same tenant, too.
+  // The other leaderboards of the same tenant, too.
   const other = `board_runs WHERE tenant_no = 1 AND is_final AND board_no = ${number['leaderboard run-of-another']}`;
   expect(await count(other)).toBe(67);
   expect(await count(`jobs WHERE kind = 'leaderboard_filling' AND tenant_no = 1 AND status <> 'done'`)).toBeGreaterThan(
@@ -179,8 +179,8 @@ test('what fails is named and counted, all else is done; and when it is mended, 
   await laurel.redis.set(eve, state);
   await laurel.redis.del(bucket);
   await expect.poll(async () => (await clock('2030-03-09T13:30:00Z')).status).toBe(200);
-  // Idempotency keys are gone through once a day.
+  // Idempotency keys are processed once a day.
   await expect.poll(async () => (await clock('2030-03-10T13:30:00Z')).status).toBe(200);
-  // What failed is tried again after half a minute at most; setting the clock waits 10 s for what was switched on.
+  // Failed work is retried after half a minute at most; setting the clock waits 10 s for activated resources.
   await expect.poll(() => done(BROKEN.no, BROKEN.tenantId)).toMatchObject({ ...DONE, points: 64, withoutSnapshot: 0 });
 });

@@ -6,7 +6,7 @@ import { Schedule } from '../../../src/engine/schedule/schedule.ts';
 const never = new AbortController().signal;
 const troubles: string[] = [];
 
-/** Work at some times, which notes what is done. */
+/** Work at some times, which records what is done. */
 class Listed implements ScheduledWork {
   readonly name: string;
   times: number[];
@@ -42,14 +42,14 @@ const schedule = (kinds: ScheduledWork[], nowMs: number, patienceMs = 60_000) =>
     patienceMs,
   });
 
-test('the work of all kinds is done in the order of its times, the first kind first at the same time', async () => {
+test('does work of all kinds in the order of its times, the first kind first at the same time', async () => {
   const done: string[] = [];
   const kinds = [new Listed('a', [10, 30, 50], done), new Listed('b', [5, 30, 40, 99], done)];
   expect(await schedule(kinds, 60).pass(never)).toEqual({ state: 'done' });
   expect(done).toEqual(['b 5', 'a 10', 'a 30', 'b 30', 'b 40', 'a 50']);
 });
 
-test('a kind is given the time until which no other has anything to do', async () => {
+test('gives a kind the time until which no other has anything to do', async () => {
   const given: [number, number][] = [];
   class Many extends Listed {
     override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
@@ -69,7 +69,7 @@ test('a kind is given the time until which no other has anything to do', async (
   ]);
 });
 
-test('before work is judged due, and between two pieces of it, what was accepted is waited for', async () => {
+test('waits for accepted events before it decides what is due, and between two pieces of work', async () => {
   const done: string[] = [];
   const waited = new Schedule({
     kinds: [new Listed('a', [1, 2], done)],
@@ -89,7 +89,7 @@ test('before work is judged due, and between two pieces of it, what was accepted
   expect(done).toHaveLength(5);
 });
 
-test('a kind that sees what it did itself is waited for only where another one follows, or time went on', async () => {
+test('waits for storage after a kind that sees its own effects only if another one follows, or time advanced', async () => {
   const done: string[] = [];
   const clock = new FixedClock(9);
   class Seeing extends Listed {
@@ -122,7 +122,7 @@ test('a kind that sees what it did itself is waited for only where another one f
   ]);
 });
 
-test('when all is done the next pass asks every kind once', async () => {
+test('when everything is done, the next pass asks every kind once', async () => {
   let asked = 0;
   class Asked extends Listed {
     readonly seesItself = true;
@@ -138,7 +138,7 @@ test('when all is done the next pass asks every kind once', async () => {
   expect(asked).toBe(1);
 });
 
-test('a kind that sees itself goes on without the others being asked, but for what they answered before', async () => {
+test('a kind that sees its own effects continues without asking the others again', async () => {
   const done: string[] = [];
   const asked: string[] = [];
   class Asked extends Listed {
@@ -153,11 +153,11 @@ test('a kind that sees itself goes on without the others being asked, but for wh
   const options = { kinds, clock, settled: async () => true, onTrouble: () => undefined };
   expect(await new Schedule({ ...options, answeredMs: Infinity }).pass(never)).toEqual({ state: 'done' });
   expect(done).toEqual(['a 10', 'a 20', 'b 30', 'a 40']);
-  // All at first and whenever another kind comes next, or nothing more does; else the one that goes on.
+  // All at first, and whenever another kind or none comes next; otherwise the one that continues.
   expect(asked.join('')).toBe('ab' + 'a' + 'a' + 'ab' + 'b' + 'ab' + 'a' + 'ab');
 });
 
-test('a kind that fails is named and does not silence the others; its own work keeps its order', async () => {
+test('names a failing kind without silencing the others; its own work keeps its order', async () => {
   const done: string[] = [];
   let broken = true;
   class Failing extends Listed {
@@ -176,7 +176,7 @@ test('a kind that fails is named and does not silence the others; its own work k
   expect(done).toEqual(['good 15', 'good 25', 'bad 10', 'bad 20']);
 });
 
-test('a kind that hangs is named and set aside until its call ends', async () => {
+test('names a kind that hangs, and skips it until its call ends', async () => {
   const done: string[] = [];
   let release = (): void => undefined;
   class Hanging extends Listed {
@@ -195,7 +195,7 @@ test('a kind that hangs is named and set aside until its call ends', async () =>
   expect(done).toEqual(['good 15', 'slow 10', 'slow 20']);
 });
 
-test('a pass that is called off does no more', async () => {
+test('a cancelled pass stops', async () => {
   const done: string[] = [];
   const ending = new AbortController();
   class Ending extends Listed {
@@ -208,7 +208,7 @@ test('a pass that is called off does no more', async () => {
   expect(done).toEqual(['a 1']);
 });
 
-test('kinds that are apart do not hold one another up; others do', async () => {
+test('independent kinds do not delay each other; others do', async () => {
   const done: string[] = [];
   class Apart extends Listed {
     readonly apartFrom = ['a', 'b'];
@@ -222,7 +222,7 @@ test('kinds that are apart do not hold one another up; others do', async () => {
   expect(done).toEqual(['a 10', 'a 30', 'b 20', 'b 40', 'c 45', 'a 50', 'b 60']);
 });
 
-test('how late each kind is can be asked, of one that fails as well; another process that takes over makes it unknown', async () => {
+test('reports how late each kind is, also a failing one; unknown after another process takes over', async () => {
   class Failing extends Listed {
     override perform(): Promise<void> {
       return Promise.reject(new Error('odd'));

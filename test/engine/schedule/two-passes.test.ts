@@ -62,7 +62,7 @@ afterAll(async () => {
   await laurel.close();
 });
 
-/** What falls due, as a worker has it; nobody takes care that there is only one. */
+/** A worker's due work, without anything that ensures that there is only one worker. */
 async function schedule(troubles: unknown[]): Promise<Schedule> {
   const { pool } = laurel;
   const redis = await laurel.connect();
@@ -86,7 +86,7 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
   });
 }
 
-test('two passes at once, without a lock between them: nothing is done twice or left out', async () => {
+test('two concurrent passes without a lock do nothing twice and leave nothing out', async () => {
   const troubles: unknown[] = [];
   const both = [await schedule(troubles), await schedule(troubles)];
   for (let day = 0; day < DAYS; day += 1) {

@@ -7,7 +7,7 @@ afterEach(() => laurel.laurel.close());
 const DAYS = { key: 'days', name: 'Days', status: 'active', rankBy: 'streak', start: '2026-11-01' } as const;
 const FREEZES = { enabled: true, initial: 2, max: 2 };
 
-/** Nobody sweeps here: what the clock did is settled when somebody looks. */
+/** Nobody sweeps here: reads settle what the clock did. */
 const start = (streaks: object, now = '2026-11-02T12:00:00Z') =>
   BoardsByTheClock.start(now, [DAYS], { streaks: { enabled: true, ...streaks } });
 const set = async (settings: object): Promise<void> => {
@@ -28,7 +28,7 @@ test.each(['2026-11-04T12:00:00Z', '2026-11-04T00:00:00Z'])('a day missed before
   expect(await streak('acts')).toMatchObject({ length: 2 });
 });
 
-test('freezes that are switched on later do not bring back what was lost', async () => {
+test('activating freezes later does not restore what was lost', async () => {
   laurel = await start({ freezes: FREEZES });
   for (const user of ['read', 'acts']) await laurel.event(user, 1);
   await laurel.at('2026-11-03T12:00:00Z');
@@ -39,8 +39,8 @@ test('freezes that are switched on later do not bring back what was lost', async
   expect(await laurel.event('acts', 1)).toMatchObject({ currentStreak: { length: 1, freezes: 2 } });
 });
 
-test('each midnight is that of the zone that the user was in, with its offset of then', async () => {
-  // Clocks went back on 1 November: at 04:30 it was half past midnight, by the offset of now the evening before.
+test("each midnight is in the user's zone at that time, with its offset at that time", async () => {
+  // Clocks went back on 1 November: at 04:30 it was half past midnight, or the evening before by the current offset.
   laurel = await start({ freezes: FREEZES }, '2026-10-30T12:00:00Z');
   for (const id of ['read', 'acts']) await laurel.event({ id, tz: 'America/New_York' }, 1);
   await laurel.at('2026-11-01T04:30:00Z');
@@ -50,7 +50,7 @@ test('each midnight is that of the zone that the user was in, with its offset of
   expect(await laurel.event('acts', 1)).toMatchObject({ currentStreak: { length: 2 } });
 });
 
-test('a freeze was used in the frequency of then; boards of streaks follow the switch', async () => {
+test('a freeze was used in the earlier frequency; streak leaderboards follow the switch', async () => {
   laurel = await start({ frequency: 'daily', freezes: FREEZES });
   await laurel.event('u', 1);
   await laurel.at('2026-11-03T12:00:00Z');
@@ -67,13 +67,13 @@ test('a freeze was used in the frequency of then; boards of streaks follow the s
   expect(await laurel.places('', 'days')).toEqual([[1, 'u', 2]]);
 });
 
-test('previous settings are kept until every zone is swept past them', async () => {
+test('keeps previous settings until every zone is swept past them', async () => {
   laurel = await start({ freezes: FREEZES });
   await laurel.event({ id: 'u', tz: 'Asia/Tokyo' }, 1);
   await laurel.at('2026-11-03T12:00:00Z');
   await set({ frequency: 'weekly' });
   const kept = async (): Promise<unknown> => {
-    // Any change of the catalog is a moment to forget.
+    // Any change of the catalog may drop them.
     await set({ evaluationMode: 'AND' });
     await set({ evaluationMode: 'OR' });
     const { rows } = await laurel.laurel.pool.query('SELECT streaks_before FROM tenants WHERE no = 0');
@@ -105,7 +105,7 @@ test('weeks that begin a day earlier end no streak, and use no freeze', async ()
   expect(await streak('read')).toMatchObject({ length: 1, expires: '2026-11-21', freezes: 1 });
 });
 
-test('who acts in the moment of the change keeps the streak as well', async () => {
+test('a user who acts in the moment of the change keeps the streak as well', async () => {
   laurel = await start({ frequency: 'weekly', weekStart: 'monday' }, '2026-11-01T12:00:00Z');
   await laurel.event('u', 1);
   await laurel.at('2026-11-08T12:00:00Z');
@@ -114,7 +114,7 @@ test('who acts in the moment of the change keeps the streak as well', async () =
   expect(await streak('u')).toMatchObject({ length: 1, expires: '2026-11-14' });
 });
 
-test('weeks that begin a day later go on with what was done in them', async () => {
+test('weeks that begin a day later continue with what was done in them', async () => {
   laurel = await start({ frequency: 'weekly', weekStart: 'sunday' }, '2026-11-01T12:00:00Z');
   await laurel.event('u', 1);
   await laurel.at('2026-11-08T12:00:00Z');
@@ -131,27 +131,30 @@ test('weeks that begin a day later go on with what was done in them', async () =
 test.each([
   ['sunday', 'monday', ['2026-10-26', '2026-11-02', '2026-11-09', '2026-11-16', '2026-11-23']],
   ['monday', 'sunday', ['2026-10-25', '2026-11-01', '2026-11-08', '2026-11-15', '2026-11-22']],
-])('the past of weeks from %s stands in the weeks from %s that it has most days of', async (weekStart, then, weeks) => {
-  laurel = await start({ frequency: 'weekly', weekStart, freezes: FREEZES }, '2026-11-03T12:00:00Z');
-  await laurel.event('u', 1);
-  await laurel.at('2026-11-17T12:00:00Z');
-  await laurel.event('u', 1);
-  await laurel.at('2026-11-24T12:00:00Z');
-  await laurel.store();
-  await set({ weekStart: then });
-  const { body } = await laurel.laurel.app.get('/v1/users/u/streak?historyPeriods=5');
-  expect(body.streakHistory).toEqual(
-    [0, 1, 1, 2, 2].map((length, n) => ({
-      periodStart: weeks[n],
-      periodEnd: expect.any(String),
-      length,
-      usedFreeze: n === 2,
-      usedPause: false,
-    })),
-  );
-});
+])(
+  'the past of weeks from %s counts in the weeks from %s that contain most of its days',
+  async (weekStart, then, weeks) => {
+    laurel = await start({ frequency: 'weekly', weekStart, freezes: FREEZES }, '2026-11-03T12:00:00Z');
+    await laurel.event('u', 1);
+    await laurel.at('2026-11-17T12:00:00Z');
+    await laurel.event('u', 1);
+    await laurel.at('2026-11-24T12:00:00Z');
+    await laurel.store();
+    await set({ weekStart: then });
+    const { body } = await laurel.laurel.app.get('/v1/users/u/streak?historyPeriods=5');
+    expect(body.streakHistory).toEqual(
+      [0, 1, 1, 2, 2].map((length, n) => ({
+        periodStart: weeks[n],
+        periodEnd: expect.any(String),
+        length,
+        usedFreeze: n === 2,
+        usedPause: false,
+      })),
+    );
+  },
+);
 
-test('the past is as it was by the rule of then: none while the user had switched streaks off, then the user’s own', async () => {
+test('the past follows the rule of its time: none while the user had switched streaks off, then the user’s own', async () => {
   laurel = await start({ personalization: true });
   const acts = async (at: string, preferences: object | null, value: number): Promise<void> => {
     await laurel.at(`2026-11-${at}T12:00:00Z`);
@@ -171,7 +174,7 @@ test('the past is as it was by the rule of then: none while the user had switche
   expect(body.streakHistory.map(({ length }: { length: number }) => length)).toEqual([1, 0, 0, 0, 0, 0, 1, 0, 1]);
 });
 
-test('who travels in the moment of the change earns nothing more by the previous settings', async () => {
+test('a user who travels in the moment of the change earns nothing more by the previous settings', async () => {
   const earning = { enabled: true, initial: 0, max: 5, autoEarnInterval: 1, autoEarnAmount: 1 };
   laurel = await start({ freezes: earning });
   await laurel.event('u', 1);
@@ -183,7 +186,7 @@ test('who travels in the moment of the change earns nothing more by the previous
   expect(await streak('u')).toMatchObject({ freezes: 1 });
 });
 
-test('what is earned counts from the local day on which it was set so', async () => {
+test('earning counts from the local day of the setting', async () => {
   laurel = await start({});
   // It is the 3rd already.
   await laurel.event({ id: 'u', tz: 'Pacific/Kiritimati' }, 1);

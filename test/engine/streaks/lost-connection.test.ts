@@ -58,7 +58,7 @@ const moments: [string, () => Promise<void>][] = [
   ],
 ];
 
-test.each(moments)('concurrent grants whose replies are lost give one freeze each: %s', async (name, meanwhile) => {
+test.each(moments)('concurrent grants with lost replies give one freeze each: %s', async (name, meanwhile) => {
   await laurel.event('flips', name, 1);
   await grant(name);
   proxy.cutNext('replies', meanwhile);
@@ -66,7 +66,7 @@ test.each(moments)('concurrent grants whose replies are lost give one freeze eac
   expect(await freezes(name)).toBe(4);
 });
 
-test.each(moments)('those whose requests are lost are made by the retry: %s', async (name, meanwhile) => {
+test.each(moments)('the retry makes grants whose requests were lost: %s', async (name, meanwhile) => {
   const user = `request, ${name}`;
   await laurel.event('flips', user, 1);
   proxy.cutNext('requests', meanwhile);
@@ -75,7 +75,7 @@ test.each(moments)('those whose requests are lost are made by the retry: %s', as
 });
 
 test.each(moments)(
-  'a reset whose reply is lost ends the streak once, not that of since: %s',
+  'a reset with a lost reply ends the streak once, and not a newer one: %s',
   async (name, meanwhile) => {
     const user = `reset, ${name}`;
     await laurel.event('flips', user, 1);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
-// Rankings are read as clients read them; Postgres is behind by a moment, and an answer is kept for a second.
+// Reads rankings like a client; Postgres is a moment behind, and an answer is cached for a second.
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({
@@ -92,7 +92,7 @@ test('a midnight ends streaks in the rankings, and a deleted user leaves them', 
   await expect.poll(async () => (await ranked('type=longest')).slice(0, 1)).toEqual([['frozen', 7]]);
 });
 
-test('a limit out of 1 to 100 and another type are refused', async () => {
+test('refuses a limit outside 1 to 100 and an unknown type', async () => {
   for (const query of ['limit=0', 'limit=101', 'limit=-1'])
     expect((await laurel.app.get(path(query))).status).toBe(422);
   for (const query of ['type=best', 'limit=x'])
@@ -104,7 +104,7 @@ test('an application key reads the rankings, as it reads leaderboards', async ()
   expect((await laurel.app.get(path('type=longest'), { key: body.created[0].key })).status).toBe(200);
 });
 
-test('the longest of more users than are read at once', async () => {
+test('the longest of more users than one read returns', async () => {
   const date = (day: number): string => new Date(Date.UTC(2031, 2, day)).toISOString().slice(0, 10);
   // Every seventh streak waited two days, so that it is shorter than others that began on its day.
   const users = Array.from({ length: 1_200 }, (_, n) => {

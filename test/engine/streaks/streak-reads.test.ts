@@ -71,7 +71,7 @@ test('a streak on its days: alive, waiting, over', () =>
     expect(await lengths(reads, 'u', 4)).toEqual([1, 2, 0, 0]);
   }));
 
-test('periods before the streak that the state holds are remembered as they were', () =>
+test("keeps the recorded periods before the state's streak unchanged", () =>
   withStreaks({}, async (reads) => {
     await actOn(reads, 'u', ['2026-11-08', '2026-11-09', '2026-11-10', '2026-11-12', '2026-11-14', '2026-11-15']);
     await reads.persist();
@@ -124,7 +124,7 @@ test.each([
   }),
 );
 
-test('the local day decides, and freezes are shown where there are any', () =>
+test('the local day decides, and freezes are shown if the user has any', () =>
   withStreaks(
     { freezes: { enabled: true, initial: 2, max: 5, autoEarnInterval: 7, autoEarnAmount: null } },
     async (reads) => {
@@ -159,7 +159,7 @@ test('the local day decides, and freezes are shown where there are any', () =>
     },
   ));
 
-test('a replay answers with the streak of now', () =>
+test('a replay answers with the current streak', () =>
   withStreaks({}, async (reads) => {
     reads.at('2026-11-01T12:00:00Z');
     await reads.laurel.event('m', 'u', 1, { key: 'k' });
@@ -170,7 +170,7 @@ test('a replay answers with the streak of now', () =>
     });
   }));
 
-test('streaks of several users: longest first, ties as asked, unknown ones 0', () =>
+test('streaks of several users: longest first, ties in the requested order, unknown ones 0', () =>
   withStreaks({}, async (reads) => {
     await actOn(reads, 'one', ['2026-11-18']);
     await actOn(reads, 'two', ['2026-11-17', '2026-11-18']);
@@ -190,7 +190,7 @@ test('streaks of several users: longest first, ties as asked, unknown ones 0', (
     });
   }));
 
-test('the number of periods has bounds, an unknown user is not found', () =>
+test('limits the number of periods, and does not find an unknown user', () =>
   withStreaks({}, async (reads) => {
     await reads.laurel.event('m', 'u', 1);
     expect(await lengths(reads, 'u', 1000)).toHaveLength(1000);

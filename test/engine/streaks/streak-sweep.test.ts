@@ -67,7 +67,7 @@ class Twins {
 
   persist = () => new Persister({ redis: this.swept.redis, pool: database.pool }).drain(0, AbortSignal.abort());
 
-  /** As the schedule does it. */
+  /** Like the schedule. */
   async sweepUpTo(ms: number): Promise<void> {
     await this.persist();
     for (;;) {
@@ -128,7 +128,7 @@ const freezes = fc.constantFrom(
   { enabled: true, initial: 0, max: 2, autoEarnInterval: 3, autoEarnAmount: 1 },
 );
 
-/** Weekdays that are off, of daily streaks. */
+/** Days off of daily streaks, as weekdays. */
 const daysOff = fc.oneof(
   fc.constantFrom<number[]>([], [0, 6], [1, 2, 3, 4, 5, 6]),
   fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 6 }),
@@ -228,9 +228,9 @@ test('swept early, late or never, the answers are the same', { timeout: 300_000 
         expect(await twins.streaks(twins.swept, 60)).toEqual(await twins.streaks(twins.left, 60));
         await twins.sweepUpTo(nowMs);
         expect(await twins.streaks(twins.swept, 60)).toEqual(await twins.streaks(twins.left, 60));
-        // In another frequency a board shows the streaks of it when it is filled again.
+        // In another frequency a leaderboard shows its streaks when it is filled again.
         if (steps.some((each) => each.do === 'settings' && each.frequency !== settings.frequency)) return;
-        // What is swept is settled: the board shows what a read says.
+        // A sweep settles: the leaderboard agrees with a read.
         const board = await twins.swept.redis.keys('*:b:*');
         const own = board.find((key) => key.startsWith('{s0}:0:'));
         const scores = new Map<string, number>();
@@ -251,9 +251,9 @@ test.each([
   ['Etc/GMT+12', '2026-03-02', '2026-03-02T12:00:00Z'],
   ['America/New_York', '2026-03-09', '2026-03-09T04:00:00Z'],
   ['Australia/Lord_Howe', '2026-04-06', '2026-04-05T13:30:00Z'],
-  // The day begins at 01:00 where midnight is left out.
+  // The day begins at 01:00 if midnight does not exist.
   ['America/Santiago', '2026-09-06', '2026-09-06T04:00:00Z'],
-  // A day that there was not begins with the one after it.
+  // A day that does not exist begins with the one after it.
   ['Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00Z'],
   ['No/Where', '2026-03-02', '2026-03-02T00:00:00Z'],
 ])('%s: %s begins at %s', (zone, date, instant) => {

@@ -46,14 +46,14 @@ const sweep = (over: Partial<StreakSweepOptions>): StreakSweep =>
     ...over,
   });
 
-/** Does what comes before: days on which nobody is due. */
+/** Sweeps the earlier days, on which nobody is due. */
 async function upToTheMidnight(one: StreakSweep): Promise<void> {
   for (let due = await one.due(DUE_MS); due !== DUE_MS; due = await one.due(DUE_MS)) {
     await one.perform(due!, never, due! + 1);
   }
 }
 
-/** The users whose streak was lost, as often as it was. */
+/** Users whose streak was lost, once for each loss. */
 const lost = async (): Promise<string[]> => {
   await persist();
   const { rows } = await database.pool.query<{ id: string }>(
@@ -62,7 +62,7 @@ const lost = async (): Promise<string[]> => {
   return rows.map(({ id }) => id);
 };
 
-/** Has all of it done, called off after every call; how many times that was. */
+/** Sweeps everything, cancelled after every call; returns the number of calls. */
 async function inPieces(over: Partial<StreakSweepOptions>): Promise<number> {
   let off = new AbortController();
   const pieces = sweep({ ...over, workMs: Infinity, onWritten: () => off.abort() });
@@ -76,13 +76,13 @@ async function inPieces(over: Partial<StreakSweepOptions>): Promise<number> {
   }
 }
 
-test('called off after every call, it goes on where it was: everybody is swept once', async () => {
-  // Two calls are on the way at once.
+test('cancelled after every call, it continues where it was: everybody is swept once', async () => {
+  // Two calls are in flight at once.
   expect(await inPieces({ usersACall: 1 })).toBe(Math.ceil(USERS.length / 2));
   expect(await lost()).toEqual(USERS);
 });
 
-test('with too much waiting for Postgres it waits too, and says that it needs Postgres', async () => {
+test('waits while too much is pending for Postgres, and says that it needs Postgres', async () => {
   const held = sweep({ maxAhead: 0, workMs: 100 });
   await upToTheMidnight(held);
   await engine.event('m', 'new', 1);

@@ -38,7 +38,7 @@ async function prefer(id: string, request: UpdateUserPreferencesRequest): Promis
 const extended = async (id: string, metric: string, value: number): Promise<boolean> =>
   (await laurel.event(metric, id, value)).currentStreak.extended;
 
-test('notifications: every channel at first; what is sent replaces, the rest stays', async () => {
+test('notifications: every channel by default; sent fields replace, the rest stays', async () => {
   await laurel.profiles.upsert(laurel.compiled(), 'a', {});
   expect(await laurel.profiles.preferences(laurel.compiled(), 'a')).toEqual({
     notifications: ALL,
@@ -64,7 +64,7 @@ test('an unknown user is 404 and is not created', async () => {
   await expect(laurel.profiles.preferences(laurel.compiled(), 'nobody')).rejects.toMatchObject({ status: 404 });
 });
 
-test('a streak rule of its own decides which events count, and is taken back by an empty list', async () => {
+test("a user's own streak rule decides which events count, and an empty list removes it", async () => {
   await laurel.profiles.upsert(laurel.compiled(), 'b', {});
   expect(await prefer('b', { streak: { metrics: [{ key: 'minutes', threshold: 0.5 }] } })).toMatchObject({
     streak: { enabled: true, metrics: [{ key: 'minutes', threshold: 0.5 }] },
@@ -103,7 +103,7 @@ test('a metric that was deleted since does not count', async () => {
   expect((await laurel.profiles.preferences(laurel.compiled(), 'd')).streak?.metrics).toEqual([metrics[0]]);
 });
 
-test('a user whose own metrics were all deleted has the rule of everyone, and keeps the mode', async () => {
+test('a user whose own metrics were all deleted has the common rule, and keeps the mode', async () => {
   await laurel.profiles.upsert(laurel.compiled(), 'd2', {});
   await prefer('d2', { streak: { evaluationMode: 'AND', metrics: [{ key: 'minutes', threshold: 1 }] } });
   laurel.catalog = { ...builder.catalog, metrics: [flips] };
@@ -186,12 +186,12 @@ test('days off: everyone’s, replaced by the user’s own from the next local m
   expect(await streakOf('off')).toMatchObject({ length: 1, expires: '2026-11-23' });
   laurel.clock.set(Date.parse('2026-11-21T12:00:00Z'));
   expect((await prefer('off', { streak: { daysOff: [1] } })).streak).toEqual({ enabled: true, daysOff: [1] });
-  // Today is off as it began; from tomorrow on only Mondays are.
+  // Today stays off, as it began; from tomorrow on only Mondays are.
   laurel.clock.set(Date.parse('2026-11-22T12:00:00Z'));
   expect(await streakOf('off')).toMatchObject({ length: 2, started: '2026-11-20', expires: '2026-11-24' });
   laurel.clock.set(Date.parse('2026-11-24T12:00:00Z'));
   expect(await streakOf('off')).toMatchObject({ length: 3, expires: '2026-11-25' });
-  // On a day off one may act like on any other.
+  // An event on a day off counts like on any other day.
   laurel.clock.set(Date.parse('2026-11-25T12:00:00Z'));
   await prefer('off', { streak: { daysOff: [] } });
   expect(await streakOf('off')).toMatchObject({ length: 4 });
@@ -199,7 +199,7 @@ test('days off: everyone’s, replaced by the user’s own from the next local m
   expect(await streakOf('off')).toMatchObject({ length: 1, started: '2026-11-29' });
 });
 
-test('days off are refused where streaks are not daily, and not shown', async () => {
+test('days off are refused unless streaks are daily, and not shown', async () => {
   await laurel.event('flips', 'weekly', 1);
   await prefer('weekly', { streak: { daysOff: [2] } });
   laurel.catalog = { ...builder.catalog, streaks: { ...builder.catalog.streaks, frequency: 'weekly' } };

@@ -41,7 +41,7 @@ const upsert: TestUsers['profiles']['upsert'] = async (compiled, id, fields) => 
 const users = async (): Promise<number> => Number(await laurel.redis.hget('{s0}:0:n', 'users'));
 const entries = (): Promise<number> => laurel.redis.xlen('{s0}:outbox');
 
-test('the first sight grants freezes, pays creation triggers once, and is in the outbox and on the boards', async () => {
+test('the first sight grants freezes, pays creation triggers once, and is in the outbox and on the leaderboards', async () => {
   const before = await users();
   const user = await upsert(laurel.compiled(), 'a', { name: 'Ada', attributes: { plan: 'pro' } });
   expect(user).toEqual({
@@ -91,7 +91,7 @@ test("a user's own boost multiplies the points of creation", async () => {
   expect((await laurel.users.state(0, 'boosted')).points).toEqual({ [xp.no]: 15 });
 });
 
-test('fields that are sent replace, others stay, null says nothing, what is empty clears; attributes are merged; nothing sent writes nothing', async () => {
+test('sent fields replace, others stay, null has no effect, empty values clear; attributes are merged; an empty update writes nothing', async () => {
   await upsert(laurel.compiled(), 'b', { name: 'B', tz: 'Europe/Berlin', deviceTokens: ['x'], email: 'b@example.org' });
   laurel.clock.set(laurel.clock.now() + 1000);
   const attributes = JSON.parse('{"__proto__":"odd","plan":"free"}') as Record<string, string>;
@@ -125,7 +125,7 @@ test('subscription: true needs an e-mail on record, false drops it', async () =>
   await expect(upsert(compiled, 'c', { subscribeToEmails: true, email: '' })).rejects.toMatchObject({ status: 422 });
 });
 
-test('who unsubscribed stays so when an address is sent again, until they subscribe', async () => {
+test('an unsubscribed user stays unsubscribed when an address is sent again, until they subscribe', async () => {
   const compiled = laurel.compiled();
   await upsert(compiled, 'again', { subscribeToEmails: false });
   expect(await upsert(compiled, 'again', { email: 'again@example.org' })).toMatchObject({
@@ -148,7 +148,7 @@ test('a bad zone and unknown attributes are 422, and nobody is created', async (
   await expect(laurel.users.state(0, 'd')).rejects.toMatchObject({ status: 404 });
 });
 
-test('update asks for a user who is there', async () => {
+test('update requires an existing user', async () => {
   const compiled = laurel.compiled();
   await expect(laurel.profiles.update(compiled, 'nobody', { name: 'x' })).rejects.toMatchObject({ status: 404 });
   await expect(laurel.users.state(0, 'nobody')).rejects.toMatchObject({ status: 404 });
@@ -172,7 +172,7 @@ test('parallel creations of a user: one first sight, every field is there', asyn
   expect(await users()).toBe(before + 1);
 });
 
-test('after a change of the clock in the stored zone, a call finds the new offset', async () => {
+test('after a clock change in the stored zone, a call finds the new offset', async () => {
   await upsert(laurel.compiled(), 'f', { tz: 'Europe/Berlin' });
   const now = laurel.clock.now();
   laurel.clock.set(Date.UTC(2027, 5, 1, 22, 30));
@@ -183,7 +183,7 @@ test('after a change of the clock in the stored zone, a call finds the new offse
   laurel.clock.set(now);
 });
 
-test('after a change of the clock as well nothing sent writes nothing', async () => {
+test('an empty update writes nothing after a clock change either', async () => {
   const now = laurel.clock.now();
   laurel.clock.set(Date.parse('2026-03-28T12:00:00Z'));
   await upsert(laurel.compiled(), 'sleeps', { tz: 'Europe/Berlin' });

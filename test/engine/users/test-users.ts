@@ -14,7 +14,7 @@ import { TestEngine } from '../events/engine.ts';
 /** Hiding needs a Postgres. */
 const NO_BOARDS = { set: () => Promise.reject(new Error('there are no leaderboards')) };
 
-/** The engine with what concerns users and achievements outside of events. */
+/** The engine with the operations on users and achievements outside of events. */
 export class TestUsers extends TestEngine {
   readonly profiles: UserProfiles;
   readonly achievements: AchievementReads;
@@ -45,7 +45,7 @@ export class TestUsers extends TestEngine {
 const ajv = new Ajv2020({ strict: false });
 formats.default(ajv);
 
-/** Expects an answer, as it goes over the wire, to fit its schema. */
+/** Expects an answer, as it is sent, to fit its schema. */
 export function expectFit(schema: TSchema, answer: unknown): void {
   const validate = ajv.compile(schema);
   validate(JSON.parse(JSON.stringify(answer)));

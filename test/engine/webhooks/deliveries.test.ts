@@ -26,21 +26,21 @@ async function receiver(plan?: (request: Received) => Answer): Promise<Receiver>
   return started;
 }
 
-/** A webhook that goes to a receiver. */
+/** A webhook that sends to a receiver. */
 async function webhook(plan?: (request: Received) => Answer): Promise<{ id: string; receiver: Receiver }> {
   const to = await receiver(plan);
   const [id] = await bed.webhooks(to.url);
   return { id: id!, receiver: to };
 }
 
-/** Resolves when so many tries of messages of a webhook are recorded. */
+/** Resolves when this many tries of a webhook's messages are recorded. */
 const tried = (id: string, times: number): Promise<void> => expect.poll(() => bed.tries(id)).toBe(times);
-/** Resolves when nothing waits. */
+/** Resolves when nothing is pending. */
 const empty = (): Promise<void> => expect.poll(() => bed.waiting()).toBe(0);
 
 const userOf = ({ body }: Received): string => (JSON.parse(body) as { userId: string }).userId;
 const users = (count: number, of: number): string[] => Array.from({ length: count }, (_, n) => `user-${n % of}`);
-/** What each user was sent, in the order of arrival: sequences. */
+/** Sequences sent to each user, in the order of arrival. */
 function sequences(received: readonly Received[]): Map<string, number[]> {
   const found = new Map<string, number[]>();
   for (const one of received)
@@ -49,8 +49,8 @@ function sequences(received: readonly Received[]): Map<string, number[]> {
 }
 const ascending = (numbers: readonly number[]): number[] => numbers.toSorted((a, b) => a - b);
 
-describe('what waits', () => {
-  test('is sent at once, each message once, those about one user in their order', async () => {
+describe('pending messages', () => {
+  test('are sent at once, each once, those about one user in their order', async () => {
     const { id, receiver: to } = await webhook();
     bed.worker();
     const sent = [...(await bed.send(id, users(300, 7))), ...(await bed.send(id, users(300, 7)))];
@@ -68,7 +68,7 @@ describe('what waits', () => {
     });
   });
 
-  test('one message about a user is under way at a time, and up to 16 about others', async () => {
+  test('one message about a user is in flight at a time, and up to 16 about others', async () => {
     const underWay = new Map<string, number>();
     let most = 0;
     const { id } = await webhook((request) => (_request, response) => {
@@ -80,7 +80,7 @@ describe('what waits', () => {
         most,
         [...underWay.values()].reduce((a, b) => a + b),
       );
-      // Until so many were seen, answers take longer than a busy worker needs to send the others.
+      // Until this many arrived, answers take longer than a busy worker needs to send the others.
       const answersInMs = most < 16 ? 250 : 2;
       setTimeout(() => {
         underWay.set(user, 0);
@@ -95,7 +95,7 @@ describe('what waits', () => {
     expect(bed.outcomes).toEqual(Array.from({ length: 1_000 }, () => 'delivered'));
   });
 
-  test('is found by a worker that nobody wakes, and by the one that comes after it', async () => {
+  test('are found by a worker that nobody wakes, and by its successor', async () => {
     const { id, receiver: to } = await webhook();
     const first = bed.worker();
     await bed.send(id, ['anna']);
@@ -107,7 +107,7 @@ describe('what waits', () => {
     expect(to.received).toHaveLength(2);
   });
 
-  test('that nobody spoke of is sent when a worker looks for all', async () => {
+  test('that nobody announced are sent when a worker checks all webhooks', async () => {
     const { id, receiver: to } = await webhook();
     const worker = bed.worker();
     await bed.send(id, ['anna']);
@@ -118,7 +118,7 @@ describe('what waits', () => {
     expect(to.received).toHaveLength(2);
   });
 
-  test('of a user who is deleted is not sent', async () => {
+  test('of a deleted user are not sent', async () => {
     const { id, receiver: to } = await webhook();
     const [, other] = await bed.send(id, ['gone', 'stays']);
     await transaction(bed.pool, (client) => deleteUser(client, { tenantNo: 0, userId: 'gone' }, async () => undefined));
@@ -128,7 +128,7 @@ describe('what waits', () => {
   });
 });
 
-describe('a try that fails', () => {
+describe('a failing try', () => {
   test('is followed by seven others at their times; then the message has failed, and stays in the log', async () => {
     const { id, receiver: to } = await webhook(() => 500);
     bed.worker({ firstPauseMs: 1 });
@@ -150,7 +150,7 @@ describe('a try that fails', () => {
     expect(new Set(to.ids)).toEqual(new Set([message!.id]));
   });
 
-  test('does not keep later messages back, and arrives after them', async () => {
+  test('does not delay later messages, and arrives after them', async () => {
     const refused: string[] = [];
     const { id, receiver: to } = await webhook((request) => {
       const first = userOf(request) === 'anna' && refused.length === 0;
@@ -179,8 +179,8 @@ describe('a try that fails', () => {
   });
 });
 
-describe('a webhook that takes nothing', () => {
-  test('is left alone after ten failures in a row, then tried once at a time, and gets everything once it is well', async () => {
+describe('a webhook that accepts nothing', () => {
+  test('is left alone after ten failures in a row, then tried once at a time, and gets everything once it recovers', async () => {
     let well = false;
     const { id, receiver: to } = await webhook(() => (well ? 200 : 500));
     bed.worker({ firstPauseMs: 300 });
@@ -213,7 +213,7 @@ describe('a webhook that takes nothing', () => {
     expect(to.received).toHaveLength(10);
   });
 
-  test('holds up no other, however many there are that refuse or hang', async () => {
+  test('delays no other webhook, however many refuse or hang', async () => {
     const dead = await receiver(() => hang);
     const gone = await Receiver.start();
     await gone.close();
@@ -236,7 +236,7 @@ describe('a webhook that takes nothing', () => {
     receivers.splice(receivers.indexOf(dead), 1);
   });
 
-  test('is disabled after five days, in the audit log as well; what waits is sent once it is enabled', async () => {
+  test('is disabled after five days, with an entry in the audit log; what is pending is sent once it is enabled', async () => {
     let well = false;
     const { id, receiver: to } = await webhook(() => (well ? 200 : 500));
     bed.worker({ firstPauseMs: 1 });
@@ -264,7 +264,7 @@ describe('a webhook that takes nothing', () => {
     well = true;
     const [second] = await bed.send(id, ['anna']);
     bed.advance(1 * DAY_MS);
-    // Another is sent to, and it is not.
+    // Another one gets messages, and it does not.
     const other = await webhook();
     await bed.send(other.id, ['ben']);
     await expect.poll(() => other.receiver.received.length).toBe(1);
@@ -274,7 +274,7 @@ describe('a webhook that takes nothing', () => {
     expect(to.ids.slice(3).toSorted()).toEqual([first!.id, second!.id].toSorted());
   });
 
-  test('is disabled at once where it answers that it is gone, but not if it goes elsewhere by then', async () => {
+  test('is disabled at once if it answers 410, unless its URL has changed by then', async () => {
     const { id, receiver: to } = await webhook(() => 410);
     bed.worker();
     await bed.send(id, ['anna', 'ben', 'carla']);
@@ -290,7 +290,7 @@ describe('a webhook that takes nothing', () => {
   });
 });
 
-test('what waits for a webhook that is disabled or deleted is not sent', async () => {
+test('pending messages of a disabled or deleted webhook are not sent', async () => {
   const [disabled, deleted] = [await webhook(), await webhook()];
   await bed.send(disabled.id, ['anna']);
   await bed.send(deleted.id, ['anna']);
@@ -306,7 +306,7 @@ test('what waits for a webhook that is disabled or deleted is not sent', async (
   expect(deleted.receiver.received).toEqual([]);
 });
 
-test('a webhook for which as much waits as may gets no more into its queue, until there is room', async () => {
+test('a webhook with a full queue gets nothing more into it until there is room', async () => {
   let well = false;
   const { id, receiver: to } = await webhook(() => (well ? 200 : hang));
   const worker = bed.worker({ pendingLimit: 5, timeoutMs: 200, leaseMs: 600, firstPauseMs: 1 });
@@ -322,7 +322,7 @@ test('a webhook for which as much waits as may gets no more into its queue, unti
   const { rows } = await bed.pool.query('SELECT reason FROM webhook_messages WHERE webhook_id = $1 AND failed', [id]);
   expect(rows).toEqual([{ reason: TOO_MANY_WAIT }]);
   well = true;
-  // A try that was under way fails a little later.
+  // A try that was in flight fails a little later.
   await expect
     .poll(() => {
       bed.advance(10 * MINUTE_MS);
@@ -350,7 +350,7 @@ test('two workers send everything once, in order', async () => {
   expect(good.flatMap(({ receiver: to }) => to.ids).toSorted()).toEqual(sent.toSorted());
 });
 
-test('a worker that cannot reach Postgres for longer than its lease lasts is replaced by another', async () => {
+test('another worker replaces one that cannot reach Postgres for longer than its lease lasts', async () => {
   const { id, receiver: to } = await webhook(() => hang);
   const lost = bed.worker({ leaseMs: 400, timeoutMs: 300_000 });
   await bed.send(id, ['anna']);
@@ -358,7 +358,7 @@ test('a worker that cannot reach Postgres for longer than its lease lasts is rep
   await bed.cutOff(lost);
   to.plan = () => 200;
   bed.worker();
-  // It finds nothing to do at first, and is woken by nobody: it knows when the lease is over.
+  // It finds nothing to do at first and gets no wake-up: it knows when the lease is over.
   await expect.poll(() => bed.waiting()).toBe(0);
   expect(to.ids).toEqual([to.ids[0], to.ids[0]]);
   await to.close();
@@ -366,7 +366,7 @@ test('a worker that cannot reach Postgres for longer than its lease lasts is rep
   await lost.close();
 });
 
-describe('the tries that a process has under way are shared', () => {
+describe('sharing the tries that a process has in flight', () => {
   let several: DeliveryBed;
   beforeAll(async () => {
     several = await DeliveryBed.create();
@@ -400,13 +400,13 @@ describe('the tries that a process has under way are shared', () => {
       users(12, 12).map(() => () => (slow ? hang : 200)),
     );
     several.worker({ slots: 160, timeoutMs: 300_000 });
-    // Each takes what is sent to it at first, so that as many as possible are sent to it at a time.
+    // Each accepts its messages at first, so that as many as possible are sent to it at a time.
     for (const { id } of hostile) await several.send(id, users(40, 40), 1);
     await expect.poll(() => several.waiting()).toBe(0);
     const before = arrived(hostile);
     slow = true;
     for (const { id } of hostile) await several.send(id, users(40, 40), 1);
-    // Until no more arrive: they could have 192 under way.
+    // Until no more arrive: they could have 192 in flight.
     let last = 0;
     const isStill = (): boolean => last === (last = arrived(hostile)) && last - before > 70;
     await expect.poll(isStill, { interval: 1_000 }).toBe(true);
@@ -417,14 +417,14 @@ describe('the tries that a process has under way are shared', () => {
     const [own] = await webhooksOf(1, [() => 200]);
     await several.send(own!.id, users(40, 20), 1);
     await expect.poll(() => own!.receiver.received.length).toBe(40);
-    // All the while nothing ended of what hangs, and the tenant has no more than its share.
+    // Nothing of what hangs has ended meanwhile, and the tenant has no more than its share.
     expect(several.outcomes.filter((outcome) => outcome !== 'delivered')).toEqual([]);
     expect(arrived(hostile) - before).toBeLessThanOrEqual(80);
     for (const { receiver: to } of hostile) await to.close();
     receivers = receivers.filter((each) => !hostile.some(({ receiver: to }) => to === each));
   });
 
-  test('a slot that is left goes to the tenant that has waited longest, not to the one that left it', async () => {
+  test('a released slot goes to the tenant that has waited longest, not to the one that released it', async () => {
     const order: number[] = [];
     const ends: (() => void)[] = [];
     const held: Answer = (_request, response) => void ends.push(() => response.end());
@@ -439,11 +439,11 @@ describe('the tries that a process has under way are shared', () => {
     several.worker({ slots: 3, timeoutMs: 300_000, onStep: (step) => void (takes += step === 'taken' ? 1 : 0) });
     for (const [index, id] of hooks.entries()) {
       await several.send(id, users(3, 3), index + 1);
-      // Three of them take all there is; the others wait, in this order.
+      // Three of them take all slots; the others wait, in this order.
       if (index < 3) await expect.poll(() => order.length).toBe(index + 1);
       else await expect.poll(() => taken(id)).toBe(true);
     }
-    // The last one waits for a slot once its messages are taken, a moment after its lease.
+    // The last one waits for a slot once its messages are claimed, a moment after its lease.
     let before = 0;
     await expect.poll(() => before === (before = takes), { interval: 3_000 }).toBe(true);
     expect(order).toEqual([1, 2, 3]);

@@ -31,7 +31,7 @@ export class DeliveryBed {
     return new DeliveryBed(await testDatabase({ redis: false }));
   }
 
-  /** Makes so many tenants, numbered from 1, instead of the organisation's own. */
+  /** Creates this many tenants, numbered from 1, instead of the organisation's own. */
   async tenants(count: number): Promise<void> {
     await this.pool.query(
       `INSERT INTO tenants (no, id, name) SELECT no, gen_random_uuid(), 'tenant' FROM generate_series(1, $1::int) AS no`,
@@ -40,7 +40,7 @@ export class DeliveryBed {
     await this.pool.query('UPDATE organisation SET multi_tenancy = true');
   }
 
-  /** Makes webhooks of the organisation's own tenant; their IDs. */
+  /** Creates webhooks of the organisation's own tenant; returns their IDs. */
   webhooks(...urls: string[]): Promise<string[]> {
     return this.webhooksOf(0, urls);
   }
@@ -88,12 +88,12 @@ export class DeliveryBed {
     return worker;
   }
 
-  /** A worker cannot reach Postgres from now on. */
+  /** From now on the worker cannot reach Postgres. */
   async cutOff(worker: Deliveries): Promise<void> {
     await this.workers.find((each) => each.worker === worker)!.pool.end();
   }
 
-  /** Queues a message for each user, and says so to the workers. */
+  /** Queues a message for each user, and announces it to the workers. */
   async send(webhookId: string, userIds: readonly (string | null)[], tenantNo = 0): Promise<NewMessage[]> {
     const messages = userIds.map((userId) => message(webhookId, userId, { tenantNo }));
     await insert(this.pool, messages, this.clock.now());
@@ -105,7 +105,7 @@ export class DeliveryBed {
     for (const { worker } of this.workers) worker.look();
   }
 
-  /** Moves the clock, which the workers hear of. */
+  /** Moves the clock, which the workers notice. */
   advance(ms: number): void {
     this.clock.set(this.clock.now() + ms);
     this.look();
@@ -125,7 +125,7 @@ export class DeliveryBed {
     return (await this.log(webhookId)).reduce((sum, { tries }) => sum + tries.length, 0);
   }
 
-  /** How many messages wait. */
+  /** Number of pending messages. */
   async waiting(): Promise<number> {
     return (await this.pool.query('SELECT FROM webhook_queue')).rowCount ?? 0;
   }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { guardedAgent, type GuardOptions, TargetRefused } from '../../../src/engine/webhooks/guarded-agent.ts';
 import { Receiver } from './receiver.ts';
 
-/** The error of a request; null: it was answered. */
+/** The error of a request; `null` if it was answered. */
 async function request(origin: string, options: GuardOptions): Promise<unknown> {
   const agent = guardedAgent(options);
   try {
@@ -18,15 +18,15 @@ async function request(origin: string, options: GuardOptions): Promise<unknown> 
   }
 }
 
-// Whoever sends checks the URL as well. These are refused by the connection itself.
+// Every sender checks the URL as well. The connection itself refuses these.
 test.each(['127.0.0.1', '[::1]', '[::ffff:7f00:1]', '10.0.0.1', '169.254.169.254'])(
-  'a literal address is checked although nothing looks it up: %s',
+  'checks a literal address although no lookup happens: %s',
   async (host) => {
     expect(await request(`http://${host}:8000`, { allowPrivate: false })).toBeInstanceOf(TargetRefused);
   },
 );
 
-test('a name is checked by what it stands for, and what of it is not public is left out', async () => {
+test('checks the addresses of a name, and leaves out those that are not public', async () => {
   const receiver = await Receiver.start();
   const { port } = new URL(receiver.url);
   const resolve = async (): Promise<string[]> => ['127.0.0.1'];
@@ -37,14 +37,14 @@ test('a name is checked by what it stands for, and what of it is not public is l
   await receiver.close();
 });
 
-test('a name that stands for nothing is no refusal', async () => {
+test('a name without an address is no refusal', async () => {
   const resolve = async (): Promise<string[]> => {
     throw Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' });
   };
   expect(await request('http://hook.example', { allowPrivate: false, resolve })).toMatchObject({ code: 'ENOTFOUND' });
 });
 
-test('TLS asks for the name, at the address that was checked', async () => {
+test('TLS verifies the name at the checked address', async () => {
   const names: string[] = [];
   // It has no certificate, so that the handshake ends there.
   const server = createServer({

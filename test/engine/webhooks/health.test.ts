@@ -6,7 +6,7 @@ const healthy = { failures: 0, failingSinceMs: null, firstPauseMs: 30_000 };
 const fail = (health: WebhookHealth, atMs: number, nowMs = 0): void =>
   health.failedTry({ beganMs: atMs, endedMs: atMs, nowMs });
 
-test('as many messages are under way as succeeded in a row, up to a bound; one after a failure', () => {
+test('the number of messages in flight is that of successes in a row, up to a bound; one after a failure', () => {
   const health = new WebhookHealth(healthy);
   const seen = [health.concurrency];
   for (let n = 0; n < 4; n += 1) {
@@ -17,7 +17,7 @@ test('as many messages are under way as succeeded in a row, up to a bound; one a
   expect([...seen, health.concurrency]).toEqual([1, 2, 3, 4, 4, 1]);
 });
 
-test('the breaker opens with the tenth failure in a row, and for twice as long with each that follows, up to 15 minutes', () => {
+test('the breaker opens at the tenth failure in a row, and for twice as long at each further one, up to 15 minutes', () => {
   const health = new WebhookHealth(healthy);
   for (let n = 1; n < 10; n += 1) fail(health, 0);
   expect(health.openUntilMs(0)).toBeNull();
@@ -45,7 +45,7 @@ test('tries that began before the breaker opened do not open it for longer', () 
   expect(health.openUntilMs(100)).toBe(30_100);
 });
 
-test('what another process counted goes on: the next failure opens the breaker, five days after the first it is given up', () => {
+test("continues another process's count: the next failure opens the breaker, and five days after the first it gives up", () => {
   const health = new WebhookHealth({ failures: 11, failingSinceMs: 1_000, firstPauseMs: 30_000 });
   expect(health.openUntilMs(0)).toBeNull();
   fail(health, 0, 5 * DAY_MS);

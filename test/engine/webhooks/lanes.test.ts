@@ -11,7 +11,7 @@ const message = (sequence: number, lane: number) => ({
   payload: '{}',
 });
 
-test('one of a lane is under way at a time, in its order; lanes take turns', () => {
+test('one of a lane is in flight at a time, in its order; lanes take turns', () => {
   const lanes = new Lanes();
   for (const [sequence, lane] of [
     [1, 1],
@@ -45,7 +45,7 @@ test('a lane counts as taken until all its tries are recorded', () => {
   expect([lanes.taken(), lanes.isEmpty]).toEqual([[], true]);
 });
 
-test('what is forgotten or called off leaves nothing, but for what is under way', () => {
+test('forgetting or cancelling leaves nothing except what is in flight', () => {
   const lanes = new Lanes();
   for (const [sequence, lane] of [
     [1, 1],

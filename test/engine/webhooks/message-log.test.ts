@@ -24,7 +24,7 @@ async function workOff(log: MessageLog, nowMs: number): Promise<void> {
   while ((await log.due(nowMs)) !== null) await log.perform(0, ending, 0, nowMs);
 }
 
-test('partitions are made ahead and dropped by the day, with what waits of those days', async () => {
+test('partitions are made ahead and dropped by the day, with the pending messages of those days', async () => {
   const { pool } = database;
   // Before any partition is made: that goes to the default one.
   await insert(pool, [message(webhookId, 'anna')], NOON_MS - DAY_MS);
@@ -44,7 +44,7 @@ test('partitions are made ahead and dropped by the day, with what waits of those
   expect(await stored('webhook_queue')).toEqual([1]);
 });
 
-test('a day of which messages came before its partition was made gets none, and is dropped all the same', async () => {
+test('a day with messages older than its partition gets no partition, and is still dropped', async () => {
   const { pool } = database;
   const later = TODAY + 100;
   await insert(pool, [message(webhookId, 'anna')], later * DAY_MS);
@@ -56,7 +56,7 @@ test('a day of which messages came before its partition was made gets none, and 
   expect(await stored('webhook_queue')).toEqual([]);
 });
 
-test('whoever uses the log holds up making and dropping its days for a second, and is not held up for longer', async () => {
+test('a session that uses the log delays making and dropping its days for a second, and is not delayed for longer', async () => {
   const { pool } = database;
   const log = new MessageLog({ pool, days: 3 });
   const laterMs = (TODAY + 200) * DAY_MS;

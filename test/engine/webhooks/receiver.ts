@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a receiver got. */
+/** A request that a receiver got. */
 export interface Received {
   path: string;
   headers: NodeJS.Dict<string | string[]>;
   body: string;
 }
 
-/** What it does with a request: a status, or as it likes. */
+/** The answer to a request: a status, or any behaviour. */
 export type Answer = number | ((request: Received, response: ServerResponse) => void);
 
 /** Never answers. */
@@ -34,11 +34,11 @@ function drip(response: ServerResponse, more: () => void): void {
   response.once('close', () => clearInterval(timer));
 }
 
-/** A server that webhooks are sent to. It notes what it gets and answers by plan. */
+/** A server that webhooks are sent to. It records its requests and answers by plan. */
 export class Receiver {
   readonly received: Received[] = [];
   url = '';
-  /** What it does with a request, by the plan in force when it comes. */
+  /** Answers a request by the plan in force at its arrival. */
   plan: (request: Received) => Answer = () => 200;
   private readonly server = createServer((request, response) => void this.take(request, response));
 

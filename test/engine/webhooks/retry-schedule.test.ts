@@ -19,7 +19,7 @@ describe('retryDelayMs', () => {
     ['shorter than the step', 10_000, MINUTE_MS],
     ['longer', 90_000, 90_000],
     ['much longer', HOUR_MS, 2 * MINUTE_MS],
-  ])('what the receiver asks for is honoured up to twice the step: %s', (_what, retryAfterMs, delayMs) => {
+  ])("honours the receiver's Retry-After up to twice the step: %s", (_what, retryAfterMs, delayMs) => {
     expect(retryDelayMs(1, { retryAfterMs, random: 0.5 })).toBe(delayMs);
   });
 });

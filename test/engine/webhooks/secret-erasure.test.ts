@@ -17,7 +17,7 @@ afterAll(async () => {
 const setClock = async (ms: number) =>
   expect((await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status).toBe(200);
 
-test('the previous secret of a webhook is erased when its 24 hours are over', async () => {
+test("erases a webhook's previous secret when its 24 hours are over", async () => {
   const startMs = Date.now() + DAY_MS;
   await setClock(startMs);
   const hook = { name: 'News', url: 'https://example.com/', events: ['streak.lost'] };

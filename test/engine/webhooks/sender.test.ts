@@ -33,8 +33,8 @@ const target = (fields: Partial<Target> = {}): Target => ({
 });
 const whole = (key: string): string => createHmac('sha256', key).update(message.payload).digest('base64');
 
-describe('what is sent', () => {
-  test('the body as it is, signed in both ways, with an ID, a time and a sequence', async () => {
+describe('the request', () => {
+  test('has the exact body, signed in both ways, with an ID, a time and a sequence', async () => {
     expect(await sender().send(target(), message)).toMatchObject({ outcome: 'delivered', status: 200, error: null });
     const [{ path, headers, body }] = receiver.received as [(typeof receiver.received)[0]];
     expect([path, body]).toEqual(['/hook?a=1', message.payload]);
@@ -51,7 +51,7 @@ describe('what is sent', () => {
     expect(() => standard.verify(`${body} `, headers as Record<string, string>)).toThrow('No matching signature');
   });
 
-  test('with the header that is set, and after a rotation with both secrets', async () => {
+  test('has the configured header, and after a rotation both signatures', async () => {
     const secrets = [newSecret(), secret];
     await sender().send(target({ header: 'X-Sig', secrets }), message);
     const { headers, body } = receiver.received[0]!;
@@ -61,7 +61,7 @@ describe('what is sent', () => {
   });
 });
 
-describe('how a try ends', () => {
+describe('the end of a try', () => {
   test.each([
     [201, 'delivered', null],
     [301, 'redirected', 'answered 301: redirects are not followed'],
@@ -76,7 +76,7 @@ describe('how a try ends', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  test('a receiver that hangs, breaks the connection, drips or is not there', async () => {
+  test('a receiver that hangs, breaks the connection, drips or is absent', async () => {
     const impatient = sender({ timeoutMs: 1_000 });
     receiver.plan = () => hang;
     const late = { outcome: 'timed_out', status: null, error: 'no answer within 1 s', answer: null };
@@ -96,7 +96,7 @@ describe('how a try ends', () => {
     });
   });
 
-  test('interim answers are passed over, but not without end', async () => {
+  test('skips interim answers, but not without end', async () => {
     const hints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
     receiver.plan = () => (_request, response) => {
       response.socket!.write(hints.repeat(3));
@@ -126,7 +126,7 @@ describe('how a try ends', () => {
     expect(await impatient.send(target(), message)).toMatchObject({ outcome: 'answered', status: 500 });
   });
 
-  test('of an answer its first 4 KiB are kept, as text that can be stored', async () => {
+  test('keeps the first 4 KiB of an answer, as text that can be stored', async () => {
     receiver.plan = () => (_request, response) => void response.end(Buffer.alloc(10_000_000, 'x'));
     expect((await sender().send(target(), message)).answer).toBe('x'.repeat(4_096));
     receiver.plan = () => (_request, response) => void response.end(Buffer.from([0x61, 0, 0xff, 0xfe, 0x62]));
@@ -135,13 +135,13 @@ describe('how a try ends', () => {
 
   test.each([
     ['seconds', '120', 120_000],
-    ['nothing that can be read', 'soon', null],
+    ['unreadable content', 'soon', null],
   ])('Retry-After: %s', async (_what, header, retryAfterMs) => {
     receiver.plan = () => (_request, response) => void response.writeHead(429, { 'retry-after': header }).end();
     expect(await sender().send(target(), message)).toMatchObject({ status: 429, retryAfterMs });
   });
 
-  test('a try that is called off rejects, and one that was called off before sends nothing', async () => {
+  test('a cancelled try rejects, and one that was cancelled before sends nothing', async () => {
     const calledOff = new AbortController();
     receiver.plan = () => () => calledOff.abort();
     await expect(sender().send(target(), message, calledOff.signal)).rejects.toThrow('aborted');
@@ -163,14 +163,14 @@ describe('addresses that are not public', () => {
     '10.0.0.1',
     '169.254.169.254',
     'localhost',
-  ])('nothing is sent to http://%s/', async (host) => {
+  ])('sends nothing to http://%s/', async (host) => {
     const strict = sender({ allowPrivate: false, resolve: async () => ['127.0.0.1'] });
     expect(await strict.send(target({ url: `http://${host}:${port()}/` }), message)).toMatchObject(refused);
     expect(receiver.received).toEqual([]);
   });
 
-  test('nor to a name that stands for one, whatever it stood for before', async () => {
-    // Would be public when it is first asked about, and is not when it is asked about again.
+  test('nor to a name of such an address, even if the name had another address before', async () => {
+    // Is public at the first lookup and not at the second.
     const answers = [['127.0.0.1'], ['::1', '10.1.2.3'], ['::ffff:127.0.0.1']];
     const strict = sender({ allowPrivate: false, resolve: async () => answers.shift()! });
     for (let n = 0; n < 3; n += 1) {
@@ -181,7 +181,7 @@ describe('addresses that are not public', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  test('where they are allowed a name is looked up once, and what it stood for is connected to', async () => {
+  test('if they are allowed, looks up a name once and connects to the result', async () => {
     let asked = 0;
     const resolve = async (): Promise<string[]> => ((asked += 1), ['127.0.0.1']);
     const tried = await sender({ resolve }).send(target({ url: `http://hook.example:${port()}/` }), message);

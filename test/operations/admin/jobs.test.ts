@@ -5,7 +5,7 @@ import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
-// Without workers: jobs are run slice by slice.
+// Without workers: the test runs jobs slice by slice.
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const configuration = (status: 'active' | 'inactive'): Configuration => ({
   metrics: [{ key: 'm', name: 'M' }],
@@ -24,7 +24,7 @@ const list = async (query = ''): Promise<ShownJob[]> => (await laurel.admin.get(
 const newest = async (kind: JobKind): Promise<ShownJob> => (await list(`kind=${kind}&limit=1`))[0]!;
 const change = (job: Pick<ShownJob, 'id'>, action: 'cancel' | 'retry', options = {}) =>
   laurel.admin.post(`/v1/jobs/${job.id}/${action}`, undefined, options);
-/** A runner of one kind, whose slices do as they are told. */
+/** A runner of one kind, whose slices the test controls. */
 const runner = (kind: JobKind, slice: () => Promise<void>): JobRunner =>
   new JobRunner({
     pool: laurel.pool,
@@ -40,7 +40,7 @@ const runner = (kind: JobKind, slice: () => Promise<void>): JobRunner =>
     ],
   });
 
-test('jobs are listed newest first, with what they are about, by kind, status and page', async () => {
+test('lists jobs newest first, with their subjects, by kind, status and page', async () => {
   const kinds = (jobs: ShownJob[]) => jobs.map(({ kind }) => kind);
   expect(kinds(await list())).toEqual(['leaderboard_filling', 'backdating']);
   expect(kinds(await list('kind=backdating&status=waiting'))).toEqual(['backdating']);
@@ -63,7 +63,7 @@ test('jobs are listed newest first, with what they are about, by kind, status an
   expect((await laurel.admin.get(`/v1/jobs/${NOBODY}`)).status).toBe(404);
 });
 
-test('a job that fails says why, is tried again later, or at once when that is asked for', async () => {
+test('a failed job says why, and is retried later, or at once on request', async () => {
   let failing = true;
   const fails = runner('backdating', async () => {
     if (failing) throw new Error('broken on purpose');
@@ -80,7 +80,7 @@ test('a job that fails says why, is tried again later, or at once when that is a
   expect(await newest('backdating')).toMatchObject({ status: 'running', error: null, progress: { done: 1 } });
 });
 
-test('a cancelled job records nothing more; run again, it begins anew; both are in the audit log', async () => {
+test('a cancelled job records nothing more; run again, it starts over; both are in the audit log', async () => {
   const job = await newest('backdating');
   const cancelsMeanwhile = runner('backdating', async () => {
     expect((await change(job, 'cancel')).body).toMatchObject({ status: 'cancelled', mayCancel: false, mayRetry: true });
@@ -108,7 +108,7 @@ test('a worker whose lease has ended records nothing', async () => {
   expect(await newest('backdating')).toMatchObject({ status: 'waiting', progress: { done: 0 } });
 });
 
-test('what is requested again replaces the job, also one that is under way', async () => {
+test('a repeated request replaces the job, also a running one', async () => {
   const before = await newest('leaderboard_filling');
   const replaced = runner('leaderboard_filling', async () => {
     for (const status of ['inactive', 'active'] as const)
@@ -130,7 +130,7 @@ test('a recomputation is cancelled with its job, and is planned again instead of
   expect((await change(job, 'retry')).status).toBe(409);
 });
 
-test('who may see and change which jobs', async () => {
+test('rights to see and change jobs', async () => {
   const [reads] = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'reads', access: 'read' }])).body.created;
   const job = await newest('backdating');
   expect((await laurel.admin.get('/v1/jobs', { key: reads.key })).body).toHaveLength(3);

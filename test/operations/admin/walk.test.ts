@@ -4,7 +4,7 @@ import type { Operation } from '../../../src/operations/operation.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 
-// What holds for every operation of the Admin API, whatever it is about.
+// Rules for every operation of the Admin API.
 let laurel: TestLaurel;
 let systemId: string;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ const parameters = ({ query }: Operation): string[] => Object.keys(query?.proper
 const bodyOf = ({ body }: Operation): { type?: string; maxItems?: number } => (body ?? {}) as object;
 
 const lists = adminOperations.filter((one) => parameters(one).includes('limit') && parameters(one).includes('skip'));
-// Users to be imported bring IDs of their own: `imports/create.test.ts`.
+// Users to be imported bring their own IDs: `imports/create.test.ts`.
 const bulks = adminOperations.filter(
   (one) => bodyOf(one).type === 'array' && bodyOf(one).maxItems === 100 && one.id !== 'admin_imports_create',
 );
@@ -31,14 +31,14 @@ const deletions = adminOperations.filter((one) => one.method === 'delete' && par
 // Without a test clock there is no clock to set.
 const withBody = adminOperations.filter(({ id, body }) => body !== null && !id.startsWith('admin_clock_'));
 
-test('there is something to walk over', () => {
+test('finds operations', () => {
   expect(lists.length).toBeGreaterThanOrEqual(10);
   expect(bulks.length).toBeGreaterThanOrEqual(19);
   expect(deletions.length).toBeGreaterThanOrEqual(10);
 });
 
 describe.each(named(lists))('%s', (_id, operation) => {
-  test('pages within bounds, 10 where nothing is said', async () => {
+  test('pages within bounds, 10 by default', async () => {
     for (const [query, name] of [
       ['?limit=0', 'limit'],
       ['?limit=101', 'limit'],
@@ -59,7 +59,7 @@ describe.each(named(lists))('%s', (_id, operation) => {
 });
 
 describe.each(named(withBody))('%s', (_id, operation) => {
-  test('takes JSON only', async () => {
+  test('accepts JSON only', async () => {
     const query = operation.id === 'admin_imports_create' ? '?import=walk' : '';
     expect((await send(operation, query, { rawBody: '[{"name":' })).status).toBe(400);
     const headers = { 'Content-Type': 'text/plain' };
@@ -68,7 +68,7 @@ describe.each(named(withBody))('%s', (_id, operation) => {
 });
 
 describe.each(named(bulks))('%s', (_id, operation) => {
-  test('takes an array of 1 to 100; a bad item is an issue that says which', async () => {
+  test('accepts an array of 1 to 100; a bad item is an issue with its index', async () => {
     for (const body of [[], Array.from({ length: 101 }, () => ({})), {}, 'x', 1, null]) {
       const { status, body: answer } = await send(operation, '', { body });
       expect([status, answer.error]).toEqual([422, expect.stringMatching(/\S/)]);
@@ -100,7 +100,7 @@ describe.each(named(deletions))('%s', (_id, operation) => {
     return body.issues.map((issue: { id?: string; userId?: string }) => issue.id ?? issue.userId);
   };
 
-  test('takes IDs repeated, comma-separated, or both, a hundred of them, each once', async () => {
+  test('accepts a hundred IDs repeated, comma-separated, or both, each once', async () => {
     const three = [uuid(1), uuid(2), uuid(3)];
     expect(await asked(`?ids=${three.join(',')}`)).toEqual(three);
     expect(await asked(`?ids=${three.join('&ids=')}`)).toEqual(three);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 
-// What is read right after an event's answer holds that event, also where it is read from Postgres.
+// A read right after an event's answer includes that event, even if it comes from Postgres.
 let laurel: TestLaurel;
 let year: string;
 beforeAll(async () => {
@@ -51,7 +51,7 @@ test.each(READS)('%s', async (what, read, expected) => {
   }
 });
 
-test('where nothing moves to Postgres, one reader waits for 2 seconds and the others get what there is', async () => {
+test('if nothing moves to Postgres, one reader waits for 2 seconds and the others get the stored state', async () => {
   const alone = await startLaurel({ configuration: STUDY_APP });
   try {
     await alone.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 5 });
@@ -64,7 +64,7 @@ test('where nothing moves to Postgres, one reader waits for 2 seconds and the ot
     expect(await points()).toBeGreaterThan(1_900);
     let together = 0;
     for (let n = 0; n < 10; n += 1) together += await points();
-    // Were they to wait too, it would be 20 s.
+    // If they waited too, it would take 20 s.
     expect(together).toBeLessThan(16_000);
   } finally {
     await alone.close();

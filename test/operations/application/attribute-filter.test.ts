@@ -49,7 +49,7 @@ const holders = async (pairs: [string, string][]): Promise<unknown> => {
 
 const ONE = 'userAttributes';
 
-test('repeated, each is one pair, whose value may hold commas and colons', async () => {
+test('a repeated parameter is one pair each, whose value may contain commas and colons', async () => {
   expect(
     await ranked([
       [ONE, 'city:Washington, DC'],
@@ -70,7 +70,7 @@ test('repeated, each is one pair, whose value may hold commas and colons', async
   ).toEqual([]);
 });
 
-test('a single pair is taken literally in a list of one, or given twice', async () => {
+test('a list of one, or a pair given twice, is taken literally', async () => {
   expect(await holders([[`${ONE}[]`, 'city:Washington, DC']])).toBe(1);
   expect(
     await holders([
@@ -95,7 +95,7 @@ test('a single parameter is pairs separated by commas, as before', async () => {
   expect(await holders([[ONE, 'plan:pro,plan:pro']])).toEqual([422, expect.stringContaining("'plan' is given twice")]);
 });
 
-test('what is wrong with a list is 422, by name', async () => {
+test('an invalid list is 422, with its name', async () => {
   expect(
     await holders([
       [ONE, 'plan:pro'],

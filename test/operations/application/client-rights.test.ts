@@ -71,9 +71,9 @@ describe.each(Object.entries(WAYS))('with %s a user', (way, send) => {
   beforeAll(() => laurel.admin.patch('/v1/events/settings', { clientsMaySendLate: true }));
   const name = way.replaceAll(' ', '-');
 
-  test('may not write what rules refer to, nor what is for servers, nor the sign-up date', async () => {
+  test('may not write what rules refer to, server-side fields, or the sign-up date', async () => {
     const said = { id: name, key: await keyOf(name) };
-    // PATCH changes a user who is there; the others make one.
+    // PATCH changes an existing user; the others create one.
     if (way === 'PATCH') await laurel.app.post('/v1/users', { id: name });
     expect(outcome(await send(said, { attributes: { plan: 'pro' } }))).toEqual(serverOnly('attributes.plan'));
     expect(outcome(await send(said, { attributes: { theme: 'dark', staff: 'x' } }))).toEqual(
@@ -89,7 +89,7 @@ describe.each(Object.entries(WAYS))('with %s a user', (way, send) => {
     expect((await laurel.app.get(`/v1/users/${name}/points/xp`)).body.total).toBe(0);
   });
 
-  test('may repeat what is stored, and change nothing of it', async () => {
+  test('may repeat stored values, and change none of them', async () => {
     const id = `${name}-again`;
     const said = { id, key: await keyOf(id) };
     const stored = { signUpDate: '2020-02-29', attributes: { plan: 'pro', staff: '' } };
@@ -104,7 +104,7 @@ describe.each(Object.entries(WAYS))('with %s a user', (way, send) => {
   });
 });
 
-test('a retry of an event that was counted is a replay, whatever it says of its user', async () => {
+test('a retry of a counted event is a replay, whatever user data it contains', async () => {
   const key = await keyOf('retry');
   const event = { user: { id: 'retry' }, value: 1 };
   const sent = (name: string) => ({ key, headers: { 'Idempotency-Key': name } });
@@ -128,7 +128,7 @@ test('a refused event beside others of the same user leaves nothing behind', asy
   expect((await laurel.app.get('/v1/users/beside/metrics/flips')).body.current).toBe(2);
 });
 
-test('what is writable by users follows the rules, and the settings', async () => {
+test('the rules and the settings decide what users may write', async () => {
   const key = await keyOf('follows');
   const set = (fields: object) => laurel.app.send('PUT', '/v1/users/follows', { body: fields, key });
   const themed = async () => (await set({ attributes: { theme: String(Math.random()) } })).status;
@@ -175,7 +175,7 @@ test('what is writable by users follows the rules, and the settings', async () =
   await laurel.admin.patch('/v1/events/settings', { signUpDateWritableBy: 'server' });
 });
 
-test('an attribute of events is nobody’s to set', async () => {
+test('nobody can set an attribute of events', async () => {
   const { body } = await laurel.admin.post('/v1/attributes', [
     { key: 'tag', name: 'Tag', type: 'event', writableBy: 'user' },
   ]);
@@ -215,7 +215,7 @@ test('a key of the scope events sends nothing of its user but the ID', async () 
   });
 });
 
-describe('of other users a user', () => {
+describe('reading other users, a user', () => {
   let key: string;
   beforeAll(async () => {
     key = await keyOf('reader');

@@ -50,7 +50,7 @@ describe('a deleted resource', () => {
     }
   });
 
-  test('leaves its key to a new one, whose name stands where both had something', async () => {
+  test('leaves its key to a new one, whose name appears where both had values', async () => {
     await made('/v1/metrics', { name: 'New flips', key: 'flips' });
     const before = await laurel.app.get('/v1/users/ada/wrapped');
     expect(before.body.activity.entireYear.metrics.flips).toMatchObject({ name: 'Old flips', currentTotal: 3 });

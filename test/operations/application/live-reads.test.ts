@@ -71,7 +71,7 @@ test.each([
   expect((await laurel.app.get(path)).status).toBe(status);
 });
 
-test('a default holds where a parameter is left out, and reads follow events at once', async () => {
+test('an absent parameter has its default, and reads follow events at once', async () => {
   const { body } = await laurel.app.get('/v1/leaderboards/flips?userId=b&offset=-1');
   expect(body.rankings.map(({ userId, rank }: { userId: string; rank: number }) => [userId, rank])).toEqual([
     ['c', 2],

@@ -25,7 +25,7 @@ const batch = (name: string, tenantNo = 0) => ({
   entries: [{ action: 'create', kind: 'event_batch', name } as const],
 });
 
-test('a record is stored when its promise resolves; many at once keep their order', async () => {
+test('a record is stored when its promise resolves; concurrent ones keep their order', async () => {
   const trail = new AuditTrail({ pool: database.pool, clock, log });
   await trail.record(batch('first'));
   expect(await names()).toEqual(['first']);
@@ -33,7 +33,7 @@ test('a record is stored when its promise resolves; many at once keep their orde
   expect((await names()).slice(1)).toEqual(Array.from({ length: 50 }, (_, n) => String(n)));
 });
 
-test('one that Postgres refuses is left out and reported, the others are stored', async () => {
+test('leaves out and reports one that Postgres refuses, and stores the others', async () => {
   const trail = new AuditTrail({ pool: database.pool, clock, log });
   const first = trail.record(batch('before'));
   await Promise.all([first, trail.record(batch('of no tenant', 999)), trail.record(batch('after'))]);
@@ -46,7 +46,7 @@ test('one that Postgres refuses is left out and reported, the others are stored'
   ]);
 });
 
-test('while Postgres is away nothing fails: it is recorded when Postgres is back', async () => {
+test('nothing fails while Postgres is unavailable: it is recorded when Postgres is back', async () => {
   const { databaseUrl } = database.stack;
   const proxy = new CuttingProxy(databaseUrl);
   const pool = createPool(await proxy.listen(), { max: 1, timeoutMs: 2_000 });

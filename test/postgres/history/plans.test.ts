@@ -12,9 +12,9 @@ import { addEvents } from '../../../src/postgres/partitions/dropped-days.ts';
 import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
-/** Of a time in each of the partitions: the past, now, and what is of none. */
+/** Of a time in each of the partitions: the past, now, and in no partition. */
 const ID = `(lpad(to_hex((extract(epoch FROM now())::bigint + (n % 3 - 1) * 2e8::bigint) * 1000 + n), 12, '0') || '7000' || left(md5(n::text), 12) || '0000')::uuid`;
-/** The index of a partition that is the part of one of the whole table. */
+/** The partition's index that is part of one of the whole table. */
 const EVENTS_OF_USER = /Index Only Scan using events_(d0_of_user|\w+_user_id_metric_no_\w+) /g;
 const AWARDS_OF_USER = /Index Only Scan using awards_(d0_of_user|\w+_pkey) /g;
 
@@ -37,7 +37,7 @@ afterAll(() => database.close());
 const USER = 'user 77';
 const FIRST_ID = firstIdOf(0);
 
-// The reads' cost follows the user's own rows, and none of them is fetched from the table.
+// The cost of reads depends on the user's own rows, none of which is fetched from the table.
 test.each([
   ['metric days', METRIC_DAYS, [0, USER, 1, 20_454, 20_800, FIRST_ID], EVENTS_OF_USER, 3],
   ['points days', POINTS_DAYS, [0, USER, 5, 20_454, 20_800, FIRST_ID], AWARDS_OF_USER, 3],
@@ -52,7 +52,7 @@ test.each([
     /Index Only Scan using users_shuffled /g,
     1,
   ],
-])('%s are read from an index alone', async (_, statement, parameters, index, scans) => {
+])('reads %s from an index alone', async (_, statement, parameters, index, scans) => {
   const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${statement}`, parameters);
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   expect(plan.match(index)).toHaveLength(scans);
@@ -61,7 +61,7 @@ test.each([
   );
 });
 
-test('the history of a summed user goes through one row a metric and day, whatever attributes the events have', async () => {
+test('the history of a summed user reads one row per metric and day, for events with any attributes', async () => {
   const { pool } = database;
   await pool.query(`INSERT INTO summed_users VALUES (0, 'picky')`);
   await pool.query(
@@ -71,7 +71,7 @@ test('the history of a summed user goes through one row a metric and day, whatev
         FROM generate_series(1, 30000) AS n) AS added`),
   );
   await pool.query('VACUUM ANALYZE event_days');
-  /** Rows that a read takes from the sums of days. */
+  /** Rows that a read takes from the daily sums. */
   const rowsRead = async (statement: string, parameters: unknown[]): Promise<number> => {
     const text = `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`;
     const { rows } = await pool.query<{ 'QUERY PLAN': object }>(text, parameters);

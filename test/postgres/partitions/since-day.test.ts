@@ -20,7 +20,7 @@ import { testDatabase, type TestDatabase } from '../database.ts';
 
 const TODAY = Math.floor(Date.now() / 86_400_000);
 const WIDTH = 28;
-/** Beside those that an installation begins with, all in the time to come. */
+/** In addition to the initial ones of an installation, all in the future. */
 const MORE = 10;
 /** The first day of the nth partition from today on. */
 const firstDayOf = (n: number): number => TODAY + n * WIDTH;
@@ -58,7 +58,7 @@ beforeAll(async () => {
     `INSERT INTO users (tenant_no, id, created, state, attributes, points, email_key)
      VALUES (0, 'ada', now(), '\\x80', '{}', '{}', 'ada@example.org')`,
   );
-  // On the last day of each partition, where a zone ahead of UTC has the next day already.
+  // On the last day of each partition, when a zone ahead of UTC already has the next day.
   for (let n = 0; n <= MORE; n += 1) await store(firstDayOf(n + 1) - 1, firstDayOf(n + 1));
 });
 afterAll(() => database.close());
@@ -72,7 +72,7 @@ test.each([
   ['points days', POINTS_DAYS, [0, 'ada', 5, fromDay, toDay, firstId]],
   ['changes of a sample, metrics', SAMPLED_METRIC_CHANGES, [0, 10, fromDay, toDay, firstId]],
   ['changes of a sample, points', SAMPLED_POINTS_CHANGES, [0, 10, fromDay, toDay, firstId]],
-])('%s since a day are looked for in the partitions of the day and of later ones', async (_, statement, parameters) => {
+])('reads %s since a day from the partitions of the day and later', async (_, statement, parameters) => {
   const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${statement}`, parameters);
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   const touched = [...plan.matchAll(/ on (?:events|awards)_(d\d+|default)/g)].map(([, name]) => name);
@@ -80,7 +80,7 @@ test.each([
   expect(touched).toHaveLength(3);
 });
 
-/** What is read from the day on, in every way: 2 events and 2 awards of one day each. */
+/** Every read from the day on: 2 events and 2 awards of one day each. */
 async function read(): Promise<unknown[]> {
   const { pool } = database;
   const of = { tenantNo: 0, userId: 'ada', ...range };
@@ -98,7 +98,7 @@ async function read(): Promise<unknown[]> {
   ];
 }
 
-test('what counts for a much later day than its ID says is found on that day', async () => {
+test('finds on its day what counts for a much later day than its ID says', async () => {
   const days = [LAST, LAST + WIDTH];
   const sums = [[fromDay, 2, 0]];
   expect(await read()).toEqual([days, days, [[1, [2]]], [[5, [2]]], sums, sums, 0]);
@@ -106,7 +106,7 @@ test('what counts for a much later day than its ID says is found on that day', a
   const more = [fromDay + 1, ...days];
   const three = [[fromDay, 3, 0]];
   expect(await read()).toEqual([more, more, [[1, [3]]], [[5, [3]]], three, three, 1]);
-  // It is noted of its partition alone, and of its day.
+  // Only its partition and its day record this.
   const { rows } = await database.pool.query(
     'SELECT first_day AS part, ahead_to AS day FROM event_partitions WHERE ahead_to IS NOT NULL',
   );

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** What Postgres makes of an array, as text. */
+/** Postgres's text form of an array. */
 async function read(type: string, array: Buffer): Promise<(string | null)[]> {
   const { rows } = await database.pool.query<{ value: string | null }>(
     `SELECT value::text AS value FROM unnest($1::${type}[]) WITH ORDINALITY AS given (value, nth) ORDER BY nth`,
@@ -28,7 +28,7 @@ const texts = (values: readonly (number | null)[]): (string | null)[] =>
   values.map((value) => (value === null ? null : String(value)));
 const some = <T>(of: fc.Arbitrary<T>): fc.Arbitrary<T[]> => fc.array(of, { minLength: 1, maxLength: 20 });
 
-test('integers are what was given, missing ones included', async () => {
+test('integers equal the input, including missing ones', async () => {
   await fc.assert(
     fc.asyncProperty(
       some(fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }))),
@@ -42,7 +42,7 @@ test('integers are what was given, missing ones included', async () => {
   );
 });
 
-test('texts are what was given', async () => {
+test('texts equal the input', async () => {
   const values = ['', 'a,"b"\\', '{NULL}', 'NULL', 'Zürich 🌍'];
   expect(await read('text', binaryArray(TEXT, values))).toEqual(values);
 });
@@ -51,6 +51,6 @@ test.each([
   ['a 32-bit integer', () => binaryIntegers([1, 2 ** 31])],
   ['a whole number', () => binaryBigIntegers([1.5])],
   ['an exact integer', () => binaryBigIntegers([null, 2 ** 53])],
-])('what is not %s is refused', (_, array) => {
+])('refuses what is not %s', (_, array) => {
   expect(array).toThrow(UnstorableValue);
 });

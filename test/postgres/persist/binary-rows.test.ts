@@ -45,7 +45,7 @@ const row = fc.record({
   list: fc.option(fc.array(int, { minLength: 1, maxLength: 4 })),
 });
 
-test('what is copied in binary format is what was given', async () => {
+test('rows copied in binary format equal the input', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 30 }), async (rows) => {
       const given = new BinaryRows(0);
@@ -93,6 +93,6 @@ test.each([
   ['an exact integer', (rows: BinaryRows) => rows.int8(2 ** 53)],
   ['a finite decimal', (rows: BinaryRows) => rows.numeric({ whole: Number.NaN, micros: 0 })],
   ['an ID', (rows: BinaryRows) => rows.uuid('no hex')],
-])('what is not %s is refused', (_, add) => {
+])('refuses what is not %s', (_, add) => {
   expect(() => add(new BinaryRows(0).row(1))).toThrow(UnstorableValue);
 });

@@ -30,7 +30,7 @@ const waitingForLocks = async (): Promise<number> =>
     )
   ).rowCount!;
 
-test('a row that another transaction changes while its user is deleted hands on its idempotency key all the same', async () => {
+test('a row that another transaction changes while its user is deleted still hands on its idempotency key', async () => {
   const { pool } = database;
   await insertQuarantined(pool, 'moving');
   const keys: EventKey[] = [];

@@ -14,12 +14,12 @@ beforeAll(async () => {
     `INSERT INTO users (tenant_no, id, created, state, attributes, points)
      SELECT 0, 'user-' || n, now(), decode(repeat('81', 200), 'hex'), '{}', '{"1": 5}' FROM generate_series(1, ${USERS}) AS n`,
   );
-  // Without statistics of the columns, which is when the planner errs: not analysed since a column came.
+  // Without statistics of the columns, when the planner errs: not analysed since a column was added.
   await database.pool.query('VACUUM users');
 });
 afterAll(() => database.close());
 
-/** So many users all over the table. */
+/** This many users all over the table. */
 const touched = (count: number) =>
   Array.from({ length: count }, (_, n) => ({
     tenantNo: 0,
@@ -42,13 +42,13 @@ const inBatch = <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
     return work(client);
   });
 
-// A sixteenth of the users, as in a sweep, is what the planner would rather hash.
+// For a sixteenth of the users, as in a sweep, the planner would prefer a hash join.
 test.each([
   ['points', 50],
   ['points', 3_000],
   ['states', 50],
   ['states', 3_000],
-] as const)('the %s of %i users are found by their keys', async (what, count) => {
+] as const)('finds the %s of %i users by their keys', async (what, count) => {
   const { text, values } = statements[what](count);
   const plan = await inBatch((client) => client.query(`EXPLAIN (COSTS OFF) ${text}`, values));
   const lines = plan.rows.map((row) => String(row['QUERY PLAN'])).join('\n');
@@ -56,7 +56,7 @@ test.each([
   expect(lines).not.toMatch(/Seq Scan|Hash|Merge/);
 });
 
-/** What the connection updated so far, as far as it has not passed that on. */
+/** The connection's updates so far that are not yet in the shared statistics. */
 async function updates(client: PoolClient): Promise<{ all: number; hot: number }> {
   const { rows } = await client.query<{ all: number; hot: number }>(
     `SELECT n_tup_upd::int AS all, n_tup_hot_upd::int AS hot FROM pg_stat_xact_user_tables WHERE relname = 'users'`,

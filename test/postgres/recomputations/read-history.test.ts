@@ -37,10 +37,10 @@ async function rowsReadSoFar(client: PoolClient): Promise<number> {
   return rows[0]!.read;
 }
 
-/** How many rows of tables a statement read, by Postgres's own counts of the connection. */
+/** The number of table rows that a statement read, by Postgres's own counts of the connection. */
 async function rowsRead(work: (client: PoolClient) => Promise<unknown>): Promise<number> {
   return transaction(database.pool, async (client) => {
-    // What parallel workers read is not among the counts.
+    // The counts do not include parallel workers.
     await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const before = await rowsReadSoFar(client);
     await work(client);
@@ -55,11 +55,11 @@ test.each([
     (client: PoolClient) => eachEvent(client, { ...ASKED, metricNos: [1], streaks: true }, () => undefined),
   ],
   ['their completions', (client: PoolClient) => completionsOf(client, ASKED)],
-])('of some users, %s: what others did is not read', async (_, read) => {
+])("of some users, %s: does not read others' rows", async (_, read) => {
   expect(await rowsRead(read)).toBeLessThanOrEqual(ASKED.ids.length * EVENTS_A_USER);
 });
 
-test('who has late events', async () => {
+test('users with late events', async () => {
   expect(await transaction(database.pool, (client) => usersWithLateEvents(client, ASKED))).toEqual(
     new Set(['user 14']),
   );

@@ -27,7 +27,7 @@ const waiting = async (): Promise<number | null> =>
     )
   ).rowCount;
 
-/** Writes a user of the zone as a persister does; `meanwhile` runs before it commits. */
+/** Writes a user of the zone like a persister; `meanwhile` runs before it commits. */
 const persist = (id: string, meanwhile: () => Promise<unknown> = async () => undefined): Promise<void> =>
   transaction(database.pool, async (client) => {
     await lockCursor(client, 0);
@@ -40,7 +40,7 @@ const persist = (id: string, meanwhile: () => Promise<unknown> = async () => und
     await meanwhile();
   });
 
-test('a zone without users goes, once', async () => {
+test('removes a zone without users, once', async () => {
   expect(await dropUnusedZone(database.pool, TOKYO)).toBe(true);
   expect(await rows()).toBe(0);
   expect(await dropUnusedZone(database.pool, TOKYO)).toBe(false);
@@ -54,7 +54,7 @@ test('a zone with a user stays', async () => {
   expect(await rows()).toBe(1);
 });
 
-test('a user who comes at that moment keeps it', async () => {
+test('a user who joins at that moment keeps it', async () => {
   let dropped: Promise<boolean> | undefined;
   await persist('a', async () => {
     dropped = dropUnusedZone(database.pool, TOKYO);

@@ -9,7 +9,7 @@ const NOW = Date.UTC(2030, 2, 1);
 let database: TestDatabase;
 beforeAll(async () => {
   database = await testDatabase({ redis: false });
-  // First seen at any time of the last hundred days; the run's seed says when.
+  // First seen at any time of the last hundred days, derived from the run's seed.
   await database.pool.query(
     `INSERT INTO users (tenant_no, id, created, state, attributes, points)
       SELECT n % 2, 'user ' || n, to_timestamp(($2::bigint - abs(hashint8extended(n, $3) % 8640000000)) / 1000.0), '\\x80', '{}', '{}'
@@ -27,7 +27,7 @@ const everyone = async (): Promise<{ tenantNo: number; id: string; firstMs: numb
   return rows;
 };
 
-/** The same by looking at everyone. */
+/** The same by examining everyone. */
 async function expected(asked: PeriodsAsked[], toMs: number): Promise<string[]> {
   const users = await everyone();
   const periods = asked.flatMap(({ tenantNo, triggerNo, periodMs, fromMs }) =>
@@ -65,7 +65,7 @@ test.each([
   }
 });
 
-test('those who are due in a second are found by the index', async () => {
+test('finds those who are due in a second by the index', async () => {
   const toMs = NOW + 5_000;
   const parameters = [toMs, [0, 0], [1, 1], [DAY_MS, DAY_MS], [toMs - 999, toMs - 999], [0, 4_001], [0, 5_000], 1000];
   const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(

@@ -15,7 +15,7 @@ const LIMIT = 100;
 let database: TestDatabase;
 beforeAll(async () => {
   database = await testDatabase({ redis: false });
-  // Another tenant has as many; the address of every third begins as the ID does.
+  // Another tenant has as many; every third address begins like the ID.
   await database.pool.query(
     `INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key)
      SELECT tenant, 'user-' || n, now(), '', '{}', '{}', 'ann ' || n % 500, n % 500,
@@ -71,13 +71,13 @@ test.each([
   ['the page before the end', { ...page, after: sorted[USERS - 150]! }],
   ['the last page first', { ...page, order: 'desc' }],
   ['a page from the end, in the middle', { ...page, order: 'desc', after: 'user-5' }],
-] as const)('%s is read from the index, no more of it than the page', async (_, asked) => {
+] as const)('reads %s from the index, no more of it than the page', async (_, asked) => {
   expect(await reads(listQuery(asked))).toEqual([
     { node: expect.stringMatching(/^Index (Only )?Scan$/), index: 'users_by_id', rows: LIMIT },
   ]);
 });
 
-test('pages follow one another without a gap, in both orders', async () => {
+test('consecutive pages have no gap, in both orders', async () => {
   for (const order of ['asc', 'desc'] as const) {
     const all: string[] = [];
     for (let after: string | null = null; ; after = all.at(-1)!) {
@@ -102,7 +102,7 @@ test.each([
   expect(read?.rows).toBeLessThanOrEqual(LIMIT);
 });
 
-test('a search page by page is the search at once; who is found twice is listed once', async () => {
+test('a search page by page equals the search at once; a user who matches twice is listed once', async () => {
   const asked = { tenantNo: 0, search: 'user-2' };
   const atOnce = await searchUsers(database.pool, { ...asked, after: null, limit: USERS });
   const all: FoundUser[] = [];

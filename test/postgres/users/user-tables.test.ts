@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { testDatabase } from '../database.ts';
 
-test('every table with rows about users is known to deletion and export, with an order that distinguishes the rows', async () => {
+test('deletion and export know every table with rows about users, with an order that distinguishes the rows', async () => {
   const database = await testDatabase({ redis: false });
   try {
     const { rows } = await database.pool.query<{ table: string; columns: string[] }>(
@@ -12,7 +12,7 @@ test('every table with rows about users is known to deletion and export, with an
         GROUP BY table_name HAVING bool_or(column_name = 'user_id')`,
     );
     const named = rows.map(({ table }) => table);
-    // Two tables call the user something else.
+    // Two tables have another name for the user column.
     expect([...named, 'users', 'audit_log'].toSorted()).toEqual(USER_TABLES.map(({ table }) => table).toSorted());
     for (const { table, columns } of rows) {
       const { order, hidden = [] } = USER_TABLES.find((known) => known.table === table)!;

@@ -30,7 +30,7 @@ const queued = async (): Promise<{ id: string; lane: number }[]> =>
     )
   ).rows;
 
-test('messages are logged and queued in their order, and those of one user share a lane', async () => {
+test('logs and queues messages in order; those of one user share a lane', async () => {
   const messages = ['anna', 'ben', 'anna', null, null].map((userId) => message(webhookId, userId));
   await insert(database.pool, messages, NOW_MS);
   const day = Math.floor(NOW_MS / DAY_MS);
@@ -45,7 +45,7 @@ test('messages are logged and queued in their order, and those of one user share
   expect(new Set([anna, ben, none]).size).toBe(3);
 });
 
-test('a message that is made again is left out, on the same day and on another', async () => {
+test('ignores a message that is made again, on the same day and on another', async () => {
   const [first, second] = [message(webhookId, 'anna'), message(webhookId, 'anna')];
   await insert(database.pool, [first], NOW_MS);
   await insert(database.pool, [first, second, second], NOW_MS);
@@ -54,7 +54,7 @@ test('a message that is made again is left out, on the same day and on another',
   expect(await queued()).toMatchObject([{ id: first.id }, { id: second.id }]);
 });
 
-test('a webhook for which too much waits gets messages into the log only, with the reason', async () => {
+test('a webhook with a full queue gets messages into the log only, with the reason', async () => {
   const [first, second] = [message(webhookId, 'anna'), message(webhookId, 'anna')];
   await insert(database.pool, [first], NOW_MS);
   await database.pool.query('UPDATE webhook_state SET is_full = true WHERE webhook_id = $1', [webhookId]);
@@ -63,18 +63,18 @@ test('a webhook for which too much waits gets messages into the log only, with t
   expect(await queued()).toMatchObject([{ id: first.id }]);
 });
 
-test('what Postgres does not take as text does not keep messages from being stored', async () => {
+test('text that Postgres refuses does not keep messages from being stored', async () => {
   await insert(database.pool, [message(webhookId, 'a\0nna', { payload: '{"name":"\0"}' })], NOW_MS);
   expect(await logged()).toMatchObject([{ userId: 'a\uFFFDnna', payload: '{"name":"\uFFFD"}' }]);
 });
 
-test('more than one statement takes keep their order', async () => {
+test('keeps the order of more messages than one statement takes', async () => {
   const messages = Array.from({ length: 2_500 }, (_, n) => message(webhookId, `user-${n}`));
   await insert(database.pool, messages, NOW_MS);
   expect((await queued()).map(({ id }) => id)).toEqual(messages.map(({ id }) => id));
 });
 
-test('what was reported of a user goes with the user', async () => {
+test("deletes a user's messages with the user", async () => {
   await insert(database.pool, [message(webhookId, 'gone'), message(webhookId, 'stays')], NOW_MS);
   await transaction(database.pool, (client) => deleteUser(client, { tenantNo: 0, userId: 'gone' }, async () => {}));
   expect(await logged()).toMatchObject([{ userId: 'stays' }]);

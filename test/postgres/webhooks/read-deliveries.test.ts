@@ -31,7 +31,7 @@ test.each<[string, Partial<DeliveriesQuery>]>([
   ['those that failed', { status: 'failed' }],
   ['those that wait', { status: 'pending' }],
   ['those about a user', { userId: 'user 77' }],
-])('%s are found by an index', async (_, asked) => {
+])('finds %s by an index', async (_, asked) => {
   const query = { tenantNo: 0, webhookId: WEBHOOK, limit: 10, before: null, status: null, type: null, userId: null };
   const explaining = {
     query: (statement: string, values: unknown[]) =>
@@ -41,6 +41,6 @@ test.each<[string, Partial<DeliveriesQuery>]>([
   const plan = (rows as unknown as { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']).join('\n');
   expect(plan).toContain('Limit');
   expect(plan).not.toMatch(/Seq Scan on webhook_messages_d\d/);
-  // Of those that wait or failed there are few, which may be sorted.
+  // Pending and failed ones are few, and may be sorted.
   if (asked.status === undefined) expect(plan).not.toContain('->  Sort\n');
 });

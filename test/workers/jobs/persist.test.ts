@@ -18,7 +18,7 @@ let queueRedis: Redis;
 let wakeUp: WakeUp;
 const workers: Worker[] = [];
 const ending = new AbortController();
-/** What happens once between a job's last look at the outbox and its end. */
+/** Runs once between a job's last check of the outbox and its end. */
 let afterDrain: (() => Promise<void>) | null = null;
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   queueRedis = createPatientRedis(database.stack.redisUrl);
   await redisReady(redis);
   wakeUp = new WakeUp(redis);
-  // Two, as on two machines, and no watch: what is stored here is stored because of a wake-up.
+  // Two, as on two machines, and no watch: everything stored here is stored because of a wake-up.
   for (let n = 0; n < 2; n++) {
     const persister = new Persister({ redis, pool: database.pool });
     const drain: Persister['drain'] = async (shard, hurry) => {
@@ -61,7 +61,7 @@ async function write(): Promise<void> {
 
 const patience = { interval: 20 };
 
-test('events are stored by their wake-ups', async () => {
+test('wake-ups store events', async () => {
   for (let n = 0; n < 100; n++) {
     await write();
     await sleep(n % 5);
@@ -70,7 +70,7 @@ test('events are stored by their wake-ups', async () => {
   expect(await backlog(redis, 1)).toBe(0);
 });
 
-test('an event that comes when the job of an earlier one has looked for the last time is stored by the next job', async () => {
+test('the next job stores an event that arrives after the last check of an earlier job', async () => {
   const before = await stored();
   let wasLate = false;
   afterDrain = async () => {

@@ -34,16 +34,16 @@ export function DailyCharts() {
 function DailyChart({ days, of, title, sums, wide }: { days: Activity['days'] } & (typeof CHARTS)[number]) {
   const x = useMemo(() => days.map(({ date }) => Date.parse(`${date}T00:00:00Z`) / 1_000), [days]);
   const y = useMemo(() => days.map((day) => day[of]), [days, of]);
-  const told = sums
+  const summary = sums
     ? `${number(y.reduce((sum, one) => sum + one, 0))} in ${days.length} days`
     : `${number(y.at(-1) ?? 0)} today`;
   return (
     <Panel
       title={title}
-      actions={<span className="text-xs whitespace-nowrap text-muted">{told}</span>}
+      actions={<span className="text-xs whitespace-nowrap text-muted">{summary}</span>}
       className={wide ? 'lg:col-span-3' : 'last:sm:col-span-2 lg:col-span-2 last:lg:col-span-2'}
     >
-      <Chart bars whole label={`${title} by day: ${told}`} x={x} y={y} />
+      <Chart bars whole label={`${title} by day: ${summary}`} x={x} y={y} />
     </Panel>
   );
 }

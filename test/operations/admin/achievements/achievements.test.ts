@@ -30,7 +30,7 @@ const update = async (id: string, item: object) => {
   return body.updated[0] ?? body.issues[0].message;
 };
 
-test('admin_achievements_create: each trigger with what belongs to it', async () => {
+test('admin_achievements_create: each trigger with its fields', async () => {
   const userAttributes = [{ attributeId: plan, attributeValue: 'pro' }];
   const eventAttributes = [{ attributeId: deck, attributeValue: 'a' }];
   const good = [
@@ -86,7 +86,7 @@ test('admin_achievements_update: a trigger can change only while inactive', asyn
   expect(await update(id, { description: null, badge: null })).toMatchObject({ description: null, badge: null });
 });
 
-test('a key may be given later, and stays then', async () => {
+test('a key may be given later, and is permanent then', async () => {
   const { id } = await make({ name: 'Keyless', trigger: 'streak', streakLength: 50 });
   expect(await update(id, { key: 'ten' })).toBe(`key: another achievement has the key 'ten'`);
   expect(await update(id, { key: 'named' })).toMatchObject({ key: 'named' });
@@ -113,7 +113,7 @@ test('composites do not form a cycle', async () => {
   expect(both.body).toEqual({ deleted: [{ id: inner.id }, { id: outer.id }], issues: [] });
 });
 
-test('admin_achievements_delete: one that a trigger pays for stays', async () => {
+test('admin_achievements_delete: keeps one that a trigger pays for', async () => {
   const { body } = await laurel.admin.delete(`${PATH}?ids=${known.get('ten')}`);
   expect(body.deleted).toEqual([]);
   expect(body.issues[0].message).toMatch(
@@ -121,7 +121,7 @@ test('admin_achievements_delete: one that a trigger pays for stays', async () =>
   );
 });
 
-test('an achievement is completed as soon as it is active', async () => {
+test('an achievement can be completed as soon as it is active', async () => {
   const made = await make({ name: 'Minute', key: 'minute', trigger: 'metric', metricId, metricValue: 1 });
   const event = async (id: string) =>
     (await laurel.app.post('/v1/metrics/flips/event', { user: { id }, value: 1 })).body.achievements.map(
@@ -132,7 +132,7 @@ test('an achievement is completed as soon as it is active', async () => {
   expect(await event('two')).toContain('minute');
 });
 
-test('what was created so is whole: the configuration exported and applied changes nothing', async () => {
+test('exporting and applying the configuration after these creations changes nothing', async () => {
   const { body } = await laurel.admin.get('/v1/configuration');
   const applied = await laurel.admin.put('/v1/configuration', body);
   expect([applied.status, applied.body.changes]).toEqual([200, []]);
@@ -147,7 +147,7 @@ test.each([
   'https:x.test/x.png',
   'x.png',
   '',
-])('a badge at %j is refused, of achievements, points systems and levels, and in the document', async (url) => {
+])('refuses a badge at %j, of achievements, points systems and levels, and in the document', async (url) => {
   const text = 'must be a URL that begins with https:// or http://';
   const achievement = { key: 'bad-badge', name: 'Bad', trigger: 'api', badge: { url } };
   const system = { key: 'bad-badge', name: 'Bad', badge: { url } };

@@ -32,7 +32,7 @@ beforeAll(async () => {
     ...byKey((await admin.get('/v1/attributes')).body),
     ...byKey((await admin.get('/v1/achievements')).body),
   ]);
-  // Every user a little different: totals with and without the subject, plans, zones, sign-ups, days in a row.
+  // Every user is slightly different: totals with and without the subject, plans, zones, sign-ups, days in a row.
   for (let day = 0; day < DAYS; day += 1) {
     await admin.put('/v1/clock', { now: `2044-02-${21 + day}T12:00:00.000Z` });
     for (let n = 0; n < 12; n += 1) {
@@ -76,7 +76,7 @@ test.each<[string, () => object]>([
   ['an anniversary', () => ({ trigger: 'anniversary', anniversaryYears: 1 })],
   ['a later anniversary', () => ({ trigger: 'anniversary', anniversaryYears: 2, userAttributes: [pro()] })],
   ['one for nobody', () => ({ trigger: 'anniversary', anniversaryYears: 900 })],
-])('of %s it is who really completes it', async (name, body) => {
+])('the preview of %s names the users who really complete it', async (name, body) => {
   const found = await preview(body());
   expect(found).toMatchObject({ of: 13, figure: 'exact', examined: 13, reason: null });
   expect(found.sample).toHaveLength(Math.min(10, found.users));
@@ -90,19 +90,19 @@ test.each<[string, () => object]>([
     );
     return rows.map((row) => row.id);
   };
-  // What follows from the new one is done when the clock has gone on.
+  // Consequences of the new one follow when the clock has advanced.
   await laurel.admin.put('/v1/clock', {
     now: new Date(Date.parse((await laurel.admin.get('/v1/clock')).body.now) + 5_000).toISOString(),
   });
   await expect.poll(async () => (await holders()).length).toBe(found.users);
   expect(await holders()).toEqual(expect.arrayContaining(found.sample));
-  // Who holds it counts, whatever it is changed to.
+  // Current holders count, even after a change.
   expect(await preview({ id })).toMatchObject({ users: found.users });
   expect((await preview({ id, userAttributes: [{ ...pro(), attributeValue: 'none' }] })).users).toBe(found.users);
   await laurel.admin.delete(`/v1/achievements?ids=${id}`);
 });
 
-test('of one that calls complete, it says that it cannot be said', async () => {
+test('cannot predict an achievement that is completed by call, and says so', async () => {
   const body = await preview({ trigger: 'api', key: 'shared' });
   expect(body).toMatchObject({ users: null, of: 13, examined: 0, sample: [], reason: expect.stringMatching(/calls/) });
 });
@@ -116,12 +116,12 @@ test.each<[string, () => object, number, string]>([
   ['a misspelt field', () => metric({ metricVale: 3 }), 400, 'metricVale'],
   ['a circle', () => ({ trigger: 'achievement', achievementIds: [] }), 422, 'achievementIds'],
   ['an unknown ID', () => ({ id: '00000000-0000-7000-8000-000000000000' }), 422, 'There is no achievement'],
-])('%s is refused, naming the field', async (_, body, status, text) => {
+])('refuses %s and names the field', async (_, body, status, text) => {
   const answer = await laurel.admin.post(PATH, body());
   expect([answer.status, answer.body.error]).toEqual([status, expect.stringContaining(text)]);
 });
 
-test('nothing is stored or recorded, and a read-only key may ask', async () => {
+test('stores and records nothing, and a read-only key may ask', async () => {
   const version = async () => (await laurel.pool.query('SELECT catalog_version FROM tenants WHERE no = 0')).rows;
   const audits = async () => (await laurel.pool.query('SELECT count(*) FROM audit_log')).rows;
   const states = async () => (await laurel.pool.query('SELECT id, md5(state) FROM users ORDER BY id')).rows;
@@ -132,7 +132,7 @@ test('nothing is stored or recorded, and a read-only key may ask', async () => {
   expect([await version(), await audits(), await states()]).toEqual(before);
 });
 
-test('a process makes one preview at a time, and of too many it says so', async () => {
+test('a process makes one preview at a time, and says so if there are too many', async () => {
   const { resources, achievementPreview } = laurel.services;
   const index = new CatalogIndex(await resources.read(0));
   const [achievement] = index.catalog.achievements;

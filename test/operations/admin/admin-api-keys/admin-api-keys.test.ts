@@ -57,7 +57,7 @@ test('created keys work on both surfaces and are shown once; bad items are issue
   expect((await laurel.admin.get(`${PATH}?limit=101`)).status).toBe(422);
 });
 
-test('the list tells when a key was used last', async () => {
+test('the list shows when a key was used last', async () => {
   const { id, key } = await make();
   const before = Date.now();
   await statusWith(key);
@@ -77,7 +77,7 @@ test('the list tells when a key was used last', async () => {
   expect(rows).toEqual([{ last_used: null }]);
 });
 
-test('an inactive key is refused by every process, and holds again when it is active', async () => {
+test('every process refuses an inactive key, and accepts it when it is active again', async () => {
   const other = await laurel.another();
   const { id, key } = await make('before');
   expect((await other.admin.get('/v1/metrics', { key })).status).toBe(200);
@@ -98,7 +98,7 @@ test('an inactive key is refused by every process, and holds again when it is ac
   await expect.poll(async () => (await other.admin.get('/v1/metrics', { key })).status).toBe(200);
 });
 
-test('a rotated key has another secret under the same prefix; the old one is dead', async () => {
+test('a rotated key has another secret under the same prefix; the old one is invalid', async () => {
   const { id, key, prefix } = await make();
   expect(await statusWith(key)).toBe(200);
   const { status, body } = await laurel.admin.post(`${PATH}/${id}/rotate`);
@@ -111,7 +111,7 @@ test('a rotated key has another secret under the same prefix; the old one is dea
     expect((await laurel.admin.post(`${PATH}/${unknown}/rotate`)).status).toBe(404);
 });
 
-test('a deleted key is refused; unknown ones are issues', async () => {
+test('refuses a deleted key; unknown ones are issues', async () => {
   const { id, key } = await make();
   expect(await statusWith(key)).toBe(200);
   expect((await laurel.admin.delete(`${PATH}?ids=${id},${NOBODY}`)).body).toEqual({
@@ -121,7 +121,7 @@ test('a deleted key is refused; unknown ones are issues', async () => {
   await refused(key);
 });
 
-test('the last active key can be neither deleted nor deactivated; another one may go, also by itself', async () => {
+test('the last active key can be neither deleted nor deactivated; another one can, also by itself', async () => {
   expect((await laurel.admin.delete(`${PATH}?ids=${first}`)).body).toEqual({
     deleted: [],
     issues: [{ id: first, ...says('error', LAST) }],
@@ -132,7 +132,7 @@ test('the last active key can be neither deleted nor deactivated; another one ma
   });
   const { id, key } = await make();
   await laurel.admin.patch(PATH, [{ id, status: 'inactive' }]);
-  // An inactive one does not stand in for it, and can itself be deleted.
+  // An inactive one does not replace it, and can itself be deleted.
   expect((await laurel.admin.delete(`${PATH}?ids=${first}`)).body.deleted).toEqual([]);
   await laurel.admin.patch(PATH, [{ id, status: 'active' }]);
   await expect.poll(() => statusWith(key)).toBe(200);
@@ -144,7 +144,7 @@ test('the last active key can be neither deleted nor deactivated; another one ma
   expect(body).toMatchObject({ deleted: [{ id: two.id }], issues: [{ id: first, message: LAST }] });
 });
 
-test('requests at once that would together remove every key leave one', async () => {
+test('concurrent requests that would together remove every key leave one', async () => {
   for (let round = 0; round < 5; round += 1) {
     const keys = [await make(), await make(), await make()];
     await Promise.all([
@@ -159,7 +159,7 @@ test('requests at once that would together remove every key leave one', async ()
   }
 });
 
-test('a read-only key, and one of a tenant: made, listed, changed', async () => {
+test('creates, lists and changes a read-only key, and one of a tenant', async () => {
   await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
   const { status, body } = await laurel.admin.post(PATH, [
     { name: 'reads', access: 'read' },
@@ -189,7 +189,7 @@ test('a read-only key, and one of a tenant: made, listed, changed', async () => 
   await expect.poll(async () => (await laurel.admin.patch(PATH, [], { key: reads.key })).status).toBe(422);
 });
 
-test('the last key of full access to everything stays, whatever read-only keys and keys of tenants there are', async () => {
+test('the last unrestricted key stays, however many read-only keys and keys of tenants there are', async () => {
   await laurel.admin.post('/v1/tenants', [{ customerId: 'north', name: 'North' }]);
   const others = (
     await laurel.admin.post(PATH, [
@@ -202,13 +202,13 @@ test('the last key of full access to everything stays, whatever read-only keys a
     expect((await laurel.admin.patch(PATH, [{ id: first, ...change }])).body.issues).toMatchObject([
       { id: first, message: LAST },
     ]);
-  // Those go, and may be changed, at any time.
+  // Those can be deleted and changed at any time.
   const ids = others.map(({ id }: { id: string }) => id);
   await laurel.admin.patch(PATH, [{ id: ids[1], access: 'read' }]);
   expect((await laurel.admin.delete(`${PATH}?ids=${ids.join(',')}`)).body.deleted).toHaveLength(2);
 });
 
-test('is about the organisation: no Tenant-ID is needed', async () => {
+test('concerns the organisation: needs no Tenant-ID', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   expect((await laurel.admin.get(PATH)).status).toBe(200);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: false });

@@ -22,7 +22,7 @@ const list = async (query = 'limit=100') => (await laurel.admin.get(`${PATH}?${q
 const track = async (key: string): Promise<number> =>
   (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 }, { key })).status;
 
-test('a key of all for ever is created and answered as the contract has it', async () => {
+test('creates a permanent key for all users and answers it as the contract says', async () => {
   const { created } = await make({ userId: 'ada' }, { userId: 'ada', scope: null, expiresAt: null });
   for (const key of created)
     expect(key).toEqual({
@@ -33,7 +33,7 @@ test('a key of all for ever is created and answered as the contract has it', asy
     });
 });
 
-test('scope and end are checked item by item', async () => {
+test('checks scope and end item by item', async () => {
   const { created, issues } = await make(
     { userId: 'ada', scope: 'events', expiresAt: '2026-11-18T14:00:00+01:00' },
     { userId: 'ada', scope: 'write' },
@@ -49,7 +49,7 @@ test('scope and end are checked item by item', async () => {
   ]);
 });
 
-test('a key that was used is refused from its last moment on, by the clock', async () => {
+test('refuses a used key from its end on, by the clock', async () => {
   const { created } = await make({ userId: 'ada', expiresAt: inMs(HOUR_MS) });
   const [{ key }] = created;
   expect(await track(key)).toBe(201);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test(`${KEYS} deleted keys, which all of 3 frontends refuse without waiting for the backstop`, async () => {
+test(`all of 3 frontends refuse ${KEYS} deleted keys without waiting for the next poll`, async () => {
   const items = Array.from({ length: KEYS }, () => ({ userId: 'ada' }));
   const { created } = (await laurel.admin.post('/v1/application-api-keys', items)).body;
   const refusedMs: number[] = [];

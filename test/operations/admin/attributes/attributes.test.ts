@@ -36,7 +36,7 @@ test('admin_attributes_update changes the name only; admin_attributes_get shows 
   expect((await laurel.admin.get(`${PATH}/${deck.id}`)).body).toEqual({ ...deck, name: 'The deck' });
 });
 
-test('admin_attributes_delete: an attribute in use stays, whatever uses it', async () => {
+test('admin_attributes_delete: keeps an attribute in use of any kind', async () => {
   const [mood, course] = (
     await laurel.admin.post(PATH, [
       { key: 'mood', name: 'Mood', type: 'user' },

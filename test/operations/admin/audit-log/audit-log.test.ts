@@ -16,7 +16,7 @@ afterAll(() => laurel.close());
 
 const log = async (query = 'limit=100', more: object = {}) => (await laurel.admin.get(`${PATH}?${query}`, more)).body;
 
-test('a resource that is created, changed and deleted: who, when, what it was and is', async () => {
+test('creating, changing and deleting a resource: actor, time, before and after', async () => {
   const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'laps', name: 'Laps', unitType: 'number' }])).body
     .created;
   clock.set(NOW + 1000);
@@ -87,7 +87,7 @@ test('keys, tenants, the organisation', async () => {
     expect(JSON.stringify(await log())).not.toContain(secret.split('.')[1]);
 });
 
-test('paging, and whom it is by', async () => {
+test('paging, and filtering by actor', async () => {
   const all = await log();
   expect(await log('limit=2&skip=1')).toEqual(all.slice(1, 3));
   expect(await log('who=nobody')).toEqual([]);
@@ -96,7 +96,7 @@ test('paging, and whom it is by', async () => {
     expect((await laurel.admin.get(`${PATH}?${query}`)).status).toBe(422);
 });
 
-test('a tenant’s log holds what is its own, and what is the organisation’s', async () => {
+test('a tenant’s log has its own entries, not the organisation’s', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [{ customerId: 'blue', name: 'Blue' }]);
   await laurel.admin.post('/v1/metrics', [{ key: 'own', name: 'Own' }], { tenantId: 'blue' });
@@ -117,20 +117,20 @@ type Entry = {
   before?: object;
 };
 
-/** What the log holds about a user, oldest first, as soon as it is so many entries. */
+/** The log entries about a user, oldest first, once there are this many. */
 async function about(userId: string, entries: number): Promise<Entry[]> {
   await expect.poll(async () => (await log(`limit=100&userId=${userId}`)).length).toBe(entries);
   return (await log(`limit=100&userId=${userId}`)).toReversed();
 }
 
-test('what is done to a user: where from, by which request, and never what the fields hold', async () => {
+test('changes to a user: origin, request, and never the values of fields', async () => {
   await laurel.admin.patch('/v1/streaks/settings', { freezes: { enabled: true, max: 5 } });
   const sent = (id: string) => ({ headers: { 'X-Request-Id': id } });
   await laurel.app.put('/v1/users/grace', { name: 'Grace Hopper', email: 'grace@example.com' }, sent('put-1'));
   await laurel.app.patch('/v1/users/grace', { tz: 'Europe/Berlin' });
   await laurel.app.post('/v1/users', { id: 'grace', name: 'G' });
   await laurel.app.patch('/v1/users/grace/preferences', { notifications: { recap: ['email'] } });
-  // Events are no administration, and what users say of themselves is not either.
+  // Neither events nor users' own changes are administration.
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'grace', name: 'Grace' }, value: 1 });
   const [{ key }] = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'grace' }])).body.created;
   await laurel.app.patch('/v1/users/grace', { name: 'Amazing Grace' }, { key });
@@ -151,7 +151,7 @@ test('what is done to a user: where from, by which request, and never what the f
   expect(JSON.stringify(entries)).not.toMatch(/Hopper|example\.com|Berlin|Amazing/);
 });
 
-test('a pause that is deleted, a streak that is restored, an export, a deletion, whose ID stays', async () => {
+test('a deleted pause, a restored streak, an export, and a deletion, whose ID stays', async () => {
   const other = await startLaurel({ configuration: STUDY_APP, testClock: true, workers: true });
   try {
     const read = async (query: string): Promise<Entry[]> =>
@@ -171,7 +171,7 @@ test('a pause that is deleted, a streak that is restored, an export, a deletion,
       'ada',
     ]);
     const { body } = await other.admin.get('/v1/users/ada/export');
-    // What was done about the user is held about the user, but not who did it.
+    // Entries about the user name the user, but not the actor.
     expect(body.auditLog.at(-1)).toMatchObject({ action: 'export', kind: 'user' });
     expect(JSON.stringify(body.auditLog)).not.toContain(other.adminKey.split('.')[0]);
     await other.admin.delete('/v1/users?ids=ada,nobody');
@@ -184,10 +184,10 @@ test('a pause that is deleted, a streak that is restored, an export, a deletion,
       { before: { now: noonOf(0) }, after: { now: noonOf(4) } },
       { before: { now: noonOf(4) }, after: { now: null } },
     ]);
-    // The persister's deletion of what is held about the user leaves the log alone.
+    // The persister's deletion of the user's data leaves the log alone.
     await expect.poll(async () => (await other.pool.query('SELECT FROM users')).rowCount).toBe(0);
     expect(await kinds('userId=ada')).toEqual(done);
-    // Until it is old: the work that falls due by then deletes it.
+    // Until it expires: the work that is due by then deletes it.
     await other.admin.put('/v1/clock', { now: noonOf(400) });
     expect(await kinds('userId=ada')).toEqual(done);
     await other.admin.put('/v1/clock', { now: noonOf(401) });
@@ -208,7 +208,7 @@ test('a batch of events is one entry', async () => {
   expect(await log('kind=event_batch')).toHaveLength(1);
 });
 
-test('keys that are refused: one entry a reason, with counts, and no secret', async () => {
+test('refused keys: one entry per reason, with counts, and no secret', async () => {
   const other = await laurel.another();
   const [reads] = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'reads', access: 'read' }])).body.created;
   for (let n = 0; n < 15; n += 1) {
@@ -231,7 +231,7 @@ test('keys that are refused: one entry a reason, with counts, and no secret', as
   expect(JSON.stringify(entries)).not.toContain('secret-of-nobody');
 });
 
-test('a key of one tenant reads nothing of the organisation’s entries', async () => {
+test('a key of one tenant reads none of the organisation’s entries', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [{ customerId: 'red', name: 'Red' }]);
   await laurel.admin.post('/v1/metrics', [{ key: 'own', name: 'Own' }], { tenantId: 'red' });

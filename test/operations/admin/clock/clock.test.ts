@@ -11,7 +11,7 @@ afterAll(() => laurel.close());
 const put = (now: unknown) => laurel.admin.put('/v1/clock', { now });
 const shown = async (): Promise<string> => (await laurel.admin.get('/v1/clock')).body.now;
 
-test('real time until it is set; then it stands still, everywhere, until it is let go', async () => {
+test('real time until it is set; then it stands still for everyone until it is released', async () => {
   const beforeMs = Date.now();
   const shownMs = Date.parse(await shown());
   expect(shownMs).toBeGreaterThanOrEqual(beforeMs);
@@ -32,7 +32,7 @@ test('real time until it is set; then it stands still, everywhere, until it is l
   expect(await shown()).toBe('2030-03-02T08:00:00.000Z');
   expect((await put('2030-03-02T08:00:00.000Z')).status).toBe(200);
 
-  // One that starts later, a restart too, finds it where it stands.
+  // A later start, or a restart, finds the set time.
   const third = await laurel.another();
   expect((await third.admin.get('/v1/clock')).body.now).toBe('2030-03-02T08:00:00.000Z');
 
@@ -72,14 +72,14 @@ test('it does not go back', async () => {
   await laurel.admin.delete('/v1/clock');
 });
 
-test('a time too far off for what falls due until then is 422, and the clock stays as it was', async () => {
+test('a time too far ahead for the work due until then is 422, and the clock does not move', async () => {
   const { status, body } = await put('9999-12-31T23:59:59Z');
   expect([status, body.error]).toEqual([422, 'now must be before the year 3000']);
   expect(Date.parse(await shown())).toBeLessThan(Date.UTC(3000, 0, 1));
 });
 
 test.each([['2031-02-30T00:00:00Z'], ['tomorrow'], ['2031-01-01'], [''], [5], [null], [undefined]])(
-  '%j is no time: the field is named',
+  '%j is not a time: names the field',
   async (now) => {
     const { status, body } = await put(now);
     expect([400, 422]).toContain(status);
@@ -87,7 +87,7 @@ test.each([['2031-02-30T00:00:00Z'], ['tomorrow'], ['2031-01-01'], [''], [5], [n
   },
 );
 
-test('many calls at once: one order, and the last time stands', async () => {
+test('concurrent calls have one order, and the last time wins', async () => {
   const days = Array.from({ length: 20 }, (_, n) => `2032-01-${String(n + 1).padStart(2, '0')}T00:00:00.000Z`);
   const answers = await Promise.all(days.map((day) => put(day)));
   expect(answers.every(({ status }) => status === 200 || status === 422)).toBe(true);
@@ -96,14 +96,14 @@ test('many calls at once: one order, and the last time stands', async () => {
   await laurel.admin.delete('/v1/clock');
 });
 
-test('it takes an admin key, and no Tenant-ID', async () => {
+test('needs an admin key, and no Tenant-ID', async () => {
   expect((await laurel.admin.get('/v1/clock', { key: null })).status).toBe(401);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   expect((await laurel.admin.get('/v1/clock')).status).toBe(200);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
 });
 
-test('what happens while it stands still keeps its order', async () => {
+test('events keep their order while it stands still', async () => {
   await put('2033-01-01T00:00:00Z');
   for (let n = 0; n < 12; n += 1) {
     expect((await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'eve' }, value: 5 })).status).toBe(201);
@@ -116,7 +116,7 @@ test('what happens while it stands still keeps its order', async () => {
   await laurel.admin.delete('/v1/clock');
 });
 
-test('it is described', async () => {
+test('is documented', async () => {
   expect(Object.keys((await laurel.admin.get('/v1/openapi')).body.paths['/v1/clock'])).toEqual([
     'get',
     'put',
@@ -124,7 +124,7 @@ test('it is described', async () => {
   ]);
 });
 
-test('without TEST_CLOCK there is no such path; without a worker nothing is set', async () => {
+test('does not exist without TEST_CLOCK; sets nothing without a worker', async () => {
   const real = await startLaurel();
   expect((await real.admin.send('GET', '/v1/clock')).status).toBe(404);
   expect((await real.admin.send('PUT', '/v1/clock', { body: { now: '2030-01-01T00:00:00Z' } })).status).toBe(404);

@@ -10,7 +10,7 @@ afterAll(() => laurel.close());
 
 const PATH = '/v1/configuration';
 
-test('admin_configuration_get gives a document that admin_configuration_put takes back unchanged', async () => {
+test('admin_configuration_put accepts the document of admin_configuration_get without changes', async () => {
   const { status, body } = await laurel.admin.get(PATH);
   expect(status).toBe(200);
   expect(body.achievements).toHaveLength(DEMO.achievements!.length);
@@ -28,7 +28,7 @@ test('admin_configuration_diff shows what admin_configuration_put then does', as
   expect(rows.at(-1)).toEqual({ who: laurel.adminKey.split('.')[0] });
 });
 
-test('an applied change holds for the next event, and soon in every other process', async () => {
+test('an applied change applies to the next event, and soon in every other process', async () => {
   const other = await laurel.another();
   await other.app.post('/v1/metrics/flashcards-flipped/event', { user: { id: 'warm' }, value: 1 });
   const metrics = [...DEMO.metrics!, { key: 'brand-new', name: 'Brand new' }];
@@ -48,12 +48,12 @@ test.each([
     "achievements[0].metricKey: unknown metric 'x'",
   ],
   [
-    'a list that leaves out what another one needs',
+    'a list that omits what another one needs',
     { metrics: [] },
     422,
     "achievements[0].metricKey: unknown metric 'flashcards-flipped'",
   ],
-])('%s is refused as a whole, naming the field', async (_name, document, status, text) => {
+])('refuses %s as a whole and names the field', async (_name, document, status, text) => {
   const before = (await laurel.admin.get(PATH)).body;
   const refused = await laurel.admin.put(PATH, document);
   expect(refused.status).toBe(status);
@@ -69,7 +69,7 @@ test.each([
   ],
   [{ streaks: { freezes: { inital: 1 } } }, 'streaks.freezes.inital is not a known field (did you mean initial?)'],
   [{ leaderbords: [] }, 'leaderbords is not a known field (did you mean leaderboards?)'],
-])('a document with an unknown field is refused: %j', async (document, text) => {
+])('refuses a document with an unknown field: %j', async (document, text) => {
   const before = (await laurel.admin.get(PATH)).body;
   for (const send of [laurel.admin.put(PATH, document), laurel.admin.post(`${PATH}/diff`, document)])
     expect(await send).toMatchObject({ status: 400, body: { error: text } });
@@ -139,7 +139,7 @@ test('achievements may share a name, archived or not; the document distinguishes
       { name: 'Both', achievementIds: [first.id, second.id] },
     ]);
     expect(body.achievements[2]).not.toHaveProperty('id');
-    // In whatever order they stand, each stays what it is.
+    // They keep their identity in any order.
     for (const achievements of [body.achievements, body.achievements.toReversed()])
       expect((await own.admin.put(PATH, { ...body, achievements })).body.changes).toEqual([]);
     const renamed = [body.achievements[1], { ...body.achievements[0], description: 'Archived' }];
@@ -193,7 +193,7 @@ test.each([
     'leaderboards[0].description',
     2_000,
   ],
-])('a text that is too long is refused: %#', async (document, field, most) => {
+])('refuses a text that is too long: %#', async (document, field, most) => {
   const refused = await laurel.admin.put(PATH, document);
   expect(refused.status).toBe(400);
   expect(refused.body.error).toContain(
@@ -201,7 +201,7 @@ test.each([
   );
 });
 
-test('the texts that an event answers with are as bounded in the operations of each resource', async () => {
+test("each resource's operations limit the texts of an event's answer equally", async () => {
   const text = (field: string, most: number): string => `${field} must have at most ${most} characters`;
   const cases: [path: string, item: object, message: string][] = [
     ['/v1/attributes', { key: 'long', name: LONG.name, type: 'user' }, text('name', 200)],

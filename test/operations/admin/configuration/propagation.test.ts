@@ -4,7 +4,7 @@ import { REVISIONS_CHANNEL } from '../../../../src/postgres/revisions.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import type { TestClient } from '../../../http/client.ts';
 
-// How long a change takes to be seen by frontends that it was not made at.
+// How long a change takes to reach other frontends.
 const CHANGES = 20;
 let laurel: TestLaurel;
 let frontends: TestClient[];
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test(`${CHANGES} changes, which all of 3 frontends see without waiting for the backstop`, async () => {
+test(`all of 3 frontends see ${CHANGES} changes without waiting for the next poll`, async () => {
   const seenMs: number[] = [];
   for (let no = 1; no <= CHANGES; no++) {
     const { status } = await laurel.admin.post('/v1/metrics', [{ key: `new-${no}`, name: 'New' }]);

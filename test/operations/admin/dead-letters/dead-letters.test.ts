@@ -6,7 +6,7 @@ import { eventRecord, pack, packedState } from '../../../engine/persist/outbox-w
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
-// `laurel dead-letters` runs as a process of its own, beside a Laurel that stores what is planted here.
+// `laurel dead-letters` in its own process, beside a Laurel that stores the planted entries.
 let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
@@ -20,7 +20,7 @@ const metric = async (name: string): Promise<number> => {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
 };
 
-/** Plants an event whose ID another event has; the ID of the letter that it becomes. */
+/** Plants an event with another event's ID; returns the ID of the resulting dead letter. */
 async function plant(userId: string, idOf: string): Promise<string> {
   const { body: before } = await laurel.admin.get('/v1/dead-letters?limit=100');
   const record = eventRecord({ u: userId, i: idOf.replaceAll('-', ''), m: 1 });
@@ -32,11 +32,11 @@ async function plant(userId: string, idOf: string): Promise<string> {
   return (await laurel.admin.get('/v1/dead-letters?limit=100')).body.at(-1).id;
 }
 
-test('listed, shown, retried and dropped, by the Admin API and by the command', async () => {
+test('the Admin API and the command list, show, retry and drop dead letters', async () => {
   expect((await cli('list')).out).toBe('There are no dead letters.\n');
   const { body: event } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
   const [first, second] = [await plant('bob', event.eventId), await plant('cleo', event.eventId)];
-  // What came behind was stored, and is read.
+  // The following entries were stored, and can be read.
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
   await eventually('the event behind is stored', async () => {
     const { rows } = await laurel.pool.query(`SELECT FROM events WHERE user_id = 'ada'`);

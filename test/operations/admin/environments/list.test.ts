@@ -8,12 +8,12 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-test('one environment is listed: this deployment', async () => {
+test('lists one environment: this deployment', async () => {
   const { status, body } = await laurel.admin.get('/v1/environments');
   expect([status, body]).toEqual([200, [{ name: 'Production', key: 'production', priority: 1 }]]);
 });
 
-test('it is called what the environment says', () => {
+test('has the name from the environment variables', () => {
   const named = readEnv({ ENVIRONMENT_NAME: 'Staging area', ENVIRONMENT_KEY: 'staging' });
   expect(named.environment).toEqual({ name: 'Staging area', key: 'staging' });
   expect(() => readEnv({ ENVIRONMENT_KEY: 'staging area' })).toThrow('ENVIRONMENT_KEY');

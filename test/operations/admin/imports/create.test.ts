@@ -35,7 +35,7 @@ const ADA = {
   },
 };
 
-test('admin_imports_create: good users go through, bad ones are issues, parts and users that cannot be imported are skipped with their reasons', async () => {
+test('admin_imports_create: imports good users, reports bad ones as issues, and skips unsupported parts and users with reasons', async () => {
   const { status, body } = await bring([
     ADA,
     { id: 'bo', metrics: { steps: { total: 5 }, flips: { total: 1, days: { '2026-02-30': 1 } } } },
@@ -87,12 +87,12 @@ test('admin_imports_create: good users go through, bad ones are issues, parts an
   expect(status).toBe(201);
   expect((await laurel.app.get('/v1/users/mars')).status).toBe(404);
   expect((await laurel.app.get('/v1/users/dee')).status).toBe(200);
-  // Skipped users do not change anything, so there is nothing that was created.
+  // Skipped users change nothing, so nothing was created.
   const dry = await bring([{ id: 'mars', tz: 'Mars/Base' }], 'import=crm&dryRun=true');
   expect([dry.status, dry.body.users[0].status]).toEqual([200, 'skipped']);
 });
 
-test('the same import brings a user once; another one, or one who is here, is refused; a dry run changes nothing', async () => {
+test('an import accepts each user once; refuses another import of the user, and an existing user; a dry run changes nothing', async () => {
   await laurel.app.put('/v1/users/here', { name: 'Here' });
   const refused = (id: string) => ({
     id,
@@ -109,7 +109,7 @@ test('the same import brings a user once; another one, or one who is here, is re
   ]);
   expect((await laurel.app.get('/v1/users/fay')).status).toBe(404);
   expect((await laurel.app.get('/v1/users/ada')).body.name).toBe(null);
-  // At the same time the same user is brought once.
+  // Concurrent imports of the same user apply once.
   const many = await Promise.all(Array.from({ length: 8 }, () => bring([{ ...ADA, id: 'gus' }])));
   expect(many.filter(({ status }) => status === 201)).toHaveLength(1);
   await untilPersisted(laurel, 0);
@@ -117,7 +117,7 @@ test('the same import brings a user once; another one, or one who is here, is re
   expect(rows).toEqual([{ days: 2 }]);
 });
 
-test('the user goes on where it stopped: nothing is awarded or announced again', async () => {
+test('the user continues where it stopped: nothing is awarded or announced again', async () => {
   await untilPersisted(laurel, 0);
   const messages = async (): Promise<string[]> =>
     (await laurel.pool.query<{ type: string }>(`SELECT type FROM webhook_messages WHERE user_id <> 'here'`)).rows.map(
@@ -172,7 +172,7 @@ test('a deleted user can be imported again', async () => {
   expect(timeline.body.entries.map(({ kind }: { kind: string }) => kind)).toContain('event');
 });
 
-test('bounds: a body that is no list of 1 to 100, a name that is none, a key that may only read', async () => {
+test('limits: a body that is no list of 1 to 100, an invalid name, a key that may only read', async () => {
   expect((await bring({})).status).toBe(422);
   expect((await bring([])).status).toBe(422);
   expect((await bring([ADA], 'import=a%20b')).status).toBe(422);
@@ -186,7 +186,7 @@ test('bounds: a body that is no list of 1 to 100, a name that is none, a key tha
   expect(body.issues[0].message).toContain('40000');
 });
 
-test('an imported day is reversed like an event: total, streak and board as without it, points stay as they were brought', async () => {
+test('reverses an imported day like an event: total, streak and leaderboard as without it; points stay as imported', async () => {
   await bring([{ ...ADA, id: 'rue' }]);
   await untilPersisted(laurel, 0);
   const { body: timeline } = await laurel.admin.get('/v1/users/rue/timeline?kind=event');

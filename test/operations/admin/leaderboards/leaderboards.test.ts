@@ -60,7 +60,7 @@ test('admin_leaderboards_create: the defaults', async () => {
   expect((await laurel.app.get('/v1/leaderboards/plain')).status).toBe(404);
 });
 
-test('all that a board may say is shown again', async () => {
+test('answers every field of a leaderboard', async () => {
   const item = {
     description: 'Everything',
     maxParticipants: null,
@@ -79,7 +79,7 @@ test('all that a board may say is shown again', async () => {
   expect((await laurel.admin.get(`${PATH}?limit=100`)).body.at(-1)).toEqual(made);
 });
 
-test('what a board may not be', async () => {
+test('refuses invalid leaderboards', async () => {
   const bad: [object, string][] = [
     [{ key: 'flips' }, `key: another leaderboard has the key 'flips'`],
     [{ maxParticipants: 0 }, 'maxParticipants must be at least 1'],
@@ -109,7 +109,7 @@ test('what a board may not be', async () => {
   expect(body.issues.map(({ message }: { message: string }) => message)).toEqual(bad.map(([, message]) => message));
 });
 
-test('a repeating board repeats every unit unless it says otherwise, and may become perpetual', async () => {
+test('a repeating leaderboard repeats every unit by default, and may become perpetual', async () => {
   const made = await make({ runUnit: 'day' });
   expect(made.runInterval).toBe(1);
   const perpetual = await update(made.id, { runUnit: null });
@@ -118,7 +118,7 @@ test('a repeating board repeats every unit unless it says otherwise, and may bec
   expect(await update(made.id, { runUnit: 'month' })).toMatchObject({ runUnit: 'month', runInterval: 1 });
 });
 
-test('what is ranked can change only while the board is inactive', async () => {
+test('what it ranks can change only while the leaderboard is inactive', async () => {
   const { id } = await make({ status: 'active', start: '2026-06-01' });
   const change = { rankBy: 'points', pointsSystemId };
   expect(await update(id, change)).toContain(
@@ -146,7 +146,7 @@ test('what is ranked can change only while the board is inactive', async () => {
   });
 });
 
-test('a status is what the clock makes of it, and finished is for good', async () => {
+test('the clock decides the status, and finished is final', async () => {
   const { id, status } = await make({ status: 'active', start: '2026-06-20', end: '2026-06-25' });
   expect(status).toBe('scheduled');
   const shown = async () => (await laurel.admin.get(`${PATH}/${id}`)).body.status;
@@ -168,7 +168,7 @@ test('a status is what the clock makes of it, and finished is for good', async (
   expect(await update(early.id, { status: 'active' })).toContain('the leaderboard is finished');
 });
 
-test('admin_leaderboards_delete: gone, and its key is free', async () => {
+test('admin_leaderboards_delete: it is gone, and its key is free', async () => {
   const made = await make({ key: 'gone', status: 'active', start: '2026-06-01' });
   expect((await laurel.app.get('/v1/leaderboards/gone')).status).toBe(200);
   expect((await laurel.admin.delete(`${PATH}?ids=${made.id}`)).body).toEqual({
@@ -181,7 +181,7 @@ test('admin_leaderboards_delete: gone, and its key is free', async () => {
   expect((await laurel.admin.delete(`${PATH}?ids=no-uuid`)).status).toBe(422);
 });
 
-test('a board takes events once it is activated', async () => {
+test('a leaderboard counts events once it is activated', async () => {
   const { id } = await make({ key: 'fresh', start: '2026-06-01' });
   const event = async () =>
     (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 })).body.leaderboards;
@@ -190,7 +190,7 @@ test('a board takes events once it is activated', async () => {
   expect((await event()).fresh).toMatchObject({ rank: 1 });
 });
 
-test('what was created so is whole: the configuration exported and applied changes nothing', async () => {
+test('exporting and applying the configuration after these creations changes nothing', async () => {
   const { body } = await laurel.admin.get('/v1/configuration');
   const applied = await laurel.admin.put('/v1/configuration', body);
   expect([applied.status, applied.body.changes]).toEqual([200, []]);

@@ -73,18 +73,18 @@ describe('refusals', () => {
     ['no user ID', { key: 'flips', user: {}, value: 1 }, 400, '[2].user.id is required'],
     ['an empty idempotency key', event('a', 1, { idempotencyKey: '' }), 400, '[2].idempotencyKey must not be empty'],
     ['no object', 'x', 400, '[2] must be an object'],
-  ])('%s: the batch is refused, the index is named, nothing is accepted', async (_, bad, status, text) => {
+  ])('%s: refuses the batch, names the index, accepts nothing', async (_, bad, status, text) => {
     const answer = await laurel.admin.post(PATH, [event('nobody'), event('nobody'), bad, event('nobody')]);
     expect(answer.status).toBe(status);
     expect(answer.body.error).toContain(text);
     expect(await laurel.redis.xlen('{s0}:batches')).toBe(0);
-    // A batch that is processed after it shows that nothing of it came through.
+    // Processing a later batch shows that nothing of it was accepted.
     await wait([event('after')]);
     expect((await laurel.app.get('/v1/users/nobody')).status).toBe(404);
   });
 
   test.each([[[]], [Array.from({ length: 1001 }, () => event('many'))], [event('one')]])(
-    'what is no array of 1 to 1,000 is refused: %#',
+    'refuses what is no array of 1 to 1,000: %#',
     async (body) => expect((await laurel.admin.post(PATH, body)).status).toBe(422),
   );
 });
@@ -99,7 +99,7 @@ test('1,000 events of one user: accepted, each processed once and in order', asy
   expect(rows.map(({ total }) => total)).toEqual(events.map((_, n) => ((n + 1) * (n + 2)) / 2));
 });
 
-test('wait=true answers what became of each event; a refused one does not hold up the others', async () => {
+test('wait=true answers the outcome of each event; a refused one does not block the others', async () => {
   const { accepted, results } = await wait([
     event('awaited', 3),
     event('awaited', 0.5, { key: 'minutes' }),
@@ -117,7 +117,7 @@ test('wait=true answers what became of each event; a refused one does not hold u
     .toEqual([results[0]!, results[1]!, results[3]!].map(({ eventId }) => eventId!).toSorted());
 });
 
-test('all are checked before any is accepted: subscribeToEmails without an address refuses the batch', async () => {
+test('checks all before it accepts any: subscribeToEmails without an address refuses the batch', async () => {
   const mail = (id: string, user: object) => ({ key: 'flips', user: { id, ...user }, value: 1 });
   const subscribe = (id: string) => mail(id, { subscribeToEmails: true });
   await laurel.app.put('/v1/users/reached', { email: 'r@example.org' });
@@ -129,7 +129,7 @@ test('all are checked before any is accepted: subscribeToEmails without an addre
     `[${index}].user.subscribeToEmails cannot be true: the user has no e-mail address on record.`;
   expect(await refused(subscribe('unreached'))).toBe(text(1));
   expect(await refused(mail('unreached', { email: '' }), subscribe('unreached'))).toBe(text(2));
-  // What the events before it do to the address counts.
+  // Earlier events of the batch may change the address.
   expect(await refused(mail('reached', { subscribeToEmails: false }), subscribe('reached'))).toBe(text(2));
   expect((await laurel.app.get('/v1/users/bystander')).status).toBe(404);
   const { results } = await wait([
@@ -179,14 +179,14 @@ test('partial=true accepts the valid events and lists the others by index', asyn
     201, 400, 404, 422, 422, 400, 201,
   ]);
   expect(waited.body.results.map((each: { total?: number }) => each.total).filter(Boolean)).toEqual([10, 18]);
-  // Nothing valid: nothing is queued, and each is listed.
+  // Nothing valid: queues nothing, and lists each.
   expect((await laurel.admin.post(`${PATH}?partial=true`, [5])).body).toMatchObject({
     accepted: 0,
     refused: [{ index: 0 }],
   });
   const none = await laurel.admin.post(`${PATH}?partial=true&wait=true`, [5]);
   expect([none.status, none.body.results.length]).toEqual([200, 1]);
-  // The list itself must be right all the same.
+  // The list itself must still be valid.
   expect((await laurel.admin.post(`${PATH}?partial=true`, {})).status).toBe(422);
 });
 
@@ -209,7 +209,7 @@ test('idempotency keys are those of the single operation, both ways', async () =
   expect(again).toMatchObject({ status: 202, body: { eventId: results[1]!.eventId, total: 7 } });
 });
 
-test('batches one after another keep the order of a user, whoever takes them', async () => {
+test('consecutive batches keep the order of a user, on any frontend', async () => {
   const other = await laurel.another();
   for (let n = 0; n < 20; n += 1) {
     const events = Array.from({ length: 60 }, (_, k) => event(`in order ${k % 3}`, n * 60 + k + 1));
@@ -224,17 +224,17 @@ test('batches one after another keep the order of a user, whoever takes them', a
   }
 });
 
-test('a zone whose offset ran out is renewed for all of its events at once', async () => {
+test('renews an expired zone offset for all events of the zone at once', async () => {
   const zoned = (value: number) => ({ key: 'flips', user: { id: 'zoned', tz: 'Europe/Berlin' }, value });
   await wait([zoned(1)]);
-  // As it is after a change of the clocks: the stored offset holds no longer.
+  // As after a clock change: the stored offset is no longer valid.
   const key = '{s0}:0:u:zoned';
   await changeState(laurel.redis, key, 'state[USER.offsetUntilMs] = 1');
   const { results } = await wait([event('zoned', 1), event('other', 1), event('zoned', 1), zoned(1)]);
   expect(results.map(({ total }) => total)).toEqual([2, 1, 3, 4]);
 });
 
-test('a batch is checked with its own tenant’s catalog', async () => {
+test('checks a batch with its own tenant’s catalog', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   try {
     await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
@@ -245,7 +245,7 @@ test('a batch is checked with its own tenant’s catalog', async () => {
   }
 });
 
-test('no worker: batches are accepted until too many wait, then 503', async () => {
+test('without a worker: accepts batches until too many wait, then answers 503', async () => {
   const alone = await startLaurel({ configuration: STUDY_APP });
   try {
     const statuses: number[] = [];
@@ -257,7 +257,7 @@ test('no worker: batches are accepted until too many wait, then 503', async () =
   }
 });
 
-test('what was deleted between acceptance and processing holds up nothing: events lose attributes, or are reported', async () => {
+test('deletions between acceptance and processing block nothing: events lose attributes, or are reported', async () => {
   const alone = await startLaurel({ configuration: STUDY_APP });
   const answer = alone.admin.post(`${PATH}?wait=true`, [
     { key: 'minutes', user: { id: 'late' }, value: 1 },

@@ -19,7 +19,7 @@ const create = async (...keys: string[]) =>
     )
   ).body.created as { id: string; key: string }[];
 
-test('admin_metrics_create: good items go through with the defaults, bad ones are issues', async () => {
+test('admin_metrics_create: creates good items with defaults, and reports bad ones as issues', async () => {
   const { status, body } = await laurel.admin.post(PATH, [
     { key: 'words', name: 'Words', id: NOBODY },
     { key: 'words', name: 'Words again' },
@@ -79,7 +79,7 @@ test('a description is stored, shown, exported and cleared', async () => {
   await laurel.admin.delete(`${PATH}?ids=${id}`);
 });
 
-test.each(['post', 'patch'] as const)('%s: a body that is not an array of 1 to 100 is refused', async (method) => {
+test.each(['post', 'patch'] as const)('%s: refuses a body that is not an array of 1 to 100', async (method) => {
   const item = { id: NOBODY, key: 'a', name: 'a' };
   for (const body of [[], Array.from({ length: 101 }, () => item), item]) {
     expect((await laurel.admin[method](PATH, body)).status).toBe(422);
@@ -107,7 +107,7 @@ test('admin_metrics_list pages, oldest first, and admin_metrics_get', async () =
   }
 });
 
-test('admin_metrics_update: what is sent changes, the key never', async () => {
+test('admin_metrics_update changes the sent fields, and never the key', async () => {
   const [one, two] = await create('update-1', 'update-2');
   const { status, body } = await laurel.admin.patch(PATH, [
     { id: one!.id.toUpperCase(), name: 'Renamed', key: 'other' },
@@ -131,7 +131,7 @@ test('admin_metrics_update: what is sent changes, the key never', async () => {
   expect((await laurel.admin.get(`${PATH}/${two!.id}`)).body).toEqual({ ...two, units: 'km' });
 });
 
-test('admin_metrics_delete: a metric in use stays, and who uses it is named', async () => {
+test('admin_metrics_delete: keeps a metric in use, and names its users', async () => {
   const [one, two] = await create('delete-1', 'delete-2');
   const flips = (await laurel.admin.get(PATH)).body.find(({ key }: { key: string }) => key === 'flips');
   const { status, body } = await laurel.admin.delete(`${PATH}?ids=${one!.id},${two!.id}&ids=${flips.id}&ids=${NOBODY}`);
@@ -157,7 +157,7 @@ test('admin_metrics_delete: a metric in use stays, and who uses it is named', as
   for (const query of ['', '?ids=', '?ids=no-uuid']) expect((await laurel.admin.delete(PATH + query)).status).toBe(422);
 });
 
-test('the streak settings hold a metric, too', async () => {
+test('the streak settings use a metric, too', async () => {
   const [one] = await create('streaky');
   await laurel.admin.patch('/v1/streaks/settings', { metrics: [{ metricId: one!.id, threshold: 1 }] });
   const { body } = await laurel.admin.delete(`${PATH}?ids=${one!.id}`);
@@ -166,7 +166,7 @@ test('the streak settings hold a metric, too', async () => {
   expect((await laurel.admin.delete(`${PATH}?ids=${one!.id}`)).body.deleted).toEqual([{ id: one!.id }]);
 });
 
-test('of requests for the same key at the same time one gets it', async () => {
+test('one of several concurrent requests for the same key gets it', async () => {
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => laurel.admin.post(PATH, [{ key: 'contested', name: 'Contested' }])),
   );
@@ -174,7 +174,7 @@ test('of requests for the same key at the same time one gets it', async () => {
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(7);
 });
 
-test('what changed, and by whom, is recorded', async () => {
+test('records what changed, and by whom', async () => {
   const [one] = await create('recorded');
   await laurel.admin.patch(PATH, [{ id: one!.id, name: 'recorded' }]);
   await laurel.admin.patch(PATH, [{ id: one!.id, name: 'recorded' }]);
@@ -193,7 +193,7 @@ test('another frontend soon knows the metric', async () => {
   await expect.poll(async () => (await other.app.post('/v1/metrics/elsewhere/event', event)).status).toBe(201);
 });
 
-// Last: what is configured without tenants rests after it.
+// Last: the configuration of the only tenant is suspended afterwards.
 test('two tenants’ metrics never meet', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [

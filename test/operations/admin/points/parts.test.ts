@@ -162,7 +162,7 @@ describe('triggers', () => {
   const path = () => `/v1/points/${xp}/triggers`;
   const make = async (item: object) => (await laurel.admin.post(path(), [item])).body.created[0];
 
-  test('admin_points_triggers_create: each type with what belongs to it', async () => {
+  test('admin_points_triggers_create: each type with its fields', async () => {
     const flips = (await laurel.admin.get('/v1/metrics')).body[0].id;
     const achievementId = (await laurel.admin.get('/v1/achievements')).body[0].id;
     const deck = (await laurel.admin.get('/v1/attributes')).body.find((a: { type: string }) => a.type === 'event').id;
@@ -198,7 +198,7 @@ describe('triggers', () => {
     expect(body.issues.map(({ message }: { message: string }) => message)).toEqual(bad.map(([, message]) => message));
   });
 
-  test('admin_points_triggers_update: a type can change only while inactive, and takes its fields with it', async () => {
+  test('admin_points_triggers_update: a type can change only while inactive, and its fields change with it', async () => {
     const made = await make({ type: 'time', points: 1, timeUnit: 'days', timeInterval: 2, status: 'active' });
     const change = { id: made.id, type: 'streak', streakLength: 3 };
     const refused = await laurel.admin.patch(path(), [{ ...change, points: 9 }]);
@@ -243,7 +243,7 @@ describe('triggers', () => {
   });
 });
 
-test('what was created so is whole: the configuration exported and applied changes nothing', async () => {
+test('exporting and applying the configuration after these creations changes nothing', async () => {
   const { body } = await laurel.admin.get('/v1/configuration');
   const applied = await laurel.admin.put('/v1/configuration', body);
   expect([applied.status, applied.body.changes]).toEqual([200, []]);

@@ -43,7 +43,7 @@ test('admin_points_systems_create: defaults, and bounds', async () => {
   ]);
 });
 
-test('a system is created with its levels, boosts and triggers, or not at all', async () => {
+test('creates a system with its levels, boosts and triggers, or not at all', async () => {
   const parts = {
     levels: [
       { key: 'low', name: 'Low', points: 1 },
@@ -115,7 +115,7 @@ test('a system is created with its levels, boosts and triggers, or not at all', 
   expect(event.body.points.whole).toMatchObject({ added: 6, total: 6 });
 });
 
-test('admin_points_systems_update and _get: what is sent changes, null empties', async () => {
+test('admin_points_systems_update and _get: sent fields change, null clears', async () => {
   const item = { key: 'stars', name: 'Stars', badge: { url: 'https://x.test/x.png' }, maxPoints: 5 };
   const [made] = (await laurel.admin.post(PATH, [item])).body.created;
   const { body } = await laurel.admin.patch(PATH, [
@@ -131,7 +131,7 @@ test('admin_points_systems_update and _get: what is sent changes, null empties',
   expect((await laurel.admin.get(`${PATH}/${made.id}`)).body).toEqual(body.updated[0]);
 });
 
-test('admin_points_systems_delete: one that a leaderboard ranks stays; else its parts go with it', async () => {
+test('admin_points_systems_delete: keeps one that a leaderboard ranks; otherwise deletes it with its parts', async () => {
   const systems = (await laurel.admin.get(`${PATH}?limit=100`)).body as { id: string; key: string }[];
   const id = (key: string): string => systems.find((system) => system.key === key)!.id;
   const { body } = await laurel.admin.delete(`${PATH}?ids=${id('xp')}&ids=${id('whole')}`);

@@ -50,7 +50,7 @@ const differences = async () => {
   return found;
 };
 
-test('an event is kept, listed with filters, released once, and answered with what it changed', async () => {
+test('keeps an event, lists it with filters, releases it once, and answers its effects', async () => {
   const kept = await send('ada', 1_000, { key: 'k1' });
   expect([kept.status, kept.body.total, kept.body.guarded]).toEqual([
     202,
@@ -107,7 +107,7 @@ test('an event is kept, listed with filters, released once, and answered with wh
   expect(await differences()).toEqual([]);
 });
 
-test('released from many sides at once, an event is applied once', async () => {
+test('concurrent releases apply an event once', async () => {
   const { eventId } = (await send('many', 300)).body;
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => laurel.admin.post(`/v1/quarantine/${eventId}/release`, undefined)),
@@ -117,7 +117,7 @@ test('released from many sides at once, an event is applied once', async () => {
   expect(await total('many')).toBe(300);
 });
 
-test('dropped, it is never applied, and its key stays used', async () => {
+test('a dropped event is never applied, and its key stays used', async () => {
   const { eventId } = (await send('cleo', 400, { key: 'dropped' })).body;
   const { body: kept } = await laurel.admin.get('/v1/users/cleo/timeline?kind=quarantine');
   expect(kept.entries).toEqual([
@@ -144,7 +144,7 @@ test('dropped, it is never applied, and its key stays used', async () => {
   expect((await laurel.admin.delete(`/v1/quarantine/${NOBODY}`)).status).toBe(404);
 });
 
-test('many at once; issues name those that are not there', async () => {
+test('many at once; issues name the missing ones', async () => {
   const ids = [];
   for (const value of [101, 102, 103]) ids.push((await send('dora', value)).body.eventId);
   const released = await laurel.admin.post('/v1/quarantine/release', { ids: [ids[1], NOBODY, ids[0]] });
@@ -157,7 +157,7 @@ test('many at once; issues name those that are not there', async () => {
   expect((await laurel.admin.post('/v1/quarantine/drop', { ids: [] })).status).toBe(400);
 });
 
-test('items of a batch that are refused, kept or cut do not stop the others', async () => {
+test('refused, quarantined or clamped items of a batch do not stop the others', async () => {
   const events = [
     { key: 'steps', user: { id: 'eva' }, value: 5 },
     { key: 'steps', user: { id: 'eva' }, value: 500, idempotencyKey: 'b' },
@@ -183,7 +183,7 @@ test('items of a batch that are refused, kept or cut do not stop the others', as
   ]);
 });
 
-test('a deleted user takes what is kept along; the export shows it before', async () => {
+test('deleting a user deletes quarantined events, which the export shows before', async () => {
   await send('finn', 200, { key: 'f' });
   await send('finn', 300);
   const { body: all } = await laurel.admin.get('/v1/users/finn/export');
@@ -195,12 +195,12 @@ test('a deleted user takes what is kept along; the export shows it before', asyn
   await laurel.admin.delete('/v1/users/finn');
   expect(await waiting('&userId=finn')).toEqual([]);
   expect((await laurel.admin.get('/v1/users/finn/guards')).body).toEqual([]);
-  const anew = await send('finn', 200, { key: 'f' });
-  expect([anew.status, anew.body.idempotentReplayed]).toEqual([202, false]);
+  const again = await send('finn', 200, { key: 'f' });
+  expect([again.status, again.body.idempotentReplayed]).toEqual([202, false]);
   expect(await differences()).toEqual([]);
 });
 
-test('a rebuilt Redis knows what waits', async () => {
+test('a rebuilt Redis knows the quarantined events', async () => {
   const { eventId } = (await send('gus', 900, { key: 'g' })).body;
   await untilPersisted(laurel, 0);
   expect(await laurel.redis.hget(quarantineKey(0), 'gus')).toMatch(/^[0-9a-f]{32}2$/);
@@ -216,7 +216,7 @@ test('a rebuilt Redis knows what waits', async () => {
   expect(released.body.event.total).toBe(900);
 });
 
-test('guards of a metric are checked, shown, and cleared', async () => {
+test('checks, shows and clears guards of a metric', async () => {
   const { body } = await laurel.admin.post('/v1/metrics', [
     { key: 'a', name: 'A', guards: { minSecondsBetween: { limit: 5, action: 'clamp' } } },
     { key: 'b', name: 'B', guards: { maxvalue: { limit: 5, action: 'clamp' } } },

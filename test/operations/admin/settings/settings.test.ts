@@ -24,7 +24,7 @@ test('the settings of a new organisation', async () => {
   });
 });
 
-test('each field is set by itself, in every process, and null removes an image', async () => {
+test('each field can be set separately, in every process, and null removes an image', async () => {
   const other = await laurel.another();
   const logo = { url: 'https://study.example/logo.png' };
   await laurel.admin.patch(PATH, { branding: { appName: 'Study', logo } });
@@ -44,12 +44,12 @@ test('each field is set by itself, in every process, and null removes an image',
   expect((await laurel.admin.patch(PATH, { branding: { logo: null } })).body.branding).toMatchObject({ logo: null });
 });
 
-test('a control share between two percents is shown to the nearest', async () => {
+test('rounds a control share between two percents to the nearest when shown', async () => {
   await laurel.admin.patch('/v1/organisation', { controlShare: 0.126 });
   expect((await laurel.admin.get(PATH)).body.experimentation.controlRatio).toBe(13);
 });
 
-test('the audit log holds what changed, before and after', async () => {
+test('the audit log has the changes, before and after', async () => {
   await laurel.admin.patch(PATH, { aggregationPeriod: 'weekly', experimentation: { userActivationWindow: 30 } });
   const [entry] = (await laurel.admin.get('/v1/audit-log?limit=1')).body;
   expect(entry).toMatchObject({
@@ -57,7 +57,7 @@ test('the audit log holds what changed, before and after', async () => {
     kind: 'organisation',
     after: { aggregationPeriod: 'weekly', userActivationWindow: 30 },
   });
-  // Nothing changes: there is nothing to record.
+  // Nothing changes, so there is nothing to record.
   await laurel.admin.patch(PATH, { aggregationPeriod: 'weekly' });
   expect((await laurel.admin.get('/v1/audit-log?limit=1')).body[0]).toEqual(entry);
 });
@@ -77,7 +77,7 @@ test.each([
   expect([status, body.error]).toEqual([400, expect.stringContaining(field)]);
 });
 
-test('an admin key of one tenant is not for the settings of the organisation', async () => {
+test("an admin key of one tenant may not access the organisation's settings", async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
   const made = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Acme', tenantId: 'acme' }]);

@@ -34,7 +34,7 @@ const freeze = (...userIds: string[]) =>
 const restore = (...ids: string[]) => laurel.admin.post('/v1/streaks/restore', { users: ids.map((id) => ({ id })) });
 const remove = (...ids: string[]) => laurel.admin.delete(`/v1/streaks/pauses?ids=${ids.join(',')}`);
 
-test('admin_streaks_freezes_create: up to the maximum, beyond it a warning', async () => {
+test('admin_streaks_freezes_create: up to the maximum; more is a warning', async () => {
   at('2026-03-01T12:00:00Z');
   await act('f');
   expect(await streak('f')).toMatchObject({ freezes: 0, maxFreezes: 2 });
@@ -61,7 +61,7 @@ test('admin_streaks_freezes_create: up to the maximum, beyond it a warning', asy
       { length: 1, usedFreeze: false },
     ],
   });
-  // The freeze that is given now is there tonight, not the night before last.
+  // A freeze given now is available tonight, not for the night before last.
   await freeze('f');
   at('2026-03-05T12:00:00Z');
   expect((await act('f')).body.currentStreak).toMatchObject({ length: 2, freezes: 0 });
@@ -111,7 +111,7 @@ test('admin_streaks_pauses_create and _delete', async () => {
     { id: second.id, start: '2026-04-20', end: '2026-04-25' },
   ]);
 
-  // Acting on a paused day extends; the other paused days keep the length.
+  // An event on a paused day extends; the other paused days keep the length.
   at('2026-04-12T11:00:00Z'); // the 13th
   expect((await act('p')).body.currentStreak).toMatchObject({ length: 2 });
   at('2026-04-14T11:00:00Z'); // the 15th
@@ -139,7 +139,7 @@ test('admin_streaks_pauses_create and _delete', async () => {
   expect(again.body).toMatchObject({ deleted: [], issues: [{ id: second.id }] });
   expect((await streak('p')).pauses).toEqual([]);
 
-  // Deleted in the middle, it covers the days that are over.
+  // Deleted in the middle, it covers the past days.
   const [long] = (await pause({ userId: 'p', start: '2026-04-16', end: '2026-04-30' })).body.created;
   at('2026-04-18T11:00:00Z'); // the 19th
   await remove(long.id);
@@ -192,7 +192,7 @@ test('admin_streaks_restore: the longest of the last 90 days, waiting for today'
   });
 });
 
-test('admin_streaks_restore: the shorter streak that gives way keeps its place in the history', async () => {
+test('admin_streaks_restore: the shorter streak that it replaces keeps its place in the history', async () => {
   for (const day of ['01', '02', '05']) {
     at(`2026-06-${day}T12:00:00Z`);
     await act('gave');
@@ -205,7 +205,7 @@ test('admin_streaks_restore: the shorter streak that gives way keeps its place i
   });
 });
 
-test('admin_streaks_restore: of equals the latest, also where it was lost only now', async () => {
+test('admin_streaks_restore: of equal ones the latest, even if it was lost just now', async () => {
   for (const day of ['2027-12-30', '2028-01-03']) {
     at(`${day}T12:00:00Z`);
     await act('equals');
@@ -217,7 +217,7 @@ test('admin_streaks_restore: of equals the latest, also where it was lost only n
 
 const reset = (...ids: string[]) => laurel.admin.post('/v1/streaks/reset', { users: ids.map((id) => ({ id })) });
 
-test('admin_streaks_reset: as if the streak were lost now, and it can be restored', async () => {
+test('admin_streaks_reset: as if the streak were lost now; it can be restored', async () => {
   at('2029-09-01T12:00:00Z');
   await act('r');
   await freeze('r');
@@ -242,7 +242,7 @@ test('admin_streaks_reset: as if the streak were lost now, and it can be restore
   });
   expect((await streak('r', 2)).streakHistory[0]).not.toHaveProperty('resetAt');
 
-  // What is done from then on begins the next streak, on the same day.
+  // Later events begin the next streak, on the same day.
   expect((await act('r')).body.currentStreak).toMatchObject({ length: 1, started: '2029-09-02', extended: true });
   expect((await act('r')).body.currentStreak).toMatchObject({ length: 1, extended: false });
   at('2029-09-03T12:00:00Z');
@@ -252,7 +252,7 @@ test('admin_streaks_reset: as if the streak were lost now, and it can be restore
     streakHistory: [{ length: 1 }, { length: 1, resetAt }, { length: 2 }],
   });
 
-  // Before anything is done on its day it leaves the days before as they were.
+  // Before any event of its day, a reset leaves the earlier days unchanged.
   at('2029-09-04T12:00:00Z');
   await reset('r');
   await expectStreak('r', 3).toMatchObject({

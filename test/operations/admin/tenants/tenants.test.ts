@@ -17,7 +17,7 @@ const create = (...customerIds: string[]) =>
     customerIds.map((customerId) => ({ customerId, name: customerId.toUpperCase() })),
   );
 
-test('admin_tenants_create: good items go through, bad ones are issues', async () => {
+test('admin_tenants_create: creates good items, and reports bad ones as issues', async () => {
   const { status, body } = await laurel.admin.post(PATH, [
     { customerId: 'acme', name: 'Acme' },
     { customerId: 'acme', name: 'Acme again' },
@@ -42,7 +42,7 @@ test.each([
   [[]],
   [Array.from({ length: 101 }, () => ({ customerId: 'a', name: 'a' }))],
   [{ customerId: 'a', name: 'a' }],
-])('a body that is not an array of 1 to 100 is refused: %#', async (body) =>
+])('refuses a body that is not an array of 1 to 100: %#', async (body) =>
   expect((await laurel.admin.post(PATH, body)).status).toBe(422),
 );
 
@@ -82,7 +82,7 @@ test('admin_tenants_update', async () => {
   ]);
 });
 
-test('admin_tenants_delete takes IDs repeated and comma-separated', async () => {
+test('admin_tenants_delete accepts IDs repeated and comma-separated', async () => {
   const [one, two, three] = (await create('delete-1', 'delete-2', 'delete-3')).body.created;
   const { status, body } = await laurel.admin.delete(`${PATH}?ids=${one.id},${two.id}&ids=${three.id}&ids=${NOBODY}`);
   expect(status).toBe(200);
@@ -131,7 +131,7 @@ test('admin_organisation_update switches tenants on and off; nothing of two tena
   expect((await event(undefined, 'flips')).body.total).toBe(own.total + 1);
 });
 
-test('admin_organisation_get shows what admin_organisation_update set, which refuses nonsense', async () => {
+test('admin_organisation_get shows what admin_organisation_update set, which refuses invalid values', async () => {
   await laurel.admin.patch('/v1/organisation', { name: 'Study', controlShare: 0.25 });
   expect((await laurel.admin.get('/v1/organisation')).body).toEqual({
     name: 'Study',
@@ -146,7 +146,7 @@ test('admin_organisation_get shows what admin_organisation_update set, which ref
   }
 });
 
-test('admin_application_api_keys_create: a key an item, bad ones are issues', async () => {
+test('admin_application_api_keys_create: one key per item; bad ones are issues', async () => {
   const { status, body } = await laurel.admin.post('/v1/application-api-keys', [
     { userId: 'ada' },
     { userId: '' },

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
 beforeAll(async () => {
-  // Weeks pass here, and used keys are counted where the hot ones are.
+  // Weeks pass here, and the test counts used keys among the hot ones.
   laurel = await startLaurel({ configuration: STUDY_APP, clock, workers: true, worker: { idempotencyHotDays: 365 } });
 });
 afterAll(() => laurel.close());
@@ -39,7 +39,7 @@ const stored = async (id: string): Promise<number> =>
 const textOf = async (key: string, type: string): Promise<string> =>
   type === 'stream' ? JSON.stringify(await laurel.redis.xrange(key, '-', '+')) : ((await laurel.redis.get(key)) ?? '');
 
-/** Every Redis key of Laurel's that holds a text, in its name or inside. */
+/** Every Redis key of Laurel's that contains a text, in its name or value. */
 async function keysWith(text: string): Promise<string[]> {
   const found: string[] = [];
   for (const key of await keysOf(laurel.redis, '{s*')) {
@@ -58,8 +58,8 @@ async function keysWith(text: string): Promise<string[]> {
 }
 
 /**
- * Until the test ends no run of a board becomes final, and so none is cleared from Redis: the worker leaves a board's progress to whoever
- * holds it.
+ * Until the test ends no run of a leaderboard becomes final, so none is cleared from Redis: another session holds the
+ * leaderboard's progress, and the worker skips it.
  */
 async function keepRuns(): Promise<void> {
   const client = await laurel.pool.connect();
@@ -75,10 +75,10 @@ const used = async (): Promise<number> => {
   return fields;
 };
 
-test('a user is gone from everywhere; others are as they were', async () => {
+test('removes a user from everywhere, and leaves others unchanged', async () => {
   await keepRuns();
   await flip('stays', 30, 'k', { name: 'Sue', attributes: { plan: 'pro' } });
-  // More runs of the weekly board than a state remembers.
+  // More runs of the weekly leaderboard than a state remembers.
   for (let week = 0; week < 4; week += 1) {
     await flip('leaves', 20, `k${week}`, { name: 'Lea', email: 'lea@example.com', attributes: { plan: 'pro' } });
     clock.set(clock.now() + 7 * DAY_MS);
@@ -88,7 +88,7 @@ test('a user is gone from everywhere; others are as they were', async () => {
   const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'leaves' }])).body.created[0];
   await expect.poll(async () => (await rowsOf('leaves'))['events']).toBe(4);
   expect(await rowsOf('leaves')).toMatchObject({ users: 1, events: 4, application_keys: 1 });
-  // The state, two boards of one run and four runs of another, at least.
+  // At least the state, two leaderboards of one run and four runs of another.
   expect((await keysWith('leaves')).length).toBeGreaterThanOrEqual(7);
   const before = (await laurel.app.get('/v1/users/stays/achievements')).body;
   expect(before[0]).toMatchObject({ completions: 2, rarity: 100 });
@@ -115,7 +115,7 @@ test('a user is gone from everywhere; others are as they were', async () => {
   expect((await flip('stays', 30, 'k')).status).toBe(202);
 });
 
-test('who comes after is new, and no idempotency key is used', async () => {
+test('a later user with the same ID is new, and no idempotency key is used', async () => {
   const first = (await flip('again', 12, 'same')).body;
   await remove('again');
   const again = await flip('again', 12, 'same');
@@ -125,7 +125,7 @@ test('who comes after is new, and no idempotency key is used', async () => {
     first.achievements.map((one: { key: string }) => one.key),
   );
   expect(again.body.points.xp.total).toBe(first.points.xp.total);
-  // The new user's own key is used, also when Postgres is through with the old one.
+  // The new user's own key stays used, even after Postgres has deleted the old one's.
   await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   expect((await flip('again', 12, 'same')).body).toMatchObject({ total: 12, idempotentReplayed: true });
   await remove('again');
@@ -133,7 +133,7 @@ test('who comes after is new, and no idempotency key is used', async () => {
   expect((await flip('again', 5, 'same')).body).toMatchObject({ total: 5, idempotentReplayed: false });
 });
 
-test('IDs repeated and comma-separated; those that there are not are issues; deleting again is one', async () => {
+test('IDs repeated and comma-separated; unknown ones are issues, and so is deleting again', async () => {
   for (const id of ['a1', 'a2', 'a3', 'A1']) await flip(id, 1);
   const { status, body } = await laurel.admin.delete('/v1/users?ids=a1,a2&ids=a3&ids=a1&ids=nobody');
   expect(status).toBe(200);
@@ -147,7 +147,7 @@ test('IDs repeated and comma-separated; those that there are not are issues; del
     expect((await laurel.admin.delete(`/v1/users${query}`)).status).toBe(422);
 });
 
-test('a user whose ID holds a comma', async () => {
+test('a user whose ID contains a comma', async () => {
   await flip('a,b', 1);
   expect((await laurel.admin.delete(`/v1/users/${encodeURIComponent('a,b')}`)).body).toEqual({
     deleted: [{ id: 'a,b' }],
@@ -158,20 +158,20 @@ test('a user whose ID holds a comma', async () => {
   expect((await laurel.admin.delete(`/v1/users/${encodeURIComponent('a,b')}`)).status).toBe(404);
 });
 
-test('a key made for somebody never seen is deleted with a deletion', async () => {
+test('deleting an ID that was never seen deletes its key', async () => {
   const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'unseen' }])).body.created[0];
   expect((await remove('unseen')).body.deleted).toEqual([{ id: 'unseen' }]);
   await expect.poll(async () => (await laurel.app.get('/v1/users/unseen', { key })).status).toBe(401);
 });
 
-test('events that are queued in a batch come after, to a new user', async () => {
+test('events of queued batches apply afterwards, to a new user', async () => {
   await flip('queued', 5);
   await remove('queued');
   await laurel.admin.post('/v1/metrics/events?wait=true', [{ key: 'flips', user: { id: 'queued' }, value: 3 }]);
   expect((await laurel.app.get('/v1/users/queued/metrics/flips')).body.current).toBe(3);
 });
 
-test('in parallel with events, whatever their order: Redis and Postgres agree, and the counts are right', async () => {
+test('in parallel with events, in any order: Redis and Postgres agree, and the counts are right', async () => {
   const ids = Array.from({ length: 6 }, (_, n) => `busy${n}`);
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e9));
   let state = seed;

@@ -13,7 +13,7 @@ afterAll(() => laurel.close());
 
 const exported = (id: string) => laurel.admin.get(`/v1/users/${encodeURIComponent(id)}/export`);
 
-test('everything that is held, by names, without secrets, and nothing of others', async () => {
+test('everything that Laurel holds of a user, by names, without secrets, and nothing of others', async () => {
   const user = { id: 'ada', name: 'Ada', email: 'ada@example.com', tz: 'Europe/Berlin', attributes: { plan: 'pro' } };
   await laurel.app.post(
     '/v1/metrics/flips/event',
@@ -84,7 +84,7 @@ test('everything that is held, by names, without secrets, and nothing of others'
   expect(JSON.stringify(body)).not.toContain('bob');
 });
 
-test('what a deleted resource left keeps its name', async () => {
+test('data of a deleted resource keeps its name', async () => {
   const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'gone', name: 'Gone', unitType: 'number' }])).body
     .created;
   await laurel.app.post('/v1/metrics/gone/event', { user: { id: 'cleo' }, value: 1 });
@@ -101,7 +101,7 @@ test('404 for a user never seen, or deleted', async () => {
   expect((await exported('dora')).status).toBe(404);
 });
 
-test('a long history comes whole, in pieces; a client who leaves in the middle does no harm', async () => {
+test('a long history arrives completely, in pieces; a client that leaves in the middle does no harm', async () => {
   const EVENTS = 20_000;
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'long' }, value: 1 });
   await expect
@@ -131,13 +131,13 @@ test('a long history comes whole, in pieces; a client who leaves in the middle d
   expect((await exported('ada')).status).toBe(200);
 });
 
-test('events of batches that wait are included', async () => {
+test('includes events of pending batches', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'eve' }, value: 1 });
   const events = [
     { key: 'flips', user: { id: 'eve' }, value: 7 },
     { key: 'flips', user: { id: 'ada' }, value: 8 },
   ];
-  // Nobody is woken for a batch that is put there so; still, a worker that happens to look may be faster than the export.
+  // Nobody is woken for a batch that is added this way; still, a worker that happens to check may be faster than the export.
   const queued = async (): Promise<unknown> => {
     await laurel.redis.xadd('{s0}:batches', '*', 't', 0, 'a', NOW, 'c', 0, 'w', 0, 'e', JSON.stringify(events));
     const { body } = await exported('eve');

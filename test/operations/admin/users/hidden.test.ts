@@ -46,7 +46,7 @@ const differences = async () => {
   return found;
 };
 
-test('who is hidden keeps everything and holds no place; shown again, the place of the score', async () => {
+test('a hidden user keeps everything and has no rank; shown again, the rank of the score', async () => {
   for (const [id, value] of [
     ['ada', 50],
     ['bob', 40],
@@ -84,7 +84,7 @@ test('who is hidden keeps everything and holds no place; shown again, the place 
   expect(log.map(({ after }: { after: object }) => after)).toContainEqual({ hidden: true });
 });
 
-test('users hide themselves; they are shown when neither they nor an administrator hide them', async () => {
+test('users can hide themselves; they are shown when neither they nor an administrator hide them', async () => {
   const path = '/v1/users/bob/preferences';
   expect((await laurel.app.get(path)).body.leaderboards).toBeUndefined();
   const { body } = await laurel.app.patch(path, {
@@ -108,7 +108,7 @@ test('users hide themselves; they are shown when neither they nor an administrat
   expect((await laurel.admin.patch('/v1/users/bob', { hiden: true })).status).toBe(400);
 });
 
-test('final runs are those of whom was not hidden then; a filled board leaves out whom is hidden', async () => {
+test('final runs contain the users who were not hidden then; a filled leaderboard omits hidden users', async () => {
   await hide('cleo', true);
   await to('2030-03-04T12:00:00Z');
   const past = await laurel.app.get('/v1/leaderboards/days?run=2030-03-01');
@@ -130,7 +130,7 @@ test('final runs are those of whom was not hidden then; a filled board leaves ou
 
 test('events, pages around a user, histories, wrapped years and the ends of runs agree on who is hidden', async () => {
   await to('2030-03-10T12:00:00Z');
-  // A day each: places in the daily snapshots of the past are those of then.
+  // A day each: the daily snapshots keep their past ranks.
   for (const [id, value] of [
     ['eva', 500],
     ['finn', 400],
@@ -160,7 +160,7 @@ test('events, pages around a user, histories, wrapped years and the ends of runs
   const { body: finnsYear } = await laurel.app.get('/v1/users/finn/wrapped?year=2030');
   expect(finnsYear.activity.entireYear.leaderboards.ever.rank).toBe(1);
 
-  // What is corrected while they hide counts when they are shown.
+  // Corrections made while they are hidden count when they are shown.
   const late = await laurel.app.post('/v1/metrics/m/event', {
     user: { id: 'eva' },
     value: 7,
@@ -172,7 +172,7 @@ test('events, pages around a user, histories, wrapped years and the ends of runs
   expect(await board('ever', 'userId=eva')).toEqual([]);
   expect(await differences()).toEqual([]);
 
-  // The run of the 11th ends without her, the perpetual board goes on with her when she is shown.
+  // The run of the 11th ends without her; she is on the perpetual leaderboard again when she is shown.
   await send('eva', 1);
   await to('2030-03-12T12:30:00Z');
   const { body: ended } = await laurel.app.get('/v1/leaderboards/days?run=2030-03-11');
@@ -196,7 +196,7 @@ const anySteps = fc.array(
   { minLength: 3, maxLength: 14 },
 );
 
-test('whatever was hidden when: in the end a user stands where one does who did the same and never hid', async () => {
+test('hiding at any times, a user ends with the rank of one who did the same and was never hidden', async () => {
   let nowMs = Date.parse('2030-04-01T12:00:00Z');
   let round = 0;
   await fc.assert(
@@ -225,7 +225,7 @@ test('whatever was hidden when: in the end a user stands where one does who did 
   expect(await differences()).toEqual([]);
 });
 
-/** Where Redis has a user: sets of boards and scores. */
+/** Where Redis has a user: sets of leaderboards and scores. */
 async function placesOf(id: string): Promise<string[]> {
   const sets = (await laurel.redis.keys('{s0}:0:b:*')).toSorted();
   const scores = await Promise.all(sets.map((key) => laurel.redis.zscore(key, id)));

@@ -32,14 +32,14 @@ test('users in the order of their IDs, by bytes, a page at a time', async () => 
     expect((await laurel.admin.get(`/v1/users?${query}`)).status).toBe(422);
 });
 
-test('after a user come those behind it, in either order; a page that is not full is the last', async () => {
+test('after a user, the following ones in either order; a page that is not full is the last', async () => {
   const all = ['B%_1', 'anna-1', 'anna-2', 'b1', 'love', 'Ωmega'];
   expect(await list('?limit=2&after=anna-1')).toEqual(['anna-2', 'b1']);
   expect(await list('?after=anna')).toEqual(all.slice(1));
   expect(await list(`?after=${encodeURIComponent('Ωmega')}`)).toEqual([]);
   expect(await list('?order=desc&limit=2')).toEqual(['Ωmega', 'love']);
   expect(await list('?order=desc&after=love')).toEqual(all.slice(0, 4).toReversed());
-  // Redis does not have a user whose deletion is not stored yet: others take the place.
+  // Redis does not have a user whose deletion is not stored yet: others fill the page.
   await laurel.pool.query(`INSERT INTO users (tenant_no, id, created, state, attributes, points)
     VALUES (0, 'anna-0', now(), '', '{}', '{}')`);
   expect(await list('?limit=3')).toEqual(all.slice(0, 3));
@@ -47,7 +47,7 @@ test('after a user come those behind it, in either order; a page that is not ful
   await laurel.pool.query(`DELETE FROM users WHERE id = 'anna-0'`);
 });
 
-test('a search goes on after a user that it found', async () => {
+test('a search continues after a user that it found', async () => {
   const pages: string[] = [];
   for (let after = ''; pages.length < 4; after = `&after=${encodeURIComponent(pages.at(-1)!)}`)
     pages.push(...(await list(`?search=anna&limit=1${after}`)));
@@ -67,13 +67,13 @@ test.each([
   expect([status, body.error]).toEqual([422, expect.stringMatching(new RegExp(`^${field}`))]);
 });
 
-test('a user stands there as the Application API shows one', async () => {
+test('a user looks the same as in the Application API', async () => {
   const [found] = (await laurel.admin.get('/v1/users?search=anna-1')).body;
   expect(found).toEqual((await laurel.app.get('/v1/users/anna-1')).body);
   expect(found).toMatchObject({ name: 'Anna Lovelace', attributes: { plan: 'pro' } });
 });
 
-test('a search finds by the beginning of ID, name, last name and e-mail, in this order, nobody twice', async () => {
+test('a search matches the beginning of ID, name, last name and e-mail, in this order, nobody twice', async () => {
   expect(await search('anna')).toEqual(['anna-1', 'anna-2', 'B%_1', 'b1']);
   expect(await search('ANNA')).toEqual(['B%_1', 'anna-1', 'b1']);
   expect(await search('love')).toEqual(['love', 'anna-1']);
@@ -86,13 +86,13 @@ test('a search finds by the beginning of ID, name, last name and e-mail, in this
   expect(await search('nobody')).toEqual([]);
 });
 
-test('the pages of a search follow one another', async () => {
+test('the pages of a search are consecutive', async () => {
   const pages: string[] = [];
   for (let skip = 0; skip < 5; skip += 1) pages.push(...(await list(`?search=anna&limit=1&skip=${skip}`)));
   expect(pages).toEqual(['anna-1', 'anna-2', 'B%_1', 'b1']);
 });
 
-test('a name that an event changes is found soon, the old one no more; a dropped e-mail neither', async () => {
+test('soon finds a name that an event changes, and no longer the old one; a dropped e-mail neither', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b1', name: 'Kurt Gödel' }, value: 1 });
   await expect.poll(async () => (await search('gödel')).join()).toBe('b1');
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'b1', name: 'Alan' }, value: 1 });
@@ -102,7 +102,7 @@ test('a name that an event changes is found soon, the old one no more; a dropped
   expect(await search('alan')).toEqual(['b1']);
 });
 
-test('a tenant has users of its own', async () => {
+test('a tenant has its own users', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [{ customerId: 'other', name: 'Other' }]);
   expect((await laurel.admin.get('/v1/users')).status).toBe(422);

@@ -18,7 +18,7 @@ const ranking = async (run: string): Promise<[string, number][]> =>
     ({ userId, rank }: { userId: string; rank: number }) => [userId, rank],
   );
 
-test('a deleted user leaves ended runs and daily snapshots, which the export shows before', async () => {
+test('deleting a user removes it from ended runs and daily snapshots, which the export shows before', async () => {
   await clock('2026-12-01T12:00:00Z');
   await flip('first', 50);
   await flip('second', 10);

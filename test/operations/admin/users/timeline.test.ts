@@ -32,7 +32,7 @@ function one<K extends TimelineEntry['kind']>(entries: TimelineEntry[], kind: K)
 
 const causedKinds = (entry: TimelineEntry) => ('caused' in entry ? entry.caused.map(({ kind }) => kind) : []);
 
-test('an event and what it caused are one entry, with the rules', async () => {
+test('an event and its effects are one entry, with the rules', async () => {
   const answer = await event('ada', 12.5, { attributes: { plan: 'pro' } }, { 'Idempotency-Key': 'once' });
   const entries = await timeline('ada');
   expect(entries.map(({ kind }) => kind)).toEqual(['event', 'user_creation']);
@@ -96,7 +96,7 @@ test('an event and what it caused are one entry, with the rules', async () => {
   ]);
 });
 
-describe('rules are those of then', () => {
+describe('shows the rules of that time', () => {
   const triggers = async () => (await laurel.admin.get('/v1/configuration')).body;
   const configure = async (points: number, level: number) => {
     const document = await triggers();
@@ -109,7 +109,7 @@ describe('rules are those of then', () => {
     'caused' in entry ? entry.caused.flatMap((each) => (each.kind === 'award' ? [each.rule?.points] : [])) : [];
 
   // The clock stands still: the version of the catalog says which rule it was.
-  test('also where they were changed several times since, and at the same time', async () => {
+  test('even if they were changed several times since, and at the same time', async () => {
     await event('bob', 1);
     await event('bob', 4);
     for (const points of [20, 30, 40]) {
@@ -118,12 +118,12 @@ describe('rules are those of then', () => {
     }
     const entries = (await timeline('bob')).filter(({ kind }) => kind === 'event');
     expect(entries.map((entry) => rulesOf(entry))).toEqual([[40], [30], [20, 50], [10], [5]]);
-    // 10 points, then 30; the level of 200 was reached by the event that completed 10 flips, those of 300 and 400 too late.
+    // 10 points, then 30; the event that completed 10 flips reached the level of 200, those of 300 and 400 came too late.
     expect(entries.map((entry) => causedKinds(entry).includes('level'))).toEqual([false, false, false, false, true]);
     await configure(10, 10);
   });
 
-  test('what was changed before changes were kept is not known', async () => {
+  test('does not know changes from before changes were recorded', async () => {
     await event('carl', 5);
     const before = await timeline('carl');
     expect(rulesOf(one(before, 'event'))).toEqual([5, 10]);
@@ -138,7 +138,7 @@ describe('rules are those of then', () => {
     expect(rulesOf(one(await timeline('carl'), 'event'))).toEqual([5, undefined]);
   });
 
-  test('what was deleted since keeps its name', async () => {
+  test('keeps the name of what was deleted since', async () => {
     const [metric] = (await laurel.admin.post('/v1/metrics', [{ key: 'gone', name: 'Gone', unitType: 'number' }])).body
       .created;
     await laurel.app.post('/v1/metrics/gone/event', { user: { id: 'dana' }, value: 1 });
@@ -147,7 +147,7 @@ describe('rules are those of then', () => {
   });
 });
 
-test('what came without an event: a call, the first sight, administrators', async () => {
+test('entries without an event: a call, the first sight, administrators', async () => {
   await laurel.app.put('/v1/users/eve', { name: 'Eve' });
   await laurel.app.post('/v1/achievements/tour/complete', { user: { id: 'eve' } });
   clock.set(clock.now() + 1000);
@@ -178,7 +178,7 @@ test('what came without an event: a call, the first sight, administrators', asyn
   expect(causedKinds(one(entries, 'user_creation'))).toEqual(['award', 'level', 'leaderboard']);
 });
 
-test('pages in both directions, which what comes meanwhile does not move', async () => {
+test('pages in both directions, which new entries do not move', async () => {
   for (let n = 0; n < 10; n += 1) {
     clock.set(clock.now() + 60_000);
     await event('fay', 1);
@@ -199,7 +199,7 @@ test('pages in both directions, which what comes meanwhile does not move', async
   expect(oldest.toReversed().slice(1)).toEqual(all);
 });
 
-test('of a kind, and of a time', async () => {
+test('filters by kind and by time', async () => {
   const [first, second] = [clock.now() + 3_600_000, clock.now() + 7_200_000];
   clock.set(first);
   await event('gus', 1);
@@ -247,7 +247,7 @@ test.each([
   expect((await read('ida', `?${query}`)).status).toBe(422);
 });
 
-test('an event that came days late is in its place among those that came with it', async () => {
+test('an event that came days late is among the entries of its arrival', async () => {
   clock.set(clock.now() + 86_400_000);
   await event('joy', 1);
   await event('joy', 2);
@@ -269,7 +269,7 @@ test('an event that came days late is in its place among those that came with it
   expect(shown(await timeline('joy', '?order=asc'))).toEqual(all.toReversed());
 });
 
-test('a reversal is an entry with who asked for it, linked with what it reverses', async () => {
+test('a reversal is an entry with its actor, linked with what it reverses', async () => {
   await event('kim', 4);
   clock.set(clock.now() + 1000);
   const { eventId } = (await event('kim', 7)).body;

@@ -6,7 +6,7 @@ import { disableWebhook } from '../../../../src/engine/webhooks/deliveries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 
-// Without workers, so that nothing is sent: what the delivery does to the log is done by hand.
+// Without workers, so that nothing is sent: the test writes the log itself.
 const HOUR_MS = 3_600_000;
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const NOBODY = '00000000-0000-7000-8000-000000000000';
@@ -79,7 +79,7 @@ test('admin_webhooks_deliveries_list: newest first, in pages, by status, type, u
   expect(delivered).toMatchObject({ tries: 1, lastStatus: 204, nextTry: null, finished: iso(NOW_MS - 2 * HOUR_MS) });
 });
 
-test('bad queries are refused by name', async () => {
+test('refuses bad queries and names the parameter', async () => {
   for (const [query, name] of [
     ['?limit=0', 'limit'],
     ['?limit=101', 'limit'],
@@ -128,7 +128,7 @@ test('admin_webhooks_deliveries_resend queues a message again under its ID and s
     const { payload: _payload, attempts: _attempts, ...shown } = before;
     expect(body).toEqual({ ...shown, status: 'pending', nextTry: iso(NOW_MS), finished: null });
   }
-  // What waits for a later try is tried at once.
+  // A message that waits for a later try is tried at once.
   expect((await laurel.admin.post(`${path}/deliveries/${waiting}/resend`)).body.nextTry).toBe(iso(NOW_MS));
   expect(await queued()).toEqual([failed, waiting]);
   const { rows } = await laurel.pool.query(
@@ -150,7 +150,7 @@ test('admin_webhooks_deliveries_resend queues a message again under its ID and s
   expect((await laurel.admin.post(`${path}/deliveries/${NOBODY}/resend`)).status).toBe(404);
 });
 
-test('admin_webhooks_state: what waits, since when it fails, and why Laurel disabled it', async () => {
+test('admin_webhooks_state shows pending messages, since when it fails, and why Laurel disabled it', async () => {
   const state = async () => (await laurel.admin.get(`${path}/state`)).body;
   const well = {
     waiting: 0,
@@ -184,7 +184,7 @@ test('admin_webhooks_state: what waits, since when it fails, and why Laurel disa
   expect(await state()).toMatchObject({ waiting: 2, disabledReason: null, disabledAt: null });
 });
 
-test('nothing is sent again, and no test is sent, to a webhook that is disabled', async () => {
+test('sends nothing again, and no test, to a disabled webhook', async () => {
   const [id] = await store({ webhookId, atMs: NOW_MS });
   await settleMessages(laurel.pool, [id!], 'failed');
   await laurel.admin.patch('/v1/webhooks', [{ id: webhookId, enabled: false }]);
@@ -209,7 +209,7 @@ test('a read-only key reads and neither resends nor tests nor rotates', async ()
     expect((await laurel.admin.post(`${path}/${operation}`, { type: 'streak.lost' }, { key })).status).toBe(403);
 });
 
-test('a message of another webhook is not there, and neither is the log of a webhook that is deleted', async () => {
+test('does not find a message of another webhook, nor the log of a deleted webhook', async () => {
   const [id] = await store({ webhookId, atMs: NOW_MS });
   const [{ id: otherId }] = (await laurel.admin.post('/v1/webhooks', [HOOK])).body.created;
   expect((await laurel.admin.get(`/v1/webhooks/${otherId}/deliveries/${id}`)).status).toBe(404);
@@ -219,7 +219,7 @@ test('a message of another webhook is not there, and neither is the log of a web
     expect((await laurel.admin.get(`${path}/${operation}`)).status).toBe(404);
 });
 
-// Last: what is configured without tenants rests after it.
+// Last: the configuration of the only tenant is suspended afterwards.
 test('webhooks of other tenants are 404', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post(

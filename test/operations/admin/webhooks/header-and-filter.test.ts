@@ -21,7 +21,7 @@ afterAll(() => laurel.close());
 
 const create = async (...items: object[]) => laurel.admin.post(PATH, items);
 
-test('a header and a filter are stored, answered, replaced as a whole, and cleared by null', async () => {
+test('stores, answers, replaces and clears (by null) a header and a filter as a whole', async () => {
   const filter = { metricIds: [ids.metric.toUpperCase()], leaderboardIds: [ids.board], pointsSystemIds: [ids.system] };
   const { body } = await create({ ...HOOK, header: 'X-Acme-Signature', filter });
   const [{ id, secret: _secret, ...shown }] = body.created;
@@ -38,7 +38,7 @@ test('a header and a filter are stored, answered, replaced as a whole, and clear
   await laurel.admin.delete(`${PATH}?ids=${id}`);
 });
 
-test('what a header and a filter may not be', async () => {
+test('refuses invalid headers and filters', async () => {
   const texts = async (...items: object[]): Promise<string[]> =>
     (await create(...items.map((item) => ({ ...HOOK, ...item })))).body.issues.map(
       ({ message }: { message: string }) => message,

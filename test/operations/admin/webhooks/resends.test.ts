@@ -5,7 +5,7 @@ import { Resends } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 
-// Without workers: their part is done step by step.
+// Without workers: the test does their part step by step.
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const HOUR_MS = 3_600_000;
 const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['points.changed'] };
@@ -30,7 +30,7 @@ const queued = async (): Promise<string[]> =>
   (
     await laurel.pool.query('SELECT id FROM webhook_queue WHERE webhook_id = $1 ORDER BY sequence', [webhookId])
   ).rows.map(({ id }) => id);
-/** Many messages that failed, by one statement. */
+/** Many failed messages, by one statement. */
 const storeFailed = (count: number) =>
   laurel.pool.query(
     `INSERT INTO webhook_messages (day, id, webhook_id, tenant_no, type, sequence, at, created, payload, status, failed)
@@ -39,7 +39,7 @@ const storeFailed = (count: number) =>
     [webhookId, count],
   );
 
-test('a small resend is queued at once, by status, type and time, and what is made later is none of it', async () => {
+test('queues a small resend at once, by status, type and time, without later messages', async () => {
   const ids = await storeMessages(laurel.pool, [
     { webhookId, atMs: NOW_MS - 3 * HOUR_MS },
     { webhookId, atMs: NOW_MS - 2 * HOUR_MS, type: 'streak.lost' },
@@ -75,7 +75,7 @@ test('a small resend is queued at once, by status, type and time, and what is ma
   expect(resends.map(({ resent }: { resent: number }) => resent)).toEqual([2, 2, 1]);
 });
 
-test('a large one goes on in steps, from where it was after a crash, while the webhook has room', async () => {
+test('a large one continues in steps, from where it was after a crash, while the webhook has room', async () => {
   await storeFailed(1_700);
   const { body: begun } = await laurel.admin.post(`${path}/resend`, {});
   expect(begun).toMatchObject({ resent: 500, total: null, finished: null });
@@ -100,7 +100,7 @@ test('a large one goes on in steps, from where it was after a crash, while the w
   expect([await other.step(), await other.untilNextMs(), wakes]).toEqual([false, null, 3]);
 });
 
-test('two workers at once queue each message once', async () => {
+test('two concurrent workers queue each message once', async () => {
   await storeFailed(900);
   await laurel.admin.post(`${path}/resend`, {});
   const workers = [runner(), runner()];
@@ -131,7 +131,7 @@ test('at most ten of a webhook are unfinished', async () => {
   expect(await queued()).toEqual([]);
 });
 
-test('what a resend may not ask for', async () => {
+test('refuses invalid requests', async () => {
   for (const [request, field] of [
     [{ status: 'pending' }, 'status'],
     [{ types: ['user.created'] }, 'types[0]'],

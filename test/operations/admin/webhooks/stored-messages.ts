@@ -11,7 +11,7 @@ export interface StoredMessage {
   atMs: number;
 }
 
-/** Puts messages into the log and the queue as the persister does, oldest first; their IDs. */
+/** Puts messages into the log and the queue like the persister, oldest first; returns their IDs. */
 export async function storeMessages(pool: Pool, messages: readonly StoredMessage[]): Promise<string[]> {
   const made = messages.map(({ webhookId, type = 'points.changed', userId = null, atMs }) => ({
     id: randomUUID(),
@@ -26,7 +26,7 @@ export async function storeMessages(pool: Pool, messages: readonly StoredMessage
   return made.map(({ id }) => id);
 }
 
-/** Records a try of messages as the delivery does: they have left the queue. */
+/** Records a try of messages like the delivery: they have left the queue. */
 export async function settleMessages(
   pool: Pool,
   ids: readonly string[],

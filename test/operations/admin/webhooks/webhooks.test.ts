@@ -55,7 +55,7 @@ test('admin_webhooks_create shows the secret; _list, _get and _update never do',
   expect(JSON.stringify(listed.body)).not.toContain(secret);
 });
 
-test('what a webhook may not be', async () => {
+test('refuses invalid webhooks', async () => {
   const { status, body } = await create(
     { ...HOOK, name: ' ' },
     { ...HOOK, name: 'x'.repeat(256) },
@@ -107,7 +107,7 @@ const PRIVATE_URLS = [
   'http://255.255.255.255/',
   'http://224.0.0.1/',
   'http://198.18.0.1/',
-  // Addresses of hosting platforms, and forms of IPv6 that stand for them
+  // Addresses of hosting platforms, and their equivalents in IPv6
   'http://168.63.129.16/machine?comp=goalstate',
   'http://[::ffff:168.63.129.16]/',
   'http://[64:ff9b::a83f:8110]/',
@@ -164,19 +164,19 @@ describe('the URL', () => {
           `url: must not name port ${port}: it belongs to another kind of service`,
         ] as const,
     ),
-  ])('%s is refused', async (url, message) => {
+  ])('refuses %s', async (url, message) => {
     const { status, body } = await create(withUrl(url));
     expect([status, body.created, messages(body)]).toEqual([200, [], [message]]);
   });
 
-  test('public addresses and names may be', async () => {
+  test('accepts public addresses and names', async () => {
     const urls = [
       'http://example.com:8080/a?token=b',
       'https://93.184.216.34/',
       'https://172.32.0.1/',
       'https://[2606:2800:220:1:248:1893:25c8:1946]/',
       'https://localhost.example.com/',
-      // Beside those of hosting platforms
+      // In addition to those of hosting platforms
       'http://168.63.129.17/',
       'http://166.12.0.0/',
       'http://199.36.153.12/',
@@ -189,14 +189,14 @@ describe('the URL', () => {
   });
 });
 
-test('a URL is stored as it is checked and sent to, also when it is changed', async () => {
+test('stores a URL as it checks it and sends to it, also after a change', async () => {
   const { body } = await create(withUrl('HTTPS://EXAMPLE.com:443/a/../b'));
   expect(body.created[0].url).toBe('https://example.com/b');
   const changed = await laurel.admin.patch(PATH, [{ id: body.created[0].id, url: 'https://1572395042' }]);
   expect(changed.body.updated[0].url).toBe('https://93.184.216.34/');
 });
 
-test('where the operator allows it, a webhook may go to a private address', async () => {
+test('allows a private address if the operator permits it', async () => {
   const allowing = await startLaurel({ webhookAllowPrivate: true });
   const urls = [...PRIVATE_URLS, ...INTERNAL_URLS];
   const { body } = await allowing.admin.post(PATH, urls.map(withUrl));
@@ -204,7 +204,7 @@ test('where the operator allows it, a webhook may go to a private address', asyn
   await allowing.close();
 });
 
-test('admin_webhooks_rotate_secret gives another secret; the previous one signs too for 24 hours', async () => {
+test('admin_webhooks_rotate_secret returns another secret; the previous one also signs for 24 hours', async () => {
   const { body } = await create(HOOK);
   const [{ id, secret, ...shown }] = body.created;
   const rotated = await laurel.admin.post(`${PATH}/${id.toUpperCase()}/rotate-secret`);
@@ -230,7 +230,7 @@ test('admin_webhooks_rotate_secret gives another secret; the previous one signs 
     expect((await laurel.admin.post(`${PATH}/${nobody}/rotate-secret`)).status).toBe(404);
 });
 
-test('admin_webhooks_delete takes the secret along', async () => {
+test('admin_webhooks_delete deletes the secret', async () => {
   const { body } = await create(HOOK);
   const [{ id }] = body.created;
   expect((await laurel.admin.delete(`${PATH}?ids=${id},${NOBODY}`)).body).toEqual({
@@ -242,7 +242,7 @@ test('admin_webhooks_delete takes the secret along', async () => {
   expect((await laurel.admin.post(`${PATH}/${id}/rotate-secret`)).status).toBe(404);
 });
 
-test('no secret stands in what is configured, its record, or its document, which leaves webhooks alone', async () => {
+test('no secret is in the configuration, its record, or its document, which leaves webhooks alone', async () => {
   await create(HOOK);
   const before = (await laurel.admin.get(`${PATH}?limit=100`)).body;
   const { body: document } = await laurel.admin.get('/v1/configuration');
@@ -256,7 +256,7 @@ test('no secret stands in what is configured, its record, or its document, which
   }
 });
 
-// Last: what is configured without tenants rests after it.
+// Last: the configuration of the only tenant is suspended afterwards.
 test('two tenants’ webhooks never meet', async () => {
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [

@@ -38,7 +38,7 @@ test('a replay with another body says so, and changes nothing', async () => {
   const first = { user: { id: 'conflict' }, value: 1, attributes: { deck: 'verbs' } };
   const send = (body: object, key = 'key') => laurel.app.post(PATH, body, { headers: { 'Idempotency-Key': key } });
   expect((await send(first)).body).not.toHaveProperty('idempotencyConflict');
-  // The user is not compared: a retry may come with a newer profile.
+  // The user is not compared: a retry may contain a newer profile.
   for (const same of [first, { ...first, user: { id: 'conflict', name: 'Ada' } }, { ...first, value: 1.0 }]) {
     const { status, body } = await send(same);
     expect([status, body.idempotentReplayed, body.idempotencyConflict]).toEqual([202, true, undefined]);
@@ -66,7 +66,7 @@ test('a replay with another body says so, and changes nothing', async () => {
   expect([turned.status, turned.body.idempotencyConflict]).toEqual([202, undefined]);
 });
 
-describe('bad input is refused with a sentence, and changes nothing', () => {
+describe('refuses bad input with a sentence, and changes nothing', () => {
   const user = { id: 'bad' };
   const long = 'x'.repeat(256);
   test.each([

@@ -47,7 +47,7 @@ test('a late event changes the day that it happened on, and pays now', async () 
   ]);
 });
 
-test('null is not sent; what is no time with an offset is refused, naming the field', async () => {
+test('null counts as absent; refuses a time without an offset, naming the field', async () => {
   expect((await send('bob', null)).status).toBe(201);
   for (const occurredAt of ['yesterday', '2026-11-17', '2026-11-17T09:30:00', '2026-02-30T09:30:00Z', 5]) {
     const { status, body } = await send('bob', occurredAt as string);
@@ -60,7 +60,7 @@ test('null is not sent; what is no time with an offset is refused, naming the fi
   expect((await send('bob', undefined)).body.total).toBe(2);
 });
 
-test('application keys may say so only where they are allowed to, and 48 hours back', async () => {
+test('application keys may send it only if they are allowed to, and 48 hours back', async () => {
   const key = await keyOf('eve');
   const refused = await send('eve', '2026-11-17T12:00:00Z', key);
   expect([refused.status, refused.body.error]).toEqual([403, expect.stringContaining('occurredAt')]);
@@ -70,13 +70,13 @@ test('application keys may say so only where they are allowed to, and 48 hours b
   expect((await send('eve', '2026-11-16T11:59:59Z')).status).toBe(201);
 });
 
-test('with no day back, the last 24 hours may be sent all the same', async () => {
+test('without permission to send earlier days, the last 24 hours are still allowed', async () => {
   await laurel.admin.patch('/v1/events/settings', { lateEventDays: 0 });
   await expect.poll(async () => (await send('grace', '2026-11-17T11:00:00Z')).status).toBe(422);
   expect((await send('grace', '2026-11-18T00:10:00Z')).status).toBe(201);
 });
 
-test('how late they may come is a setting of the tenant, in its configuration document as well', async () => {
+test('how late events may be is a setting of the tenant, in its configuration document as well', async () => {
   const { body: document } = await laurel.admin.get('/v1/configuration');
   expect(document.events).toEqual({ lateEventDays: 35, clientsMaySendLate: false, signUpDateWritableBy: 'server' });
   const sent = { events: { lateEventDays: 2 } };
@@ -120,7 +120,7 @@ test('how late they may come is a setting of the tenant, in its configuration do
   await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
 });
 
-test('many late events of one user at once all count, each once, and Redis and Postgres agree after', async () => {
+test('concurrent late events of one user all count, each once, and Redis and Postgres agree afterwards', async () => {
   const days = [8, 9, 10, 11, 12, 13, 14, 15, 16, 17];
   const answers = await Promise.all(
     days.map((day) =>

@@ -64,7 +64,7 @@ test('points end at the live total', async () => {
   ]);
 });
 
-test('wrapped: the year as it was, with what is live', async () => {
+test('wrapped: the past year, with the live parts', async () => {
   const { status, body } = await laurel.app.get(`${at}/wrapped`);
   expect(status).toBe(200);
   expect(body.user).toMatchObject(user);
@@ -86,7 +86,7 @@ test('wrapped: the year as it was, with what is live', async () => {
   });
 });
 
-test('wrapped for a year without activity is empty, also of boards whose one run covers it', async () => {
+test('wrapped for a year without activity is empty, also of leaderboards whose one run covers it', async () => {
   const empty = { metrics: {}, points: {}, achievements: [], leaderboards: {} };
   const { body } = await laurel.app.get(`${at}/wrapped?year=2027`);
   expect(body.activity).toMatchObject({ daysActive: 0, weeksActive: 0, monthsActive: 0 });
@@ -106,6 +106,6 @@ test.each([
   [`${at}/wrapped?year=0`, 422],
   [`${at}/wrapped?year=soon`, 422],
   [`${at}/wrapped?year=99999`, 422],
-])('%s is refused with %i', async (path, status) => {
+])('refuses %s with %i', async (path, status) => {
   expect((await laurel.app.get(path)).status).toBe(status);
 });

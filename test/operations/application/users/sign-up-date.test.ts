@@ -52,7 +52,7 @@ const completed = async (id: string): Promise<Record<string, string>> => {
 };
 const points = async (id: string): Promise<number> => (await laurel.app.get(`/v1/users/${id}/points/xp`)).body.total;
 
-test('a calendar day, not after the user’s today; what is not sent stays', async () => {
+test('a calendar day, not after the user’s today; an absent field stays', async () => {
   expect((await identify('s', {})).body).toMatchObject({ signUpDate: null });
   expect((await identify('s', { signUpDate: '2029-05-06T23:30:00-02:00' })).body).toMatchObject({
     signUpDate: '2029-05-07',
@@ -83,7 +83,7 @@ test('a calendar day, not after the user’s today; what is not sent stays', asy
   expect(body.user.signUpDate).toBe('2030-03-01');
 });
 
-test('a batch takes it; what is after today is refused by itself', async () => {
+test('a batch accepts it; refuses only events with a date after today', async () => {
   const events = [
     { key: 'flips', user: { id: 'batch', signUpDate: '2020-01-01' }, value: 1 },
     { key: 'flips', user: { id: 'batch', signUpDate: '2030-03-02' }, value: 1 },
@@ -98,7 +98,7 @@ test('anniversaries complete at the local midnight, year after year, with points
   await identify('kiribati', { tz: 'Pacific/Kiritimati', signUpDate: '2028-02-29' });
   await identify('niue', { tz: 'Pacific/Niue', signUpDate: '2029-06-15' });
   await act('kiribati');
-  // The 29 February of 2028 was a year ago on 1 March 2029, when nobody knew it: it was counted when it was set.
+  // 29 February 2028 was a year ago on 1 March 2029, before it was known: it counted when it was set.
   await clock('2030-03-01T12:00:01Z');
   expect(await completed('kiribati')).toEqual({ 'years-1': '2030-03-01T12:00:00.000Z' });
   expect(await points('kiribati')).toBe(10);
@@ -116,7 +116,7 @@ test('anniversaries complete at the local midnight, year after year, with points
   expect(await points('kiribati')).toBe(110);
 });
 
-test('years at once: each is dated on its day', async () => {
+test('several years at once: each is dated on its day', async () => {
   await identify('early', { signUpDate: '2031-02-28' });
   await clock('2037-05-05T00:00:00Z');
   expect(await completed('early')).toEqual({
@@ -127,7 +127,7 @@ test('years at once: each is dated on its day', async () => {
   expect(await points('early')).toBe(110);
 });
 
-test('a date set late counts at the next look of the clock; a later date revokes nothing', async () => {
+test("a date set late counts at the clock's next check; a later date revokes nothing", async () => {
   await act('late');
   await act('late', { signUpDate: '2033-01-01' });
   await clock('2037-05-05T00:00:01Z');
@@ -149,13 +149,13 @@ test('conditions count at the midnight, and from then on with the next event', a
   expect(body.achievements).toMatchObject([{ key: 'years-5', trigger: 'anniversary', anniversaryYears: 5 }]);
 });
 
-test('what is activated later is backdated', async () => {
+test('a later activation is backdated', async () => {
   const all = (await laurel.admin.get('/v1/achievements?limit=100')).body;
   const { id } = all.find(({ key }: { key: string }) => key === 'years-4');
   const before = await completed('late');
   expect((await laurel.admin.patch('/v1/achievements', [{ id, status: 'active' }])).body.issues).toEqual([]);
   await expect.poll(() => completed('early')).toHaveProperty('years-4');
   await expect.poll(() => completed('pro')).toHaveProperty('years-4');
-  // Whose date says otherwise by now does not get it.
+  // A user whose date has changed does not get it.
   expect(await completed('late')).toEqual(before);
 });

@@ -19,7 +19,7 @@ const NOTHING = {
   control: false,
 };
 
-test('users_create makes a user, and again changes what is sent only', async () => {
+test('users_create creates a user; repeated, it changes only the sent fields', async () => {
   const made = await laurel.app.post('/v1/users', { id: 'a/b c' });
   expect([made.status, made.body]).toMatchObject([201, { id: 'a/b c', ...NOTHING }]);
   const fields = { name: 'Ada', email: 'ada@example.org', tz: 'Asia/Tokyo', attributes: { plan: 'pro' } };
@@ -30,7 +30,7 @@ test('users_create makes a user, and again changes what is sent only', async () 
   expect((await laurel.app.get('/v1/users/a%2Fb%20c')).body).toEqual(third.body);
 });
 
-test.each(['.', '..'])("the ID '%s', which no URL can name, is refused wherever an ID is taken", async (id) => {
+test.each(['.', '..'])("refuses the ID '%s', which no URL can contain, everywhere", async (id) => {
   const text = "must not be '.' or '..', which no URL can contain";
   const refused = async (sent: Promise<{ status: number; body: unknown }>, field: string) => {
     const { status, body } = await sent;
@@ -49,7 +49,7 @@ test.each(['.', '..'])("the ID '%s', which no URL can name, is refused wherever 
     const { body } = await laurel.admin.post(path, path.includes('streaks') ? { freezes: [item] } : [item]);
     expect([path, JSON.stringify(body)]).toEqual([path, expect.stringContaining(`${field} ${text}`)]);
   }
-  // `fetch` tidies the path up, a socket does not.
+  // `fetch` normalises the path, a socket does not.
   const connection = await RawConnection.open(Number(new URL(laurel.appUrl).port));
   const headers = [`X-API-KEY: ${laurel.adminKey}`, 'Content-Type: application/json'];
   connection.send(rawRequest('PUT', `/v1/users/${id}`, { headers, body: '{}' }));
@@ -60,7 +60,7 @@ test.each(['.', '..'])("the ID '%s', which no URL can name, is refused wherever 
     expect([good, (await laurel.app.post('/v1/users', { id: good })).status]).toEqual([good, 201]);
 });
 
-test('a changed attribute of a breakdown names the boards on which the next event moves the user', async () => {
+test('a changed attribute of a breakdown lists the leaderboards on which the next event moves the user', async () => {
   const event = { user: { id: 'mover', attributes: { plan: 'free' } }, value: 3 };
   await laurel.app.post('/v1/metrics/flips/event', event);
   const board = STUDY_APP.leaderboards!.find(({ breakdownAttributes }) => breakdownAttributes?.[0] === 'plan')!.key;
@@ -77,7 +77,7 @@ test('a changed attribute of a breakdown names the boards on which the next even
   expect((await laurel.app.put('/v1/users/mover', {})).body).not.toHaveProperty('pendingLeaderboards');
 });
 
-test('users_identify makes or changes the user of the path, whatever ID the body has', async () => {
+test('users_identify creates or changes the user of the path, ignoring the ID in the body', async () => {
   const made = await laurel.app.put('/v1/users/put', { id: 'other', name: 'Put' });
   expect([made.status, made.body]).toMatchObject([200, { ...NOTHING, id: 'put', name: 'Put' }]);
   expect((await laurel.app.put('/v1/users/put', { deviceTokens: ['x'] })).body).toMatchObject({
@@ -87,14 +87,14 @@ test('users_identify makes or changes the user of the path, whatever ID the body
   expect((await laurel.app.get('/v1/users/other')).status).toBe(404);
 });
 
-test('users_update changes a user who is there', async () => {
+test('users_update changes an existing user', async () => {
   expect((await laurel.app.patch('/v1/users/nobody', { name: 'x' })).status).toBe(404);
   await laurel.app.post('/v1/users', { id: 'patched', name: 'Before', email: 'p@example.org' });
   const { status, body } = await laurel.app.patch('/v1/users/patched', { name: 'After' });
   expect([status, body]).toMatchObject([200, { name: 'After', email: 'p@example.org' }]);
 });
 
-test('an ID of 255 characters is taken, an empty or longer one is 400', async () => {
+test('accepts an ID of 255 characters, and answers 400 for an empty or longer one', async () => {
   const id = '😀'.repeat(255);
   expect((await laurel.app.post('/v1/users', { id })).status).toBe(201);
   expect((await laurel.app.get(`/v1/users/${encodeURIComponent(id)}`)).body.id).toBe(id);
@@ -111,7 +111,7 @@ test('an ID of 255 characters is taken, an empty or longer one is 400', async ()
   for (const { status, body } of answers) expect([status, body.error]).toEqual([400, expect.stringMatching(/\bid /)]);
 });
 
-test('a refused change changes nothing and names what is wrong', async () => {
+test('a refused change changes nothing and says what is wrong', async () => {
   await laurel.app.post('/v1/users', { id: 'same', name: 'Same' });
   for (const [change, status, text] of [
     [{ name: 'x', tz: 'Mars/Olympus' }, 422, /Mars\/Olympus/],

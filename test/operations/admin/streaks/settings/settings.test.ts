@@ -18,7 +18,7 @@ const idOf = async (key: string): Promise<string> =>
   (await laurel.admin.get('/v1/metrics?limit=100')).body.find((one: { key: string }) => one.key === key).id;
 const patch = async (changes: object) => (await laurel.admin.patch(PATH, changes)).body;
 
-test('the settings of the contract are set and answered, beside those that are ours', async () => {
+test("sets and answers the contract's settings, beside Laurel's own", async () => {
   const freezes = { startCount: 1, maxCount: 3, autoEarnInterval: 7, autoEarnAmount: 1 };
   const sent = {
     frequency: 'daily',
@@ -39,12 +39,12 @@ test('the settings of the contract are set and answered, beside those that are o
     freezes: { ...freezes, enabled: true, initial: 1, max: 3 },
   });
   expect((await laurel.admin.get(PATH)).body).toEqual(after);
-  // What was answered can be sent again as it is.
+  // The answer can be sent again unchanged.
   expect(await patch(after)).toEqual(after);
   expect((await laurel.admin.get('/v1/configuration')).body.streaks).toMatchObject({ daysOff: [0, 6] });
 });
 
-test('metrics and freezes are replaced as a whole; null switches freezes off', async () => {
+test('replaces metrics and freezes completely; null switches freezes off', async () => {
   await patch({ freezes: { startCount: 1, maxCount: 3, autoEarnInterval: 7, autoEarnAmount: 1 } });
   await patch({ metrics: [{ key: 'flips', threshold: 2 }] });
   const after = await patch({ metrics: [{ key: 'minutes', threshold: 5 }], freezes: { startCount: 0, maxCount: 2 } });
@@ -53,7 +53,7 @@ test('metrics and freezes are replaced as a whole; null switches freezes off', a
   expect((await patch({ freezes: null })).freezes).toBeNull();
 });
 
-test('an earlier request still applies, field by field', async () => {
+test('accepts an earlier request format, field by field', async () => {
   const metricId = await idOf('flips');
   const before = await patch({
     metrics: [{ metricId, threshold: 5 }],
@@ -88,7 +88,7 @@ test.each([
   expect((await laurel.admin.get(PATH)).body).toEqual(before);
 });
 
-test('a key and an ID of different metrics are refused', async () => {
+test('refuses a key and an ID of different metrics', async () => {
   const metrics = [{ key: 'flips', metricId: await idOf('minutes'), threshold: 1 }];
   const { status, body } = await laurel.admin.patch(PATH, { metrics });
   expect([status, body.error]).toEqual([422, 'metrics[0].key: names another metric than metrics[0].metricId']);
