@@ -1,4 +1,4 @@
-/** Laurel cannot start, for a reason that the operator can fix. The message is shown as it is, without a stack trace. */
+/** Laurel cannot start, for a reason that the operator can fix. The message is shown without a stack trace. */
 export class StartError extends Error {
   constructor(message: string) {
     super(message);

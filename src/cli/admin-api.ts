@@ -102,7 +102,7 @@ export async function askPatiently(...asked: Parameters<typeof askAdmin>): Promi
   }
 }
 
-/** The address of a path of the Admin API. Throws a sentence if `url` is none, or holds a password. */
+/** The address of a path of the Admin API. Throws a sentence if `url` is invalid or contains a password. */
 export function addressOf(url: string, path: string): URL {
   const base = URL.canParse(url) ? new URL(url) : null;
   // Before the address is shown, since it may contain a password.

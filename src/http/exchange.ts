@@ -360,7 +360,7 @@ export class Exchange {
     if (this.admitted === null || !recentRequests.hasRoom) return;
     const { tenantNo, caller } = this.admitted;
     const { operation, paramNames } = this.route;
-    // Whoever reads the list again and again would otherwise fill it.
+    // A client that polls the list would otherwise fill it.
     if (operation.id === 'admin_requests_list') return;
     if (caller === NOBODY || (caller.session !== undefined && operation.keyScopes.includes('read'))) return;
     recentRequests.note(tenantNo, {

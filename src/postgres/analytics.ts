@@ -264,7 +264,7 @@ export async function segmentOf(pool: Pool, { tenantNo, attributeNo, value }: Us
 /** A segment without sums. */
 export const NO_SEGMENT = SEGMENT.others - 1;
 
-/** Packed states of some users of a tenant, the first by a hash of their IDs: a fair sample, or all if there are no more. */
+/** Packed states of some users of a tenant, the first by a hash of their IDs: a fair sample, or all if the tenant has fewer. */
 export async function sampleStates(
   pool: Pool,
   { tenantNo, users }: { tenantNo: number; users: number },

@@ -97,7 +97,7 @@ export async function signedInPage(
   };
 }
 
-/** What axe finds wrong with the page as it is now, in a line each. */
+/** The problems that axe finds on the current page, one line each. */
 export async function violations(page: Page): Promise<string[]> {
   // Through the debugger, to which the page's policy does not apply.
   await page.evaluate(AXE);

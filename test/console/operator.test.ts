@@ -19,7 +19,7 @@ const widthOf = (image: unknown): number => (image as { naturalWidth: number }).
 describe.skipIf(!hasBrowser)("an operator's screens", () => {
   let laurel: TestLaurel;
   let browser: Browser;
-  /** Answers every message with 410: whoever sends it is to stop. */
+  /** Answers every message with 410, so that the sender stops. */
   let gone: Server;
   let status = 410;
 

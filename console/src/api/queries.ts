@@ -23,7 +23,7 @@ export type User = AdminRead<'/v1/users'>[number];
 export type TimelineEntry = AdminRead<'/v1/users/{id}/timeline'>['entries'][number];
 export type Activity = AdminRead<'/v1/activity'>;
 
-/** What is configured, and read by many screens. A change of any of it makes all of it stale: see `useChange`. */
+/** Configuration that many screens read. A change of any part makes all of it stale: see `useChange`. */
 export const metricsQuery = queryOptions({
   queryKey: ['metrics'],
   queryFn: () => all((query) => admin.GET('/v1/metrics', { params: { query } })),

@@ -13,7 +13,7 @@ interface FieldsFormProps {
   item: (Values & { id?: string }) | null;
   /** Creates the resource, or sets the fields that changed. */
   save: (sent: Values) => Promise<unknown>;
-  /** What is shown after it is saved. */
+  /** Shown after a successful save. */
   done: string;
   /** Describes what the values mean, before they are saved. */
   preview?: Preview | undefined;

@@ -73,7 +73,7 @@ export function sentOf(fields: readonly Field[], values: Values, before: Values 
   return sent;
 }
 
-/** What is wrong with a value before it is sent: `null` if nothing is known to be. */
+/** The problem with a value that can be found before it is sent; `null` if there is none. */
 export function problemOf(field: Field, values: Values): string | null {
   const value = values[field.name];
   if (isEmpty(value) || (Array.isArray(value) && value.length === 0))

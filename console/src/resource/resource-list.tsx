@@ -123,7 +123,7 @@ export function ResourceList<Item extends { id: string }>(props: ResourceListPro
   );
 }
 
-/** What is edited. The address can open the editor: `#new-metric` for a new resource, `#edit-` and an ID for one that is listed. */
+/** The edited resource. The address can open the editor: `#new-metric` for a new resource, `#edit-` and an ID for one that is listed. */
 function useEdited<Item extends { id: string }>(noun: string, query: ResourceListProps<Item>['query']) {
   const mayChange = useMayChange();
   const navigate = useNavigate();

@@ -171,7 +171,7 @@ export function Import() {
         {result?.dryRun === true && result.end === 'done'
           ? `${number(result.counts.ready ?? 0)} users are ready. `
           : 'The file was not checked yet. '}
-        Users who exist already stay as they are. Nothing is announced, and no new points or achievements are awarded.
+        Users who already exist stay unchanged. Nothing is announced, and no new points or achievements are awarded.
       </Confirm>
       <Discard
         open={blocked.status === 'blocked'}
@@ -192,7 +192,7 @@ const ENDS = {
   false: {
     running: 'Importing',
     done: 'The import is done.',
-    stopped: 'The import was stopped. What is imported stays.',
+    stopped: 'The import was stopped. Users who were imported before stay.',
   },
 } as const;
 

@@ -69,8 +69,8 @@ export function Webhooks() {
               { name: 'Our app', url: 'https://example.org/hooks', events: ['achievement.completed'] },
             ])}
           >
-            A webhook tells your server when a user completes an achievement, reaches a level or loses a streak. Create
-            one here, or with:
+            A webhook notifies your server when a user completes an achievement, reaches a level or loses a streak.
+            Create one here, or with:
           </Empty>
         }
       />

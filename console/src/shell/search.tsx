@@ -48,7 +48,7 @@ const ACTIONS: readonly Entry[] = [
   link: { to, hash: `new-${noun.replaceAll(' ', '-')}` } as Entry['link'],
 }));
 
-/** Whatever is configured, as entries. */
+/** Every configured resource, as entries. */
 function useResources(open: boolean): Entry[] {
   const enabled = { enabled: open };
   const metrics = useQuery({ ...metricsQuery, ...enabled }).data ?? [];

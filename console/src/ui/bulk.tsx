@@ -12,7 +12,7 @@ export const MOST_SELECTED = 1_000;
 /** Errors that are listed. */
 const SHOWN = 20;
 
-/** What is done to the selected rows. */
+/** An action on the selected rows. */
 export interface BulkAction<T> {
   label: string;
   danger?: boolean;

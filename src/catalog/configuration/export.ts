@@ -150,7 +150,7 @@ export class Export {
     }));
   }
 
-  /** A dangling ID is exported as it is. Applying the document then reports it as unknown. */
+  /** Exports a dangling ID unchanged. Applying the document then reports it as unknown. */
   private keyOf(id: string): string {
     return this.byId.get(id)?.key ?? id;
   }

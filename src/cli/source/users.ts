@@ -97,7 +97,7 @@ export async function readSource(reading: Reading): Promise<void> {
     });
   }
   if (away >= MOST_AWAY)
-    throw new CommandError('The source does not answer any more. What was read is kept: run the same command again.');
+    throw new CommandError('The source no longer answers. Everything read so far is kept: run the same command again.');
 }
 
 /** A user in the form of a line. */

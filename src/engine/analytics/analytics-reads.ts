@@ -80,7 +80,7 @@ interface Asked {
   segment: number;
 }
 
-/** How a tenant's users do over time, from the sums that are kept when events are stored. What was answered before is in them. */
+/** Reads how a tenant's users do over time, from the sums that the persister keeps. They contain every event that was answered before the read. */
 export class AnalyticsReads {
   private readonly options: AnalyticsReadsOptions;
 

@@ -50,7 +50,7 @@ const fact = (kind: Counted, day: number, more: Partial<Fact> = {}): Fact => ({
 
 const microsOf = (packed: PackedTotal): bigint => BigInt(packed[TOTAL.whole]) * MILLION + BigInt(packed[TOTAL.micros]);
 
-/** What is counted of a record. `createdMs`: when its user was first seen; null: not known, so that nothing is counted by it. */
+/** Facts about a record. `createdMs`: when Laurel first saw the user; `null` if unknown, so nothing that depends on it is counted. */
 export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[] {
   const facts: Fact[] = [];
   const kind = record[kindField];
@@ -153,7 +153,7 @@ export const supersededFact = ({ frequency, kind, atMs }: { frequency: number; k
   fact(COUNTED.streakChanges, utcDay(atMs), { subject: frequency, part: kind, events: -1 });
 
 /**
- * What is counted of an imported user. Days have the sum of their events, but not how many there were. A user was active on each of them.
+ * Facts about an imported user. Days have the sum of their events, but not how many there were. A user was active on each of them.
  */
 export function factsOfImport(record: ImportedRecord, createdMs: number | null): Fact[] {
   const atMs = record[RECORD.atMs];

@@ -3,8 +3,7 @@ import { endpointsOf, shardsInUse } from '../../redis/endpoints.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
 
 /**
- * Interval between measurements of the outboxes. What is accepted past the limit in between is small compared with the
- * limit.
+ * Interval between measurements of the outboxes. Few events, compared with the limit, are accepted past it in between.
  */
 const INTERVAL_MS = 200;
 /** Interval between measurements of their bytes, which cost more: at most 1.4 % of Redis's time. */

@@ -104,7 +104,7 @@ export function occurredMs(
   const atMs = Date.parse(occurredAt);
   if (Number.isNaN(atMs)) throw new AppError('invalid', 'occurredAt must be an ISO 8601 date-time with an offset.');
   if (atMs > nowMs + AHEAD_MS)
-    throw new AppError('unprocessable', 'occurredAt must not be more than 5 minutes ahead of now.');
+    throw new AppError('unprocessable', 'occurredAt must not be more than 5 minutes in the future.');
   // The current day is always allowed, in every zone and for every setting.
   const days = Math.max(1, byClient ? Math.min(CLIENT_DAYS, lateEventDays) : lateEventDays);
   if (atMs < nowMs - days * DAY_MS)

@@ -181,7 +181,7 @@ export class Tails {
     return { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
   }
 
-  /** Finds where the listener's user plays, and sets the listener's places as last reported, or as they are now. */
+  /** Finds where the listener's user plays, and sets the listener's places as last reported, or the current ones. */
   private async seat(sources: BoardSources, listener: LiveListener, from: ParsedId | null): Promise<void> {
     if (!listener.followsPlaces) return;
     const { tenantNo, userId } = listener.grant;

@@ -300,7 +300,7 @@ export class Persister {
     return { reporter, report, isFinal: tries === MOST_REPORTS };
   }
 
-  /** The same for an entry that cannot be stored as it is. */
+  /** The same for an entry that cannot be stored whole. */
   private async setAside(
     shard: number,
     { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry },

@@ -12,7 +12,7 @@ import type { UserPlan } from './planned-user.ts';
 import type { Rules } from './rules.ts';
 import { type ImportedPast, UserReplay } from './user-replay.ts';
 
-/** What is recomputed, and by which rules. */
+/** The scope of a recomputation, and its rules. */
 export interface PlanRules {
   rules: Rules;
   /** Whether points are recomputed; false: only those of achievements that change. */

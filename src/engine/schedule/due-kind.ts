@@ -49,7 +49,7 @@ export class DueKind {
     this.oldestMs = null;
   }
 
-  /** What is currently blocked, for operators; `null` if nothing is. */
+  /** Names blocked work, for operators; `null` if there is none. */
   get blocked(): string | null {
     const { name, aside = [] } = this.work;
     if (this.aside) return name;

@@ -31,7 +31,7 @@ export type DryRun =
   | { with: 'draft' }
   /** The same or another operation, which changes nothing with these arguments. */
   | { with: 'operation'; id: string; named: Named }
-  /** There is none: the request is shown, with what it is about. */
+  /** No preview exists: shows the request and its object. */
   | { with: 'none' };
 
 const hasField = (schema: Operation['body'] | Operation['query'], name: string): boolean =>

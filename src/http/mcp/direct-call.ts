@@ -9,7 +9,7 @@ import { decodeParam } from '../parameters.ts';
 import { readIdempotencyKey } from '../request-head.ts';
 import { routeOf, type Route } from '../route.ts';
 
-/** Most characters of an answer. What is larger is for programs, not for a conversation. */
+/** Maximum characters of an answer. Larger ones are for programs, not for a conversation. */
 const MOST = 262_144;
 
 /** Who calls, and for which tenant. */

@@ -41,9 +41,9 @@ export const adminRecomputationsCreate = operation({
   path: '/v1/recomputations',
   mayConflict: true,
   summary: 'Recompute what users would have under the current rules, from their whole history',
-  description: `A job plans, user by user, who would gain and lose what: \`achievements\` by their conditions of now, \`points\` by the
-triggers of now, for what happened \`since\` a day, \`boards\`: scores in runs that are not final, by all of history. Nothing is changed by that. The plan is shown by
-\`GET /v1/recomputations/{id}\`, and applied, exactly as it is, by \`POST …/apply\`, or at once with \`dryRun: false\`. Nobody has less
+  description: `A job plans, user by user, who would gain and lose what: \`achievements\` by their current conditions, \`points\` by the
+current triggers, for everything since the day \`since\`, \`boards\`: scores in runs that are not final, by all of history. Planning changes nothing. The plan is shown by
+\`GET /v1/recomputations/{id}\`, and applied, exactly as shown, by \`POST …/apply\`, or at once with \`dryRun: false\`. Nobody has less
 afterwards, unless \`mayRevoke\` is true. Of a tenant one is under way at a time: otherwise the answer is 409 and names it.`,
   body: RecomputationRequest,
   knownFields: RecomputationRequest,
@@ -61,9 +61,9 @@ export const adminRecomputationsApply = operation({
   path: '/v1/recomputations/{id}/apply',
   mayConflict: true,
   summary: 'Apply a plan exactly as shown',
-  description: `Each user in one step, once, whatever crashes. Points are moved by the difference that was planned; an achievement that
-is no longer as it was planned from stays as it is. 409 where the recomputation is not planned, or another one was applied or
-reverted since.`,
+  description: `Changes each user in one step, exactly once, even after a crash. Points move by the planned difference. An achievement that
+changed since the plan stays unchanged. 409 if the recomputation is not planned, or if another one was applied or reverted
+since.`,
   params: Type.Object({ id: Uuid }),
   responses: { 202: Recomputation },
   handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
@@ -95,8 +95,8 @@ export const adminRecomputationsRevert = operation({
   path: '/v1/recomputations/{id}/revert',
   mayConflict: true,
   summary: 'Revert all changes of a recomputation',
-  description: `Points by compensating entries, never below 0; achievements that it completed go, those that it revoked come back as they
-were. 409 where nothing was applied.`,
+  description: `Points by compensating entries, never below 0; achievements that it completed go, those that it revoked come back
+unchanged. 409 where nothing was applied.`,
   params: Type.Object({ id: Uuid }),
   responses: { 202: Recomputation },
   handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({

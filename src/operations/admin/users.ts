@@ -238,7 +238,7 @@ export const adminImportsCreate = operation({
 preferences. Nothing is announced and nothing awarded. Resources are found by their keys, achievements, triggers and boosts
 also by ID or name. Parts that do not exist here, such as the days of an unknown metric, are not imported: \`skipped\` lists them
 with their reasons, and the rest of the user is imported. A user with an unknown time zone is not imported: the status is \`skipped\`.
-What is imported differently than given is a warning in \`issues\`. A user who exists is an error, unless the import of this name
+A value that is imported differently is a warning in \`issues\`. A user who exists is an error, unless the import of this name
 brought the user before: so a call can be repeated. \`dryRun\` says the same and changes nothing.`,
   query: ImportQuery,
   body: items.body,

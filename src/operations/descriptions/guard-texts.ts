@@ -26,7 +26,7 @@ export const GUARD_TEXTS: Readonly<Record<string, string>> = {
   'events.at': 'When it was sent.',
   'events.status': 'Whether it waits, was released, or was dropped.',
   'events.metricKey': 'Key of the metric; null: it was deleted.',
-  'events.idempotencyKey': 'The key that it was sent with; null: none. It is used, whatever becomes of the event.',
+  'events.idempotencyKey': 'The event’s idempotency key; null: none. It counts as used, even if the event is dropped.',
   settled: 'When it was released or dropped; null: it waits.',
   'admin_quarantine_release.ids': 'IDs of the events.',
   'admin_quarantine_drop.ids': 'IDs of the events.',

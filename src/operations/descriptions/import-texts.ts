@@ -19,7 +19,7 @@ export const IMPORT_TEXTS: Readonly<Record<string, string>> = {
   'admin_imports_create.body.achievements': 'The achievements that the user completed.',
   'admin_imports_create.body.streak': 'The current streak with its periods.',
   'admin_imports_create.body.leaderboards':
-    'Leaderboards whose group differs from the user’s attributes of now, by key.',
+    'Leaderboards whose group differs from the user’s current attributes, by key.',
   'admin_imports_create.body.points.awards': 'The awards, in any order; the newest must be among them.',
   'admin_imports_create.body.metrics.total': 'The user’s total of the metric.',
   'admin_imports_create.body.points.total': 'The user’s points.',

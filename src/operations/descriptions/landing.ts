@@ -22,7 +22,7 @@ The Application API is also on this port, below \`/application\`.`,
 
 const IDEMPOTENCY: Readonly<Record<Surface, string>> = {
   application: `Send an event with an \`Idempotency-Key\`, a text of 1 to 255 characters that is unique to it. Laurel processes it once, for ever: a repeated request changes nothing, and its answer is 202 with \`idempotentReplayed: true\`. So after a timeout or a 503, send the same request again. A user may use 10,000 new keys a day.`,
-  admin: `In \`POST /v1/metrics/events\` each event has its own \`idempotencyKey\`. Laurel processes an event with a key once, for ever, so a batch can be sent again after a timeout or a 503. Updates, deletions, imports, reversals and the configuration document can be repeated as they are. Creating a resource again creates a second one, or is refused if its key is taken.`,
+  admin: `In \`POST /v1/metrics/events\` each event has its own \`idempotencyKey\`. Laurel processes an event with a key once, for ever, so a batch can be sent again after a timeout or a 503. Updates, deletions, imports, reversals and the configuration document can be repeated unchanged. Creating a resource again creates a second one, or is refused if its key is taken.`,
 };
 
 const RATE_LIMITS: Readonly<Record<Surface, string>> = {

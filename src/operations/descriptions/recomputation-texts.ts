@@ -1,9 +1,9 @@
 /** What fields of recomputations mean, by name, or by `<field around it>.<name>` where that decides. */
 export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
-  what: '`achievements`: by their conditions of now. `points`: by the triggers and boosts of now, for events and what they led to. `boards`: scores in runs that are not final, by all of history; with `points` or `achievements`, their awards count in the runs of the days on which they would have been given.',
+  what: '`achievements`: by their current conditions. `points`: by the current triggers and boosts, for events and their consequences. `boards`: scores in runs that are not final, by all of history; with `points` or `achievements`, their awards count in the runs of the days on which they would have been given.',
   since:
     'The first local day (of the user) of whose awards and completions anything is changed; null: all of history. Sums are those of all history in any case.',
-  cohort: 'Which users: all that have the attributes of now.',
+  cohort: 'The users: all whose current attributes match.',
   'cohort.userAttributes': '`attribute:value` pairs, separated by commas, that all must hold; null: all users.',
   mayRevoke:
     'Whether users may have less afterwards: achievements that they would not have go, and points that they would not have.',
@@ -23,7 +23,7 @@ export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
   'figures.achievements': 'By achievement.',
   'figures.points': 'By points system.',
   'figures.boards': 'By leaderboard: scores in runs that are not final.',
-  moving: 'Users who go to the group of their attributes of now.',
+  moving: 'Users who move to the group of their current attributes.',
   given: 'Sum of the points that users get.',
   taken: 'Sum of the points that users lose.',
   outcome: 'What became of the plan, when it is applied or reverted.',
@@ -50,7 +50,7 @@ export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
   'boards.from': 'The score when it was planned.',
   'boards.to':
     'The score that it becomes. On boards of points with a time of day, awards of the plan count besides if it is applied in that time.',
-  'boards.moves': 'Whether the score goes to the group of the attributes of now.',
+  'boards.moves': 'Whether the score moves to the group of the current attributes.',
   'points.from': 'The total when it was planned.',
   'points.to': 'The total that it becomes.',
   recomputationId: 'ID of the recomputation.',

@@ -110,7 +110,7 @@ export const PAYLOAD_TEXTS: Readonly<Record<string, string>> = {
   'payload.points': 'The points system, with the user’s total.',
   'payload.reactivation': 'How long the user has been away.',
   'payload.recap': 'The period that the recap is about.',
-  'payload.streak': 'The streak as it is now.',
+  'payload.streak': 'The current streak.',
   'payload.timestamp': 'When it fell due.',
   'payload.user': 'The user, as of the moment that is reported.',
   'recap.periodStart': 'First local day of the period.',

@@ -101,7 +101,7 @@ function OneSystem({ id }: { id: string }) {
                 values={days.map(({ net }) => net)}
                 rows={days}
               />
-              <Saved title="Users by points" file={`${file}-ranges`} rows={ranges} note="As of now.">
+              <Saved title="Users by points" file={`${file}-ranges`} rows={ranges} note="Current figures.">
                 <Distribution
                   rows={ranges.map((range) => ({
                     name: range.from === range.to ? number(range.from) : `${number(range.from)} to ${number(range.to)}`,
@@ -110,7 +110,12 @@ function OneSystem({ id }: { id: string }) {
                 />
               </Saved>
               {levels.length > 0 && (
-                <Saved title="Users by level" file={`${file}-levels`} rows={levels} note="As of now, of all users.">
+                <Saved
+                  title="Users by level"
+                  file={`${file}-levels`}
+                  rows={levels}
+                  note="Current figures, of all users."
+                >
                   <Distribution rows={levels.map((level) => ({ name: level.name, count: level.users }))} />
                 </Saved>
               )}

@@ -1,4 +1,4 @@
-/** What is shown: the view, one resource of it, the range and the segment. Kept in the address, so that it can be shared. */
+/** The state of the screen: the view, one resource of it, the range and the segment. Kept in the address, so that it can be shared. */
 export interface AnalyticsSearch {
   view?: View;
   id?: string;

@@ -42,7 +42,7 @@ export function StreaksView() {
                 title="Users by length of their streak"
                 file="streak-lengths"
                 rows={lengths}
-                note={`As of now, of ${number(sampled)} users looked at: all, or 1,000 of them.`}
+                note={`Current figures of ${number(sampled)} users: all of them, or a sample of 1,000.`}
               >
                 <Distribution
                   rows={lengths.map((range) => ({

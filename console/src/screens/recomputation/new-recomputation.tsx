@@ -67,7 +67,7 @@ function NewForm() {
           </label>
         ))}
       </fieldset>
-      <Labelled label="Since" hint="Awards and completions before this day stay as they are. Empty: the whole history.">
+      <Labelled label="Since" hint="Awards and completions before this day stay unchanged. Empty: the whole history.">
         <TextInput type="date" value={since} onChange={({ target }) => setSince(target.value)} />
       </Labelled>
       <Labelled label="Only users with these attributes" hint="Such as plan:pro,country:de. Empty: all users.">

@@ -83,7 +83,7 @@ export function UserActions({ user }: { user: User }) {
       >
         {hidden
           ? 'The user’s scores get their places back, unless the user hides by own choice.'
-          : 'The user keeps all scores, and holds no place on any leaderboard. Runs that have ended stay as they are.'}
+          : 'The user keeps all scores, and holds no place on any leaderboard. Runs that have ended stay unchanged.'}
       </Confirm>
       <Confirm
         open={open === 'reset'}
