@@ -2,7 +2,7 @@ import { SEGMENT } from '../../domain/analytics.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, ImportedRecord } from '../../packed/record.ts';
 import { unpackState, type PackedState } from '../../packed/state.ts';
-import { isPackedState, numbered } from '../../packed/unpack-state.ts';
+import { isPackedState, numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import type { AnalyticsRow, CountedSegments, UserValue } from '../../postgres/analytics.ts';
 import { isControl } from '../responses.ts';
@@ -17,26 +17,58 @@ interface CountedUser {
   facts: Fact[];
 }
 
+/** The part of a user's state that analytics depend on. */
+interface CountedState {
+  /** When Laurel first saw the user, epoch ms; `null` if unknown. */
+  createdMs: number | null;
+  attributes: CountedUser['attributes'];
+}
+
+const UNKNOWN: CountedState = { createdMs: null, attributes: [] };
+
 /** The users of an outbox entry as the entry left them, unpacked when first asked for. */
 export class EntryUsers {
   private readonly packed = new Map<string, Buffer>();
-  private readonly unpacked = new Map<string, PackedState | null>();
+  private readonly unpacked = new Map<string, CountedState>();
 
-  /** `states`: user IDs and packed states by turns. */
+  /** `states`: user IDs and packed states, alternating. */
   constructor(states: readonly Buffer[]) {
     for (let at = 0; at + 1 < states.length; at += 2) this.packed.set(states[at]!.toString('utf8'), states[at + 1]!);
   }
 
-  /** Null: the entry has no such user, or the state is damaged. */
-  stateOf(userId: string): PackedState | null {
+  /** Nothing is known of a user whom the entry lacks or whose state is damaged: the event is stored all the same. */
+  stateOf(userId: string): CountedState {
     let state = this.unpacked.get(userId);
     if (state !== undefined) return state;
-    const packed = this.packed.get(userId);
-    state = packed !== undefined && isPackedState(packed) ? unpackState(packed) : null;
+    state = countedState(this.packed.get(userId));
     this.unpacked.set(userId, state);
     return state;
   }
 }
+
+function countedState(packed: Buffer | undefined): CountedState {
+  if (packed === undefined || !isPackedState(packed)) return UNKNOWN;
+  let state: PackedState;
+  try {
+    state = unpackState(packed);
+  } catch {
+    return UNKNOWN;
+  }
+  const createdMs: unknown = state[USER.createdMs];
+  const table: unknown = state[USER.attributes];
+  const attributes =
+    typeof table === 'object' && table !== null ? [...numbered<unknown>(table as Numbered<unknown>)] : [];
+  return {
+    createdMs: isTime(createdMs) ? createdMs : null,
+    attributes: attributes.filter((each): each is [number, string] => isNo(each[0]) && typeof each[1] === 'string'),
+  };
+}
+
+const isNo = (no: number): boolean => Number.isInteger(no) && no > 0 && no <= 2_147_483_647;
+
+/** Whether a value is a time that a date can have, epoch ms. */
+const isTime = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= 8_640_000_000_000_000;
 
 /**
  * Gathers what analytics count of outbox entries. A user is counted in the segments of the attributes that an entry leaves the user with. What a
@@ -48,12 +80,12 @@ export class AnalyticsTally {
   /** Counts a record whose fields were checked. */
   add(tenantNo: number, record: HappenedRecord, users: EntryUsers): void {
     const state = users.stateOf(record[RECORD.userId]);
-    this.count(tenantNo, record[RECORD.userId], state, factsOf(record, state?.[USER.createdMs] ?? null));
+    this.count(tenantNo, record[RECORD.userId], state, factsOf(record, state.createdMs));
   }
 
   addImported(tenantNo: number, record: ImportedRecord, users: EntryUsers): void {
     const state = users.stateOf(record[RECORD.userId]);
-    this.count(tenantNo, record[RECORD.userId], state, factsOfImport(record, state?.[USER.createdMs] ?? null));
+    this.count(tenantNo, record[RECORD.userId], state, factsOfImport(record, state.createdMs));
   }
 
   /** Counts a fact about a user of whom a record was counted, in the same segments. */
@@ -94,10 +126,8 @@ export class AnalyticsTally {
     return [...rows.values()];
   }
 
-  private count(tenantNo: number, userId: string, state: PackedState | null, facts: Fact[]): void {
-    if (facts.length === 0) return;
-    const attributes = [...numbered(state?.[USER.attributes])];
-    this.counted.push({ tenantNo, userId, attributes, facts });
+  private count(tenantNo: number, userId: string, { attributes }: CountedState, facts: Fact[]): void {
+    if (facts.length > 0) this.counted.push({ tenantNo, userId, attributes, facts });
   }
 }
 

@@ -34,7 +34,7 @@ test('two hundred waiting reads read the cursor as often as one', async () => {
   let reads = 0;
   const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
   pool.query = ((...args: unknown[]) => {
-    if (String(args[0]).includes('FROM outbox_cursors WHERE shard')) reads += 1;
+    if (JSON.stringify(args[0]).includes('FROM outbox_cursors WHERE shard')) reads += 1;
     return query(...args);
   }) as typeof pool.query;
   const caughtUp = new CaughtUp({ redis, pool, patience: { stillMs: 60_000, movingMs: 60_000 } });
