@@ -214,7 +214,7 @@ test('a client that missed removed messages gets a gap and the current state', a
   await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
   const back = await open({}, laurel.appUrl, client.lastId!);
   const reset = await back.next('reset');
-  expect(reset.reason).toMatch('not kept');
+  expect(reset.reason).toMatch('no longer kept');
   expect(reset.state).toMatchObject({ userId: 'reset', streak: { length: 1 } });
   expect(reset.state.points[0]).toMatchObject({ key: 'xp', total: expect.any(Number) });
   expect(reset.state.achievements.map((one: { key?: string }) => one.key)).toContain('ten');

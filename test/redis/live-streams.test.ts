@@ -137,7 +137,7 @@ test('a new listener begins at the end; an earlier one can continue from there',
   const again = await listenLive(redis, SHARD, everybodyOf(ONE, OTHER));
   expect(gap(begun, again)).toBeNull();
   expect(await readAll(begun.last)).toEqual([missed]);
-  expect(gap(begun, again, 1)).toMatch('not kept');
+  expect(gap(begun, again, 1)).toMatch('no longer kept');
   expect(gap(again, { ...again, nowMs: again.nowMs + 86_400_000 })).toMatch('too old');
 });
 
@@ -147,7 +147,7 @@ test('a time without listeners is a gap', async () => {
   await redis.hset(listenedKey(SHARD), String(ONE), field!.replace(/^\d+/, '1'));
   await trimOutbox(redis, SHARD, await add(ONE));
   expect(await redis.exists(recentKey(SHARD))).toBe(0);
-  expect(gap(before, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('not kept');
+  expect(gap(before, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('no longer kept');
 });
 
 test('keeps a bounded amount, and what was dropped is a gap', async () => {
@@ -158,7 +158,7 @@ test('keeps a bounded amount, and what was dropped is a gap', async () => {
   await trimOutbox(redis, SHARD, newest);
   expect(await redis.memory('USAGE', recentKey(SHARD), 'SAMPLES', 0)).toBeLessThan(RECENT_BYTES);
   const again = await listenLive(redis, SHARD, everybodyOf(ONE));
-  expect(gap(before, again)).toMatch('not kept');
+  expect(gap(before, again)).toMatch('no longer kept');
   const [since] = again.since;
   expect((await readAll(START))[0]).toBe(since!.outbox);
   expect(gap({ ...again, last: since! }, again)).toBeNull();
@@ -175,7 +175,7 @@ test('trims a full Redis anyway, and what could not be kept is a gap', async () 
     await redis.config('SET', 'maxmemory', before.maxmemory ?? 0);
   }
   expect(await redis.xlen(outboxKey(SHARD))).toBe(0);
-  expect(gap(listening, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('not kept');
+  expect(gap(listening, await listenLive(redis, SHARD, everybodyOf(ONE)))).toMatch('no longer kept');
 });
 
 test('announces notifications to tenants with listeners, and they expire', async () => {
