@@ -1,16 +1,14 @@
 /** The operations whose answers name their range. */
-const OF_RANGE = [
-  ...[
-    'users',
-    'retention',
-    'engagement',
-    'metrics',
-    'metric',
-    'achievements',
-    'achievement',
-    'points',
-    'points_system',
-  ],
+export const OF_RANGE = [
+  'users',
+  'retention',
+  'engagement',
+  'metrics',
+  'metric',
+  'achievements',
+  'achievement',
+  'points',
+  'points_system',
   'streaks',
 ];
 

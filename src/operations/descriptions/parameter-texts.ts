@@ -1,3 +1,5 @@
+import { OF_RANGE } from './analytics-texts.ts';
+
 /**
  * What parameters in paths and queries mean, by name, or by `<operation>:<name>` where that decides. `{noun}` is what the path
  * is about: before a parameter in the path, or as a whole.
@@ -51,10 +53,7 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
     ]),
   ),
   ...Object.fromEntries(
-    [
-      ...['users', 'metrics', 'metric', 'achievements', 'achievement', 'points', 'points_system', 'streaks'],
-      ...['retention', 'engagement'],
-    ].flatMap((name) => [
+    OF_RANGE.flatMap((name) => [
       [`admin_analytics_${name}:from`, 'First day; by default 29 days before the last one.'],
       [`admin_analytics_${name}:to`, 'Last day; by default today, UTC.'],
     ]),
