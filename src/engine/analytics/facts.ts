@@ -66,7 +66,9 @@ export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[
     for (const award of points[RECORDED_POINTS.awards])
       addAward(facts, award, { day: award[AWARD.day] ?? record[RECORD.day], system: points[RECORDED_POINTS.system] });
   const settlements = [...(record[RECORD.settlements] ?? []), ...(record[RECORD.repairs] ?? [])];
-  for (const settlement of settlements) facts.push(settlementFact(settlement, record[RECORD.atMs]));
+  for (const settlement of settlements)
+    // A correction of the freezes alone belongs to no frequency.
+    if (settlement[SETTLEMENT.frequency] > 0) facts.push(settlementFact(settlement, record[RECORD.atMs]));
   return facts;
 }
 

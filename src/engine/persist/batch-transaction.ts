@@ -117,7 +117,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertReversals(client, batch.reversals);
   await insertRecomputed(client, batch.recomputed);
   for (const change of await supersedeStreakChanges(client, batch.supersededChanges))
-    batch.analytics.addTo(change.tenantNo, change.userId, supersededFact(change));
+    if (change.frequency > 0) batch.analytics.addTo(change.tenantNo, change.userId, supersededFact(change));
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);
