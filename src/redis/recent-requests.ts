@@ -19,8 +19,8 @@ export interface RecentRequest {
 const KEPT_MS = 3_600_000;
 /** Requests of a tenant that are kept at most: of the only tenant, and of each of several. Some 200 bytes each. */
 const MOST_KEPT = { only: 1_000, each: 100 };
-/** Requests that a process notes in a second; it passes over the others. */
-const MOST_NOTED = 50;
+/** Requests that a process notes in a second, in all and of one key. It skips the others, so a busy key cannot displace the rest. */
+const MOST_NOTED = { inAll: 50, ofKey: 20 };
 const WRITE_MS = 1_000;
 const FIELD = 'r';
 
@@ -41,12 +41,13 @@ export class RecentRequests {
 
   /** Whether another request would be noted now. */
   get hasRoom(): boolean {
-    return this.noted.length < MOST_NOTED;
+    return this.noted.length < MOST_NOTED.inAll;
   }
 
-  /** Notes a request, if there is room. */
+  /** Notes a request, if there is room for another one of its key. */
   note(tenantNo: number, request: RecentRequest): void {
-    if (!this.hasRoom) return;
+    const ofKey = this.noted.filter(({ prefix }) => prefix === request.prefix).length;
+    if (!this.hasRoom || ofKey >= MOST_NOTED.ofKey) return;
     this.noted.push({ tenantNo, ...request });
     this.timer ??= setTimeout(this.write, WRITE_MS);
   }
