@@ -67,6 +67,8 @@ test.each(['is stopped', 'is gone'] as const)(
   'Postgres %s: accepts events up to the limit of the backlog, then answers 503; afterwards all are stored',
   async (how) => {
     await recovered();
+    // The limit counts what is still to be stored, so nothing may be left when Postgres stops.
+    await expectStored();
     const pids = stack.pids('postgres');
     signal(how === 'is gone' ? pids.slice(0, 1) : pids, how === 'is gone' ? 'SIGKILL' : 'SIGSTOP');
     let taken = 0;
