@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
 import { OUTBOX_START } from '../redis/outbox.ts';
+import type { Spread } from '../redis/parts.ts';
 import type { Revisions } from './revisions.ts';
 
 const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
@@ -56,9 +57,12 @@ export async function lockCursor(client: PoolClient, shard: number): Promise<Loc
   return { position, storageEpoch, revisions: { organisation, catalogs } };
 }
 
-/** Like `lockCursor`, but waits for the persister that holds the lock. */
-export async function awaitCursor(client: PoolClient, shard: number): Promise<void> {
-  await client.query(`${PLANNED_BY_KEYS}; SELECT FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE`);
+/** Like `lockCursor` for some shards, but waits for the persisters that hold the locks. */
+export async function awaitCursors(client: PoolClient, shards: readonly number[]): Promise<void> {
+  const list = shards.map(Math.trunc).join();
+  await client.query(
+    `${PLANNED_BY_KEYS}; SELECT FROM outbox_cursors WHERE shard IN (${list}) ORDER BY shard FOR UPDATE`,
+  );
 }
 
 /** Moves the locked cursor and, unless it is `null`, the progress of the shard's batches. */
@@ -142,21 +146,33 @@ export async function nextEpoch(client: PoolClient): Promise<number> {
   return Number(rows[0]!.epoch);
 }
 
-/** Shards that hold tenants, including archived ones, in order. Their number never decreases, because no tenant is ever deleted. */
+/** Joins `tenants` with the shard of each of their parts (`part.shard`); the rule of `partsOfSpread` (src/redis/parts.ts). */
+export const PARTS = `generate_series(0, tenants.spread - 1) AS nth,
+  LATERAL (SELECT (tenants.no + nth * (${SHARDS} / tenants.spread)) % ${SHARDS} AS shard) AS part`;
+
+/** How tenants are spread that are wide, were wide, or are being converted. The others have one part. */
+export async function readSpreads(client: Pool | PoolClient): Promise<Spread[]> {
+  const { rows } = await client.query<Spread>({
+    name: 'read_spreads',
+    text: `SELECT no AS "tenantNo", spread, spread_epoch AS epoch, converting FROM tenants
+            WHERE spread > 1 OR spread_epoch > 0 OR converting`,
+  });
+  return rows.map((row) => ({ ...row, epoch: Number(row.epoch) }));
+}
+
+/** Shards that hold tenants, including archived ones, in order. */
 export async function usedShards(pool: Pool): Promise<number[]> {
   const { rows } = await pool.query<{ shard: number }>({
     name: 'used_shards',
-    text: 'SELECT DISTINCT no % $1 AS shard FROM tenants ORDER BY shard',
-    values: [SHARDS],
+    text: `SELECT DISTINCT part.shard FROM tenants, ${PARTS} ORDER BY shard`,
   });
   return rows.map(({ shard }) => shard);
 }
 
-/** Number of tenants per shard, including archived ones; empty shards are omitted. */
+/** Number of tenants with a part on each shard, including archived ones; empty shards are omitted. */
 export async function tenantsByShard(pool: Pool): Promise<Map<number, number>> {
   const { rows } = await pool.query<{ shard: number; tenants: number }>(
-    'SELECT no % $1 AS shard, count(*)::int AS tenants FROM tenants GROUP BY 1',
-    [SHARDS],
+    `SELECT part.shard, count(*)::int AS tenants FROM tenants, ${PARTS} GROUP BY 1`,
   );
   return new Map(rows.map(({ shard, tenants }) => [shard, tenants]));
 }

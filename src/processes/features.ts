@@ -54,6 +54,7 @@ import { attributeValues } from '../postgres/users/attribute-values.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
+import { type TenantPart } from '../redis/keys.ts';
 
 /** Some of the services that operations use. */
 type Feature<Names extends keyof Services> = Pick<Services, Names>;
@@ -135,8 +136,8 @@ function createUsers(
   'users' | 'profiles' | 'hiding' | 'directory' | 'userExport' | 'timeline' | 'activity' | 'deletion' | 'imports'
 > {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
-  const setsOfTenant = (tenantNo: number): Promise<string[]> => setsOfBoards({ redis, pool, clock }, tenantNo);
-  const hiding = new Hiding({ redis, pool, scripts, setsOfBoards: setsOfTenant, clock });
+  const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards({ redis, pool, clock }, part);
+  const hiding = new Hiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
   return {
     users,
     hiding,
@@ -149,7 +150,7 @@ function createUsers(
       redis,
       scripts,
       keys: applicationKeys,
-      setsOfBoards: setsOfTenant,
+      setsOfBoards: setsOfPart,
       recordAudit,
     }),
     imports: new Imports({ redis, pool, scripts, recordAudit, clock }),

@@ -46,7 +46,6 @@ import {
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
 import { firstIdOf } from '../../postgres/partitions/event-partitions.ts';
-import { boardKey, countersKey } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
@@ -54,6 +53,7 @@ import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
 import { settledNow } from '../responses.ts';
 import { comparedDays, daysOf, Tallies, type AnalyticsQuery, type ComparedDays } from './analytics-range.ts';
+import { tenantCounters } from '../../redis/parts.ts';
 
 export interface AnalyticsReadsOptions {
   redis: Redis;
@@ -409,7 +409,7 @@ export class AnalyticsReads {
     const run = { tenantNo, boardNo: board.no, runDay: startDay };
     const groups = await groupsOfRun(redis, board, run);
     const standings = groups.map(
-      (group) => new LiveStandings(redis, boardKey(tenantNo, { ...run, group }), board.maxParticipants),
+      (group) => new LiveStandings(redis, { ...run, group }, board.maxParticipants),
     );
     const participants = sumOf(await Promise.all(standings.map((each) => each.participants())));
     // Places of different groups cannot be compared.
@@ -492,16 +492,16 @@ export class AnalyticsReads {
   }
 
   private async userCount(tenantNo: number): Promise<number> {
-    return Number((await this.options.redis.hget(countersKey(tenantNo), COUNTER.users)) ?? 0);
+    return (await tenantCounters(this.options.redis, tenantNo, [COUNTER.users]))[0]!;
   }
 
   /** How many users there are, and have each achievement. */
   private async holders({ catalog }: CompiledCatalog): Promise<{ users: number; of: (no: number) => number }> {
     const numbers = catalog.achievements.map(({ no }) => no);
     const fields = [COUNTER.users, ...numbers.map(completionsField)];
-    const [users, ...counts] = await this.options.redis.hmget(countersKey(catalog.tenantNo), ...fields);
-    const byNo = new Map(numbers.map((no, index) => [no, Number(counts[index] ?? 0)]));
-    return { users: Number(users ?? 0), of: (no) => byNo.get(no) ?? 0 };
+    const [users = 0, ...counts] = await tenantCounters(this.options.redis, catalog.tenantNo, fields);
+    const byNo = new Map(numbers.map((no, index) => [no, counts[index]!]));
+    return { users, of: (no) => byNo.get(no) ?? 0 };
   }
 
   private async states(tenantNo: number): Promise<UserState[]> {

@@ -29,6 +29,7 @@ import {
   readQuarantined,
 } from '../../postgres/corrections/quarantine.ts';
 import { scriptNamed } from '../../redis/script.ts';
+import { userPart } from '../../redis/parts.ts';
 import { eventAnswer, guardName } from '../events/event-answer.ts';
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';
 import { matching } from '../events/prepared-event.ts';
@@ -177,9 +178,10 @@ export class Quarantine {
   private async attempt(event: ReadyEvent): Promise<ScriptReply> {
     const { tenantNo } = event.compiled.catalog;
     let persisted: ScriptReply | undefined;
-    const replies = await this.options.scripts.callShard(tenantNo, {
+    const part = userPart(this.options.redis, tenantNo, event.userId);
+    const replies = await this.options.scripts.callPart(part, {
       script: scriptNamed('record_events'),
-      keysAndArgs: (at) => eventCall(tenantNo, [event], { ...at, idempotencyKeysPerDay: 0 }),
+      keysAndArgs: (at) => eventCall(part, [event], { ...at, idempotencyKeysPerDay: 0 }),
       foundElsewhere: async () => {
         persisted = (await this.options.findPersisted(tenantNo, [event])).get(event.id);
         return persisted !== undefined;

@@ -11,7 +11,7 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import { unpack } from '../../packed/state.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, listenedKey, shardOf } from '../../redis/keys.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../../redis/keys.ts';
 import { scriptNamed } from '../../redis/script.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
@@ -271,12 +271,12 @@ function batchStepCall(
   { batch, to, ready, at, refused }: BatchStep,
   { progress, idempotencyKeysPerDay }: { progress: string; idempotencyKeysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
-  const { keys, args } = eventCall(batch.tenantNo, ready, {
+  const { shard } = batch;
+  const { keys, args } = eventCall(batch, ready, {
     nowMs: batch.acceptedMs,
     retryPosition: '',
     idempotencyKeysPerDay,
   });
-  const shard = shardOf(batch.tenantNo);
   keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id), listenedKey(shard));
   args.push(
     progress,

@@ -9,7 +9,6 @@ import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
 import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
-import { boardKey } from '../../redis/keys.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import { achievementResponse, leaderboardResponse } from '../responses.ts';
@@ -127,7 +126,7 @@ async function livePlace(
   { userId, boardNo, runDay, group }: { userId: string; boardNo: number; runDay: number; group: string },
 ): Promise<PastPlace | null> {
   const max = leaderboardsByNo.get(boardNo)?.maxParticipants ?? null;
-  const found = await new LiveStandings(redis, boardKey(catalog.tenantNo, { boardNo, runDay, group }), max).find(
+  const found = await new LiveStandings(redis, { tenantNo: catalog.tenantNo, boardNo, runDay, group }, max).find(
     userId,
   );
   return found && { boardNo, runDay, rank: found.rank, value: found.score };

@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
 import { decodeState } from '../../packed/state.ts';
-import { boardKey, userKey } from '../../redis/keys.ts';
+import { packedUser, packedUsers } from '../../redis/parts.ts';
 import { LiveStandings, memberPage, ranked, userNames } from '../leaderboards/standings.ts';
 import { boardPayload, rankChanged, userJson } from '../notifications/payloads.ts';
 import {
@@ -44,7 +44,7 @@ export async function boardChanged(
   at: ChangedGroup,
 ): Promise<Unsent> {
   const { tenantNo } = compiled.catalog;
-  const standings = new LiveStandings(redis, boardKey(tenantNo, at), board.maxParticipants);
+  const standings = new LiveStandings(redis, { tenantNo, ...at }, board.maxParticipants);
   const { members } = await memberPage(standings, { offset: 0, limit: LIVE_RANKINGS });
   const [places, names] = await Promise.all([
     ranked(standings, members, { from: 0, before: undefined }),
@@ -117,7 +117,7 @@ export async function ranksChanged(
   const changed = compared.filter(({ held, place }) => previousRank(held, place) !== place.rank);
   // Read and decode each user once, although a user may have several streams and boards.
   const userIds = [...new Set(changed.map(({ listener }) => listener.grant.userId!))];
-  const states = userIds.length === 0 ? [] : await redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+  const states = userIds.length === 0 ? [] : await packedUsers(redis, tenantNo, userIds);
   const users = new Map(
     userIds.flatMap((userId, index) => {
       const packed = states[index];
@@ -169,7 +169,7 @@ export async function presentState(
 ): Promise<object | null> {
   const { userId, kind, tenantNo } = listener.grant;
   if (kind === 'admin' || userId === null) return null;
-  const packed = await redis.getBuffer(userKey(tenantNo, userId));
+  const packed = await packedUser(redis, tenantNo, userId);
   if (packed === null) return null;
   const state = decodeState(packed);
   const { day, streaks, freezes, offDays } = settledNow(compiled, state, nowMs);

@@ -1,6 +1,5 @@
 /** Sends a listener the messages that it missed. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shardOf } from '../../redis/keys.ts';
 import { type LivePosition, readLive } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { seatedUser } from './board-report.ts';
@@ -86,8 +85,9 @@ export class CatchUp {
 
   /** Resolves with the duration (ms) of reporting the entries. */
   private async readSome(goal: LivePosition): Promise<number> {
-    const { tenantNo } = this.listener.grant;
-    const asked = { shard: shardOf(tenantNo), after: this.readUpTo, count: ENTRIES_A_READ };
+    const { shard, grant } = this.listener;
+    const { tenantNo } = grant;
+    const asked = { shard, after: this.readUpTo, count: ENTRIES_A_READ };
     const { entries, announced, isMore, mark, floor } = await readLive(this.sources.redis, asked);
     if (mark !== this.mark) throw new CatchUpFailed(REBUILT);
     if (isBefore(asked.after, floor)) throw new CatchUpFailed(NOT_KEPT);

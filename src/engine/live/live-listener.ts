@@ -7,7 +7,8 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
-import { boardKey } from '../../redis/keys.ts';
+import { boardKey, shardOfKey, type TenantPart } from '../../redis/keys.ts';
+import { tenantParts, userPart } from '../../redis/parts.ts';
 import type { LiveListeners } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { isFor, type LiveGrant } from './grants.ts';
@@ -15,6 +16,7 @@ import type { HeldKey } from './live-keys.ts';
 import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
 import type { ListenerPosition, MessageIds, ReportedPlace } from './message-id.ts';
 import type { PendingBoards } from './pending-boards.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
 
 /** The position of the reader through which a listener is informed. Places are the listener's own. */
 export type ReadPosition = Omit<ListenerPosition, 'places'>;
@@ -35,6 +37,8 @@ export interface Unsent {
 /** A stream: what it may see, how far it has come, and where its messages go. */
 export class LiveListener {
   readonly grant: LiveGrant;
+  /** The shard that it follows; set when it begins. */
+  shard = -1;
   readonly key: HeldKey;
   /** Secret of its session. */
   readonly session: string;
@@ -241,37 +245,55 @@ export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Pr
 }
 
 async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
-  const keys = asked.map(({ tenantNo, board, seat: { runDay, group } }) =>
-    group === null ? null : boardKey(tenantNo, { boardNo: board.no, runDay, group }),
+  const keysIn = (part: TenantPart, { board, seat: { runDay, group } }: AskedPlace): string[] =>
+    group === null ? [] : [boardKey(part, { boardNo: board.no, runDay, group })];
+  const scores = await each(
+    redis,
+    asked.map((place) => keysIn(userPart(redis, place.tenantNo, place.userId), place)),
+    (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId),
   );
-  const scores = await each(redis, keys, (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId));
   const above = await each(
     redis,
-    keys.map((key, index) => (scores[index] === null ? null : key)),
-    (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index])}`, '+inf'),
+    asked.map((place, index) =>
+      (scores[index]![0] ?? null) === null
+        ? []
+        : tenantParts(redis, place.tenantNo).flatMap((part) => keysIn(part, place)),
+    ),
+    (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index]![0])}`, '+inf'),
   );
   return asked.map(({ board: { maxParticipants } }, index) => {
-    if (scores[index] === null || above[index] === null) return null;
-    const rank = 1 + Number(above[index]);
+    const [score = null] = scores[index]!;
+    if (score === null) return null;
+    const rank = above[index]!.reduce<number>((sum, count) => sum + Number(count), 1);
     if (maxParticipants !== null && rank > maxParticipants) return null;
-    return { rank, value: Number(scores[index]) };
+    return { rank, value: Number(score) };
   });
 }
 
-/** Sends a command for each key that is not `null`. Replies are at the keys' indexes. */
+/** Sends a command for each of the keys of each place. The replies are lists in the same order. */
 async function each(
   redis: Redis,
-  keys: readonly (string | null)[],
+  places: readonly (readonly string[])[],
   command: (pipeline: ReturnType<Redis['pipeline']>, key: string, index: number) => unknown,
-): Promise<unknown[]> {
-  const pipeline = redis.pipeline();
-  for (const [index, key] of keys.entries()) if (key !== null) command(pipeline, key, index);
-  if (pipeline.length === 0) return keys.map(() => null);
-  const replies = (await pipeline.exec())!.values();
-  return keys.map((key) => {
-    if (key === null) return null;
-    const [error, reply] = replies.next().value!;
-    if (error) throw error;
-    return reply;
-  });
+): Promise<unknown[][]> {
+  const pipelines = new Map<Redis, { pipeline: ReturnType<Redis['pipeline']>; into: [index: number, at: number][] }>();
+  for (const [index, keys] of places.entries())
+    for (const [at, key] of keys.entries()) {
+      const server = connectionOf(redis, shardOfKey(key));
+      let sent = pipelines.get(server);
+      if (sent === undefined) pipelines.set(server, (sent = { pipeline: server.pipeline(), into: [] }));
+      command(sent.pipeline, key, index);
+      sent.into.push([index, at]);
+    }
+  const found: unknown[][] = places.map(() => []);
+  await Promise.all(
+    Array.from(pipelines.values(), async ({ pipeline, into }) => {
+      for (const [nth, [error, reply]] of ((await pipeline.exec()) ?? []).entries()) {
+        if (error) throw error;
+        const [index, at] = into[nth]!;
+        found[index]![at] = reply;
+      }
+    }),
+  );
+  return found;
 }

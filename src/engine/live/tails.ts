@@ -4,8 +4,9 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState } from '../../packed/state.ts';
 import { redisReady } from '../../redis/client.ts';
-import { connectionOf } from '../../redis/endpoints.ts';
-import { markKey, shardOf, userKey } from '../../redis/keys.ts';
+import { connectionOf, noteRoot } from '../../redis/endpoints.ts';
+import { packedUser, tenantParts, userPart } from '../../redis/parts.ts';
+import { markKey, type TenantPart } from '../../redis/keys.ts';
 import { gapAfter, type Listened, listenLive } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import type { Signals } from '../../redis/signals.ts';
@@ -58,8 +59,9 @@ export class Tails {
    * is incomplete.
    */
   async begin(listener: LiveListener, from: BeginFrom): Promise<void> {
-    const { tenantNo } = listener.grant;
-    const shard = shardOf(tenantNo);
+    const { tenantNo, userId } = listener.grant;
+    const { shard } = livePart(this.options.redis, tenantNo, userId);
+    listener.shard = shard;
     const [redis, compiled] = await Promise.all([this.connect(shard), this.options.catalogs.of(tenantNo)]);
     const [listened, mark] = await Promise.all([listenLive(redis, shard, [listener.whom]), redis.get(markKey(shard))]);
     if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
@@ -92,14 +94,13 @@ export class Tails {
   }
 
   leave(listener: LiveListener): void {
-    const shard = shardOf(listener.grant.tenantNo);
-    const tail = this.tails.get(shard);
+    const tail = this.tails.get(listener.shard);
     tail?.leave(listener);
     if (tail?.feeds.size === 0) this.stop(tail);
   }
 
   heartbeat(listener: LiveListener): void {
-    const tail = this.tails.get(shardOf(listener.grant.tenantNo));
+    const tail = this.tails.get(listener.shard);
     const feed = tail?.feeds.get(listener.grant.tenantNo);
     if (feed?.listeners.all.has(listener) === true) listener.heartbeat(feed.position(tail!.position));
   }
@@ -144,6 +145,7 @@ export class Tails {
 
   private async opened(server: Redis): Promise<Redis> {
     const redis = server.duplicate();
+    noteRoot(redis, this.options.redis);
     this.connections.add(redis);
     // The cluster has dropped the server.
     server.once('end', () => {
@@ -185,7 +187,7 @@ export class Tails {
   private async seat(sources: BoardSources, listener: LiveListener, from: ParsedId | null): Promise<void> {
     if (!listener.followsPlaces) return;
     const { tenantNo, userId } = listener.grant;
-    const packed = await sources.redis.getBuffer(userKey(tenantNo, userId!));
+    const packed = await packedUser(sources.redis, tenantNo, userId!);
     listener.user = packed === null ? null : seatedUser(decodeState(packed));
     listener.places.clear();
     const boards: Leaderboard[] = sources.compiled.catalog.leaderboards.filter(({ id }) => listener.wantsBoard(id));
@@ -211,8 +213,8 @@ export class Tails {
       'since'
     >,
   ): Promise<void> {
+    const { shard } = listener;
     const { tenantNo } = listener.grant;
-    const shard = shardOf(tenantNo);
     const sources = { ...this.options, redis };
     const catchUp = new CatchUp(sources, listener, { from, mark, turns });
     try {
@@ -245,12 +247,19 @@ export class Tails {
   }
 
   private readonly onGap = (listener: LiveListener, why: string): void => {
-    const shard = shardOf(listener.grant.tenantNo);
-    const tail = this.tails.get(shard);
+    const tail = this.tails.get(listener.shard);
     if (tail?.feeds.size === 0) this.stop(tail);
     this.begin(listener, { gap: why }).catch((error: unknown) => {
       this.options.onProblem(error);
       listener.end('internal_error');
     });
   };
+}
+
+/** The part whose outbox a stream follows. Throws 422 for a stream of all users of a wide tenant. */
+function livePart(redis: Redis, tenantNo: number, userId: string | null): TenantPart {
+  if (userId !== null) return userPart(redis, tenantNo, userId);
+  const [only, ...others] = tenantParts(redis, tenantNo);
+  if (others.length === 0) return only!;
+  throw new AppError('unprocessable', 'The users of this tenant are spread over several shards: name a user to follow.');
 }

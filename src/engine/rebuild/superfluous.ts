@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import { timeOfUse } from '../../redis/idempotency.ts';
 import { missingUsers } from '../../postgres/users/stored-states.ts';
-import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
+import { boardOfKey, tenantKey, type TenantPart, userKey } from '../../redis/keys.ts';
+import { knownPart } from '../../redis/parts.ts';
 import {
   groupsSuspect,
   placeSuspect,
@@ -27,7 +28,7 @@ export async function superfluous(sides: Sides, keys: readonly string[], members
     const of = tenantKey(key);
     if (of?.kind === 'board') {
       if (!(await members.areAll(key, membersOf(sides.redis, key))))
-        suspects.push(...(await superfluousMembers(sides, key, of.tenantNo)));
+        suspects.push(...(await superfluousMembers(sides, key, of)));
     } else if (of?.kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));
   }
   return suspects;
@@ -41,13 +42,19 @@ async function superfluousGroups(sides: Sides, key: string): Promise<Suspect[]> 
   return board?.grouped === true && !board.cleared.has(run.runDay) ? [] : [groupsSuspect(sides, { ...run, key })];
 }
 
-/** Users who are in Redis but not in Postgres. */
+/** Users who are in Redis but not in Postgres, or not in the part that holds them. */
 async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const users = keys.flatMap((key) => {
     const of = tenantKey(key);
-    return of?.kind === 'user' ? [{ tenantNo: of.tenantNo, id: of.rest }] : [];
+    return of?.kind === 'user' ? [{ part: of, tenantNo: of.tenantNo, id: of.rest }] : [];
   });
-  return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
+  const missing = new Set((await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => `${tenantNo} ${id}`));
+  return users
+    .filter(
+      ({ part, tenantNo, id }) =>
+        missing.has(`${tenantNo} ${id}`) || knownPart(sides.redis, tenantNo, id).shard !== part.shard,
+    )
+    .map(({ part, id }) => stateSuspect(sides, part, id));
 }
 
 /** The members of a sorted set, in pieces; may repeat some. */
@@ -61,15 +68,16 @@ async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
 }
 
 /** The members of a sorted set who should not be in it according to their states. */
-async function superfluousMembers(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
+async function superfluousMembers(sides: Sides, key: string, part: TenantPart): Promise<Suspect[]> {
   const { redis, boards } = sides;
+  const { tenantNo } = part;
   const suspects: Suspect[] = [];
   for await (const ids of membersOf(redis, key)) {
-    const states = ids.length === 0 ? [] : await redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+    const states = ids.length === 0 ? [] : await redis.mgetBuffer(ids.map((id) => userKey(part, id)));
     const known = await boards.of(tenantNo);
     for (const [index, id] of ids.entries()) {
       const state = states[index] ?? null;
-      const places = state === null ? [] : placesOf(tenantNo, stateOf({ state }), known);
+      const places = state === null ? [] : placesOf(part, stateOf({ state }), known);
       if (!places.some((place) => place.key === key)) suspects.push(placeSuspect(sides, { tenantNo, id, key }));
     }
   }
@@ -78,7 +86,7 @@ async function superfluousMembers(sides: Sides, key: string, tenantNo: number): 
 
 /** The used idempotency keys that belong neither to a stored event nor to one in a dead letter. */
 async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
-  const { redis, pool } = sides;
+  const { redis } = sides;
   const suspects: Suspect[] = [];
   let open = keys.flatMap((key) => {
     const of = tenantKey(key);
@@ -92,7 +100,7 @@ async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<S
       ),
     );
     const stored = await storedUses(
-      pool,
+      sides,
       used.map(({ value }) => value),
     );
     const others = used.filter((field) => !stored.has(useText(field)));
