@@ -210,13 +210,14 @@ function scheduledNotifications(
 ): ScheduledWork[] {
   const { redis, pool, catalogs, clock, onFailed } = core;
   const observed = options.onPublishStep && { onStep: options.onPublishStep };
-  const publisher = new Publisher({ pool, catalogs, onMade: () => delivery.queued(), ...observed });
+  const publisher = new Publisher({ redis, pool, catalogs, onMade: () => delivery.queued(), ...observed });
   // Live streams get notifications from records themselves; the clock's notifications must be announced to them.
   const announced = (made: readonly Notification[]): void => {
     delivery.queued();
     void announceLive(redis, made);
   };
   const announcing = new Publisher({
+    redis,
     pool,
     catalogs,
     onMade: announced,

@@ -8,8 +8,7 @@ import { announcedKey, listenedKey, listeningUsersKey, liveGrantKey, liveGrantsK
 import { comparePositions, OUTBOX_START, type RawEntry, RECENT_BYTES, RECENT_MS } from './outbox.ts';
 import { Script } from './script.ts';
 import { channelOf, publishSignal } from './signals.ts';
-import { announcedPart, knownPart } from './parts.ts';
-import { knownParts } from './parts.ts';
+import { knownPart, knownParts } from './parts.ts';
 
 /** How long a tenant counts as having listeners after a frontend's last report: longer than a reconnect takes. */
 const LISTENED_MS = 120_000;
