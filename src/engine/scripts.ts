@@ -13,7 +13,7 @@ import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.
 import { type PackedPause, unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
-import { byPart, inParts, userPart } from '../redis/parts.ts';
+import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, type TenantPart, userKey } from '../redis/keys.ts';
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
@@ -276,11 +276,11 @@ export class Scripts {
    * does not answer; the call may then have been applied, or may still be applied.
    */
   async callPart(part: TenantPart, call: PartCall): Promise<Buffer[] | null> {
-    if (call.spans === undefined || call.spans.length === 0) return this.make(part.shard, call);
+    if (call.spans === undefined || call.spans.length === 0) return this.make(part, call);
     const traces = this.options.traces!;
     const span = traces.forRequests(scriptSpan(call.script, call.events), call.spans);
     try {
-      const replies = await this.make(part.shard, call);
+      const replies = await this.make(part, call);
       traces.ended(span);
       return replies;
     } catch (error) {
@@ -289,8 +289,9 @@ export class Scripts {
     }
   }
 
-  private async make(shard: number, call: PartCall): Promise<Buffer[] | null> {
+  private async make(part: TenantPart, call: PartCall): Promise<Buffer[] | null> {
     const { clock } = this.options;
+    const { shard } = part;
     let redis = connectionOf(this.options.redis, shard);
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
@@ -305,6 +306,8 @@ export class Scripts {
         if (toKill !== null) await killer.killConnection(toKill);
         toKill = null;
         sentOver = killer.connectionId;
+        // The user may belong to another shard since the caller asked, or since the first try.
+        if (!isCurrent(this.options.redis, part)) throw unavailable();
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
         const running =
           call.isAcknowledgedLater === true

@@ -4,13 +4,14 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { type Accepted, type ClosedReason, lastAccepted, redisProcessIdOf, runIdOf } from '../../domain/shard-state.ts';
 import { type Log, LogThrottle, OUTAGE_MS } from '../../telemetry/log.ts';
-import { readCursors, type StoredCursor } from '../../postgres/shards.ts';
+import { readCursors, readSpreads, type StoredCursor } from '../../postgres/shards.ts';
 import { numberRanges } from '../../number-ranges.ts';
 import { OtherVersionRuns } from '../../postgres/running-versions.ts';
 import { connectAgain, isElsewhere } from '../../redis/outage.ts';
 import { followCluster, isOfCluster } from '../../redis/endpoints.ts';
 import { Gate, RedisNotReady } from '../../redis/gate.ts';
 import { markKey } from '../../redis/keys.ts';
+import { noteSpreads } from '../../redis/parts.ts';
 import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
@@ -246,7 +247,11 @@ export class RedisGuard {
       await this.discard(cutShort);
       const { accepted, opened } = await this.accept(shards, attempt);
       await this.logLosses([...accepted.keys()].filter((shard) => lastAccepted(gate.state(shard)) !== null));
-      if (accepted.size > 0) this.options.older?.delete(this);
+      if (accepted.size > 0) {
+        this.options.older?.delete(this);
+        // A shard gets another mark when a tenant's users move to other shards, so this is read before it opens.
+        noteSpreads(this.options.redis, await readSpreads(this.options.pool));
+      }
       gate.accept(attempt, accepted);
       const [first] = accepted.values();
       if (first !== undefined) await this.logFollowed(redisProcessIdOf(first.storageEpoch));

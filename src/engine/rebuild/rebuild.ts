@@ -5,7 +5,14 @@ import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
 import { rebuildingEpochOf, storageEpochOf } from '../../domain/shard-state.ts';
 import { HANDED, OUTBOX } from '../../packed/call-fields.ts';
-import { lockCursors, nextEpoch, readCursors, setStorageEpochs, type StoredCursor } from '../../postgres/shards.ts';
+import {
+  lockCursors,
+  nextEpoch,
+  readCursors,
+  readSpreads,
+  setStorageEpochs,
+  type StoredCursor,
+} from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { transaction } from '../../postgres/transaction.ts';
@@ -24,6 +31,7 @@ import {
   shardOfKey,
   shardPattern,
 } from '../../redis/keys.ts';
+import { noteSpreads } from '../../redis/parts.ts';
 import { comparePositions, lastPosition, lastPositions, positionAfter, readOutbox } from '../../redis/outbox.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { Reporter } from '../notifications/reporter.ts';
@@ -89,6 +97,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     await Promise.all(
       Array.from(loaders, ([shard, loader]) => startOutbox(redis, { shard, loader, ...cursors[shard]! })),
     );
+    noteSpreads(redis, await readSpreads(pool));
     await fillShards({ redis, pool, loaders, report, onUnreadable });
     for (const [shard, loader] of loaders) {
       await loader.add(['SET', markKey(shard), mark]);

@@ -16,7 +16,7 @@ import {
   type TenantPart,
   userKey,
 } from '../../redis/keys.ts';
-import { knownPart, knownParts } from '../../redis/parts.ts';
+import { isConverting, knownPart, knownParts } from '../../redis/parts.ts';
 import { type BucketKeys, loadOldKeys } from '../../redis/old-keys.ts';
 import { scriptNamed } from '../../redis/script.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
@@ -90,6 +90,8 @@ class Filling {
     for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants })) {
       const byPart = new Map<TenantPart, StoredUser[]>();
       for (const user of page) {
+        // The conversion fills them.
+        if (isConverting(redis, user.tenantNo)) continue;
         seen.add(user.tenantNo);
         const part = knownPart(redis, user.tenantNo, user.id);
         const users = byPart.get(part);
@@ -169,7 +171,7 @@ class Filling {
       for (const used of keys) {
         const bucket = bucketOf(redis, used, generations.of(used));
         const { tenantNo, key, field } = bucket;
-        if (!loaders.has(shardOfKey(key))) continue;
+        if (!loaders.has(shardOfKey(key)) || isConverting(redis, tenantNo)) continue;
         if (Number(bucket.value) >= beforeMs) {
           await loadHot(bucket);
           continue;
@@ -194,7 +196,7 @@ class Filling {
     const { redis, pool, loaders } = this.options;
     for (const tenantNo of await waitingTenants(pool)) {
       const parts = knownParts(redis, tenantNo).filter(({ shard }) => loaders.has(shard));
-      if (parts.length === 0) continue;
+      if (parts.length === 0 || isConverting(redis, tenantNo)) continue;
       const events = await waitingEvents(pool, tenantNo);
       for (const part of parts) {
         const own = events.filter(({ userId }) => knownPart(redis, tenantNo, userId) === part);
