@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
 import { OUTBOX_START } from '../redis/outbox.ts';
 import type { Spread } from '../redis/parts.ts';
-import type { Revisions } from './revisions.ts';
+import { COUNT_REVISION, type Revisions } from './revisions.ts';
 
 const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
 const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
@@ -158,6 +158,24 @@ export async function readSpreads(client: Pool | PoolClient): Promise<Spread[]> 
             WHERE spread > 1 OR spread_epoch > 0 OR converting`,
   });
   return rows.map((row) => ({ ...row, epoch: Number(row.epoch) }));
+}
+
+/** How a tenant is spread. */
+export async function readSpread(client: Pool | PoolClient, tenantNo: number): Promise<Spread> {
+  const { rows } = await client.query<Spread>(
+    'SELECT no AS "tenantNo", spread, spread_epoch AS epoch, converting FROM tenants WHERE no = $1',
+    [tenantNo],
+  );
+  return { ...rows[0]!, epoch: Number(rows[0]!.epoch) };
+}
+
+/** Changes how a tenant is spread, and counts it as a change of the organisation, so that no process misses it. */
+export async function setSpread(client: PoolClient, { tenantNo, spread, epoch, converting }: Spread): Promise<void> {
+  await client.query(
+    `WITH counted AS (${COUNT_REVISION})
+     UPDATE tenants SET spread = $2, spread_epoch = $3, converting = $4 WHERE no = $1`,
+    [tenantNo, spread, epoch, converting],
+  );
 }
 
 /** Shards that hold tenants, including archived ones, in order. */

@@ -148,6 +148,12 @@ export async function newestBatch(redis: Redis, shard: number): Promise<string |
   return newest?.[0] ?? null;
 }
 
+/** Number of a tenant's waiting batches in a shard. */
+export async function batchesOfTenant(redis: Redis, shard: number, tenantNo: number): Promise<number> {
+  const waiting = await redis.xrange(batchesKey(shard), '-', '+');
+  return waiting.filter((entry) => parseBatch(shard, entry).tenantNo === tenantNo).length;
+}
+
 /** Whether a batch at or before this position is still waiting. */
 export async function batchWaits(redis: Redis, shard: number, upTo: string): Promise<boolean> {
   return (await redis.xrange(batchesKey(shard), '-', upTo, 'COUNT', 1)).length > 0;

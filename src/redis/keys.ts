@@ -89,6 +89,9 @@ export const isShardKey = (word: unknown): word is string => typeof word === 'st
 /** The shard of a key; only for keys that belong to a shard. */
 export const shardOfKey = (key: string): number => Number(key.slice(2, key.indexOf('}')));
 
+/** Glob pattern of a tenant's keys on all shards. */
+export const tenantPattern = (tenantNo: number): string => `{s[0-9]*}:${tenantNo}:*`;
+
 /** Glob pattern of a shard's keys. */
 export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
 

@@ -9,6 +9,7 @@ export const JOB_KINDS = [
   'recomputation_reverting',
   'webhook_resend',
   'event_retention',
+  'tenant_spreading',
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 

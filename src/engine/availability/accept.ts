@@ -43,7 +43,7 @@ const NODE_LOCKS = 0x6c62_0000;
  * Each master of a cluster has its own lock, so several can be rebuilt at once. Two masters share a lock if their
  * hashes are equal.
  */
-const lockOf = (redis: Redis, redisProcessId: string): number =>
+export const lockOf = (redis: Redis, redisProcessId: string): number =>
   isOfCluster(redis) ? NODE_LOCKS + slotOfTag(redisProcessId) : REBUILD_LOCK;
 
 export interface AcceptOptions extends RebuildOptions {

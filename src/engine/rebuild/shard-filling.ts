@@ -45,6 +45,8 @@ interface FillOptions {
   loaders: Loaders;
   report: (progress: { step: 'users' | 'idempotency keys'; done: number; total: number | null }) => Promise<void>;
   onUnreadable: OnUnreadable;
+  /** Only these tenants, although they are being converted; default: all others. */
+  tenants?: readonly number[];
 }
 
 const USERS_A_PAGE = 2_000;
@@ -59,7 +61,8 @@ const OLD_AT_ONCE = 200_000;
 export async function fillShards(options: FillOptions): Promise<void> {
   const { pool, loaders } = options;
   const isAll = loaders.size === SHARD_NUMBERS.length;
-  const filling = new Filling(options, isAll ? null : await tenantsOfShards(pool, [...loaders.keys()]));
+  const { tenants = isAll ? null : await tenantsOfShards(pool, [...loaders.keys()]) } = options;
+  const filling = new Filling(options, tenants);
   await filling.loadUsers();
   await filling.loadIdempotencyKeys();
   await filling.loadQuarantine();
@@ -90,8 +93,7 @@ class Filling {
     for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants })) {
       const byPart = new Map<TenantPart, StoredUser[]>();
       for (const user of page) {
-        // The conversion fills them.
-        if (isConverting(redis, user.tenantNo)) continue;
+        if (this.isLeftOut(user.tenantNo)) continue;
         seen.add(user.tenantNo);
         const part = knownPart(redis, user.tenantNo, user.id);
         const users = byPart.get(part);
@@ -171,7 +173,7 @@ class Filling {
       for (const used of keys) {
         const bucket = bucketOf(redis, used, generations.of(used));
         const { tenantNo, key, field } = bucket;
-        if (!loaders.has(shardOfKey(key)) || isConverting(redis, tenantNo)) continue;
+        if (!loaders.has(shardOfKey(key)) || this.isLeftOut(tenantNo)) continue;
         if (Number(bucket.value) >= beforeMs) {
           await loadHot(bucket);
           continue;
@@ -196,7 +198,7 @@ class Filling {
     const { redis, pool, loaders } = this.options;
     for (const tenantNo of await waitingTenants(pool)) {
       const parts = knownParts(redis, tenantNo).filter(({ shard }) => loaders.has(shard));
-      if (parts.length === 0 || isConverting(redis, tenantNo)) continue;
+      if (parts.length === 0 || this.isLeftOut(tenantNo)) continue;
       const events = await waitingEvents(pool, tenantNo);
       for (const part of parts) {
         const own = events.filter(({ userId }) => knownPart(redis, tenantNo, userId) === part);
@@ -204,6 +206,12 @@ class Filling {
       }
     }
     await flushed(loaders);
+  }
+
+  /** A rebuild leaves a tenant that is being converted to its conversion. */
+  private isLeftOut(tenantNo: number): boolean {
+    const { redis, tenants } = this.options;
+    return tenants === undefined ? isConverting(redis, tenantNo) : !tenants.includes(tenantNo);
   }
 
   /** `undefined` for a part whose shard is not filled. */
