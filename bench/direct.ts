@@ -58,7 +58,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
       const together = joined ? new JoinedCalls(script, redis) : undefined;
       const parts = calls[no]!.map(async (events) => {
         const { tenantNo } = events[0]!.compiled.catalog;
-        const { keys, args } = eventCall(tenantNo, events, {
+        const { keys, args } = eventCall(onlyPart(tenantNo), events, {
           nowMs: Date.now(),
           retryPosition: '',
           idempotencyKeysPerDay: 1_000_000,

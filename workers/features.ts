@@ -37,6 +37,7 @@ import { MessageLog, SecretErasure } from '../src/engine/webhooks/message-log.ts
 import { Resends } from '../src/engine/webhooks/webhook-deliveries.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
+import { Converting } from '../src/engine/rebuild/conversion.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { Delivery } from './delivery.ts';
@@ -82,6 +83,7 @@ export function createPersisting(
     gate: guard,
     keepMs,
     reporter: new Reporter({
+      redis,
       pool,
       catalogs,
       clock,
@@ -128,6 +130,7 @@ export function createJobs(
         new Recomputing(users),
         new Resends({ pool, clock, onQueued: delivery.queued }),
         new PartitionDropping({ pool, onDropped: wakeSchedule }),
+        new Converting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
       ],
     }),
     mayStep: core.isClockRight,

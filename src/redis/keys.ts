@@ -12,6 +12,8 @@ export const SHARDS = 256;
 export interface TenantPart {
   readonly tenantNo: number;
   readonly shard: number;
+  /** Whether the tenant has further parts, so that no function can count ranks. */
+  readonly isWide?: boolean;
 }
 
 export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);

@@ -40,7 +40,11 @@ function partsKnown(redis: Redis): Map<number, Known> {
 
 /** The parts of a tenant, in the order of `partIndex`. */
 export const partsOfSpread = (tenantNo: number, spread: number): readonly TenantPart[] =>
-  Array.from({ length: spread }, (_, index) => ({ tenantNo, shard: (tenantNo + index * (SHARDS / spread)) % SHARDS }));
+  Array.from({ length: spread }, (_, index) => ({
+    tenantNo,
+    shard: (tenantNo + index * (SHARDS / spread)) % SHARDS,
+    isWide: spread > 1,
+  }));
 
 /** Notes how tenants are spread, as read from Postgres. Earlier news about a tenant changes nothing. */
 export function noteSpreads(redis: Redis, spreads: readonly Spread[]): void {
@@ -72,6 +76,10 @@ export function knownPart(redis: Redis, tenantNo: number, userId: string): Tenan
   const { parts } = read(redis, tenantNo);
   return parts.length === 1 ? parts[0]! : parts[partIndex(userId, parts.length)]!;
 }
+
+/** The part that a shard holds, whatever state it is in; one without users if the tenant has none there. */
+export const partOnShard = (redis: Redis, tenantNo: number, shard: number): TenantPart =>
+  read(redis, tenantNo).parts.find((part) => part.shard === shard) ?? { tenantNo, shard };
 
 /** Whether a tenant is being converted. */
 export const isConverting = (redis: Redis, tenantNo: number): boolean => read(redis, tenantNo).converting;
@@ -164,9 +172,14 @@ export async function inParts<U, R>(
   return results;
 }
 
-/** A user's packed state; `null` for an unknown user. Throws `TenantConverting`. */
+/**
+ * A user's packed state; `null` for an unknown user. Also while the tenant is being converted, because its batches are
+ * processed first. Throws RedisNotReady as `userPart` does.
+ */
 export async function packedUser(redis: Redis, tenantNo: number, userId: string): Promise<Buffer | null> {
-  return redis.getBuffer(userKey(userPart(redis, tenantNo, userId), userId));
+  const part = knownPart(redis, tenantNo, userId);
+  if (part.isWide === true) refuseClosed(redis, part);
+  return redis.getBuffer(userKey(part, userId));
 }
 
 /** The packed states of users, in order, with one command for each part. Throws `TenantConverting`. */

@@ -6,7 +6,7 @@ import { redisProcessIdOf } from '../../domain/shard-state.ts';
 import { AppError } from '../../errors.ts';
 import { readCursor, readStorageEpoch } from '../../postgres/shards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
-import { tenantParts } from '../../redis/parts.ts';
+import { knownParts, tenantParts } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
 
@@ -24,13 +24,13 @@ export async function isPersisted(
   return end === 'reached';
 }
 
-/** The same for everything that was written about a tenant. Throws `TenantConverting`. */
+/** The same for everything that was written about a tenant. */
 export async function isTenantPersisted(
   servers: { redis: Redis; pool: Pool },
   tenantNo: number,
   patience = PATIENCE,
 ): Promise<boolean> {
-  const parts = tenantParts(servers.redis, tenantNo);
+  const parts = knownParts(servers.redis, tenantNo);
   const persisted = await Promise.all(parts.map(({ shard }) => isPersisted(servers, shard, patience)));
   return !persisted.includes(false);
 }

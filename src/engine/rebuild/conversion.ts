@@ -1,6 +1,6 @@
 /** Spreads a tenant's users over another number of shards. */
 import type { Redis } from 'ioredis';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { storageEpochOf } from '../../domain/shard-state.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import {
