@@ -169,6 +169,11 @@ export async function readSpread(client: Pool | PoolClient, tenantNo: number): P
   return { ...rows[0]!, epoch: Number(rows[0]!.epoch) };
 }
 
+/** Locks a tenant's row; false if there is none. */
+export async function lockTenant(client: PoolClient, tenantNo: number): Promise<boolean> {
+  return (await client.query('SELECT FROM tenants WHERE no = $1 FOR UPDATE', [tenantNo])).rowCount === 1;
+}
+
 /** Changes how a tenant is spread, and counts it as a change of the organisation, so that no process misses it. */
 export async function setSpread(client: PoolClient, { tenantNo, spread, epoch, converting }: Spread): Promise<void> {
   await client.query(

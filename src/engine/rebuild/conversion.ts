@@ -2,9 +2,10 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { storageEpochOf } from '../../domain/shard-state.ts';
-import type { Job } from '../../postgres/jobs.ts';
+import { addJob, hasOpenJob, type Job } from '../../postgres/jobs.ts';
 import {
   lockCursors,
+  lockTenant,
   nextEpoch,
   readCursors,
   readSpread,
@@ -16,7 +17,7 @@ import { countUsers } from '../../postgres/users/selections.ts';
 import { batchesOfTenant } from '../../redis/batches.ts';
 import { byServer, connectionOf, scanServers } from '../../redis/endpoints.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
-import { markKey, shardOfKey, tenantPattern } from '../../redis/keys.ts';
+import { markKey, shardOfKey, SHARDS, tenantPattern } from '../../redis/keys.ts';
 import { noteSpreads, partsOfSpread, type Spread } from '../../redis/parts.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { lockOf } from '../availability/accept.ts';
@@ -152,4 +153,26 @@ async function underNewMarks(
     renew,
   );
   await locked();
+}
+
+/** A tenant cannot be spread as asked. */
+export class BadSpread extends Error {}
+
+/**
+ * Asks for a tenant to be spread over a number of shards. Returns the job's ID. Throws BadSpread for an unknown tenant,
+ * a number that is not a power of two, or while the tenant is being converted.
+ */
+export function requestSpread(
+  pool: Pool,
+  { tenantNo, spread, requestedBy }: { tenantNo: number; spread: number; requestedBy?: string },
+): Promise<string> {
+  if (!Number.isInteger(Math.log2(spread)) || spread < 1 || spread > SHARDS)
+    throw new BadSpread(`The number of shards must be a power of two from 1 to ${SHARDS}, not ${spread}.`);
+  return transaction(pool, async (client) => {
+    if (!(await lockTenant(client, tenantNo))) throw new BadSpread('There is no such tenant.');
+    if (await hasOpenJob(client, { kind: 'tenant_spreading', tenantNo }))
+      throw new BadSpread('The tenant is being spread already: see `laurel jobs list`.');
+    const job = { kind: 'tenant_spreading', tenantNo, parameters: { spread } } as const;
+    return (await addJob(client, { ...job, ...(requestedBy !== undefined && { requestedBy }) })).id;
+  });
 }
