@@ -175,7 +175,14 @@ export const partCall = (
   { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
 ): { keys: string[]; args: (string | number)[] } => ({
   keys: [outboxKey(part.shard), countersKey(part)],
-  args: [nowMs, part.tenantNo, boardKeyPrefix(part), pointsKeyPrefix(part), retryPosition, part.isWide === true ? 1 : ''],
+  args: [
+    nowMs,
+    part.tenantNo,
+    boardKeyPrefix(part),
+    pointsKeyPrefix(part),
+    retryPosition,
+    part.isWide === true ? 1 : '',
+  ],
 });
 
 /** How long a call with an unknown outcome is retried before it answers 503. */

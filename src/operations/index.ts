@@ -14,6 +14,7 @@ import {
   adminWebhooksTest,
   webhooks,
 } from './admin/webhooks.ts';
+import { adminVerificationsCreate, adminVerificationsGet, adminVerificationsList } from './admin/verifications.ts';
 import {
   adminActivityCompletions,
   adminActivityGet,
@@ -54,7 +55,14 @@ import {
   adminSystemGet,
 } from './admin/system.ts';
 import { adminConfigurationDiff, adminConfigurationGet, adminConfigurationPut } from './admin/configuration.ts';
-import { adminJobsCancel, adminJobsGet, adminJobsList, adminJobsRetry } from './admin/jobs.ts';
+import {
+  adminJobsCancel,
+  adminJobsGet,
+  adminJobsList,
+  adminJobsRetry,
+  adminSpreadGet,
+  adminSpreadUpdate,
+} from './admin/jobs.ts';
 import {
   adminRecomputationsApply,
   adminRecomputationsCancel,
@@ -285,6 +293,11 @@ export const adminOperations: readonly Operation[] = [
   adminRecomputationsApply,
   adminRecomputationsRevert,
   adminRecomputationsCancel,
+  adminVerificationsList,
+  adminVerificationsCreate,
+  adminVerificationsGet,
+  adminSpreadGet,
+  adminSpreadUpdate,
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,

@@ -18,6 +18,8 @@ import type { BatchIntake } from '../engine/events/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
 import type { Reversals } from '../engine/corrections/reversals.ts';
+import type { Spreads } from '../engine/rebuild/conversion.ts';
+import type { Verifications } from '../engine/rebuild/verifications.ts';
 import type { Recomputations } from '../engine/recomputations/recomputations.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { Jobs } from '../engine/schedule/jobs.ts';
@@ -95,7 +97,9 @@ export interface Services {
   reversals: Reversals;
   manyReversals: ManyReversals;
   jobs: Jobs;
+  spreads: Spreads;
   recomputations: Recomputations;
+  verifications: Verifications;
   wrapped: WrappedReads;
   tenants: Tenants;
   /** The installation's software and servers. */

@@ -1,5 +1,6 @@
 /** Shards: the cursor of each outbox, storage epochs, and which shards are in use. */
 import type { Pool, PoolClient } from 'pg';
+import type { RebuildStep } from '../domain/administration/system.ts';
 import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
 import { OUTBOX_START } from '../redis/outbox.ts';
 import type { Spread } from '../redis/parts.ts';
@@ -169,9 +170,9 @@ export async function readSpread(client: Pool | PoolClient, tenantNo: number): P
   return { ...rows[0]!, epoch: Number(rows[0]!.epoch) };
 }
 
-/** Locks a tenant's row; false if there is none. */
-export async function lockTenant(client: PoolClient, tenantNo: number): Promise<boolean> {
-  return (await client.query('SELECT FROM tenants WHERE no = $1 FOR UPDATE', [tenantNo])).rowCount === 1;
+/** Locks a tenant's row until the transaction ends. */
+export async function lockTenant(client: PoolClient, tenantNo: number): Promise<void> {
+  await client.query('SELECT FROM tenants WHERE no = $1 FOR UPDATE', [tenantNo]);
 }
 
 /** Changes how a tenant is spread, and counts it as a change of the organisation, so that no process misses it. */
@@ -198,4 +199,40 @@ export async function tenantsByShard(pool: Pool): Promise<Map<number, number>> {
     `SELECT part.shard, count(*)::int AS tenants FROM tenants, ${PARTS} GROUP BY 1`,
   );
   return new Map(rows.map(({ shard, tenants }) => [shard, tenants]));
+}
+
+/** A rebuild in progress. `seen`: when its process last reported. */
+export interface RunningRebuild {
+  shards: number[];
+  step: RebuildStep;
+  done: number;
+  total: number | null;
+  began: Date;
+  seen: Date;
+}
+
+/** Notes the progress of a rebuild by its epoch. The first note replaces those of earlier rebuilds of its shards. */
+export async function noteRebuild(
+  pool: Pool,
+  { epoch, shards, step, done, total }: Omit<RunningRebuild, 'began' | 'seen'> & { epoch: number },
+): Promise<void> {
+  await pool.query(
+    `WITH earlier AS (DELETE FROM rebuilds WHERE epoch < $1 AND shards && $2::int[])
+     INSERT INTO rebuilds (epoch, shards, step, done, total, seen) VALUES ($1, $2, $3, $4, $5, clock_timestamp())
+     ON CONFLICT (epoch) DO UPDATE
+       SET step = EXCLUDED.step, done = EXCLUDED.done, total = EXCLUDED.total, seen = EXCLUDED.seen`,
+    [epoch, shards, step, done, total],
+  );
+}
+
+export async function endRebuild(pool: Pool, epoch: number): Promise<void> {
+  await pool.query('DELETE FROM rebuilds WHERE epoch = $1', [epoch]);
+}
+
+/** Rebuilds in progress, oldest first. */
+export async function runningRebuilds(pool: Pool): Promise<RunningRebuild[]> {
+  const { rows } = await pool.query<RunningRebuild>(
+    'SELECT shards, step, done::float8, total::float8, began, seen FROM rebuilds ORDER BY epoch',
+  );
+  return rows;
 }

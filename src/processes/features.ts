@@ -29,6 +29,8 @@ import { Reporter } from '../engine/notifications/reporter.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { UserPoints } from '../engine/points/user-points.ts';
 import { Quarantine } from '../engine/corrections/quarantine.ts';
+import { Spreads } from '../engine/rebuild/conversion.ts';
+import { Verifications } from '../engine/rebuild/verifications.ts';
 import { Recomputations } from '../engine/recomputations/recomputations.ts';
 import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
@@ -212,8 +214,10 @@ function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'board
   };
 }
 
-/** Reversing events and recomputing their consequences. */
-function createCorrections(core: FrontendCore): Feature<'reversals' | 'manyReversals' | 'recomputations'> {
+/** Reversing events, recomputing their consequences, and comparing Redis with Postgres. */
+function createCorrections(
+  core: FrontendCore,
+): Feature<'reversals' | 'manyReversals' | 'recomputations' | 'verifications'> {
   const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
   const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);
   const reversals = new Reversals({ pool, scripts, isStored, clock, recordAudit, persisted });
@@ -221,6 +225,7 @@ function createCorrections(core: FrontendCore): Feature<'reversals' | 'manyRever
     reversals,
     manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
     recomputations: new Recomputations({ pool, clock, wake: wakeJobs }),
+    verifications: new Verifications({ redis: core.redis, pool, clock, wake: wakeJobs }),
   };
 }
 
@@ -292,6 +297,7 @@ function createAdministration(
   | 'environment'
   | 'system'
   | 'jobs'
+  | 'spreads'
   | 'audit'
   | 'recordAudit'
 > {
@@ -309,6 +315,7 @@ function createAdministration(
     environment: { ...core.settings.environment, priority: 1 },
     system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
     jobs: new Jobs({ pool, clock, wake: wakeJobs }),
+    spreads: new Spreads({ pool, clock, wake: wakeJobs }),
     audit: { read: (query) => readAudit(pool, query) },
     recordAudit: core.recordAudit,
   };

@@ -4,7 +4,17 @@ import { createHash } from 'node:crypto';
 import type { Notification } from '../domain/notifications/notification.ts';
 import { ANNOUNCED, LISTENED } from '../packed/call-fields.ts';
 import { byServer, connectionOf, shardsInUse } from './endpoints.ts';
-import { announcedKey, listenedKey, listeningUsersKey, liveGrantKey, liveGrantsKey, markKey, outboxKey, recentKey, type TenantPart } from './keys.ts';
+import {
+  announcedKey,
+  listenedKey,
+  listeningUsersKey,
+  liveGrantKey,
+  liveGrantsKey,
+  markKey,
+  outboxKey,
+  recentKey,
+  type TenantPart,
+} from './keys.ts';
 import { comparePositions, OUTBOX_START, type RawEntry, RECENT_BYTES, RECENT_MS } from './outbox.ts';
 import { Script } from './script.ts';
 import { channelOf, publishSignal } from './signals.ts';

@@ -52,8 +52,7 @@ export function noteSpreads(redis: Redis, spreads: readonly Spread[]): void {
   for (const each of spreads) {
     const before = noted.get(each.tenantNo);
     if (before !== undefined && before.epoch > each.epoch) continue;
-    const parts =
-      before?.spread === each.spread ? before.parts : partsOfSpread(each.tenantNo, each.spread);
+    const parts = before?.spread === each.spread ? before.parts : partsOfSpread(each.tenantNo, each.spread);
     noted.set(each.tenantNo, { ...each, parts });
   }
 }
@@ -155,7 +154,15 @@ export function byPart<T>(
 export async function inParts<U, R>(
   redis: Redis,
   tenantNo: number,
-  { users, userId, call }: { users: readonly U[]; userId: (user: U) => string; call: (part: TenantPart, some: readonly U[]) => Promise<readonly R[]> },
+  {
+    users,
+    userId,
+    call,
+  }: {
+    users: readonly U[];
+    userId: (user: U) => string;
+    call: (part: TenantPart, some: readonly U[]) => Promise<readonly R[]>;
+  },
 ): Promise<R[]> {
   const numbered = users.map((user, index) => ({ user, index }));
   const groups = byPart(redis, tenantNo, { of: numbered, userId: ({ user }) => userId(user) });

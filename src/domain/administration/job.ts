@@ -8,6 +8,7 @@ export const JOB_KINDS = [
   'recomputation_applying',
   'recomputation_reverting',
   'webhook_resend',
+  'verification',
   'event_retention',
   'tenant_spreading',
 ] as const;

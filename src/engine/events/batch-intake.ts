@@ -116,7 +116,11 @@ export class BatchIntake {
     }
     return Promise.all(
       groups.map(async ([part, some]) => {
-        const batchId = await addBatch(redis, { ...part, ...batch, events: some.map(({ event }) => event) }, MAX_WAITING);
+        const batchId = await addBatch(
+          redis,
+          { ...part, ...batch, events: some.map(({ event }) => event) },
+          MAX_WAITING,
+        );
         if (batchId === null) throw tooMuch();
         await acknowledged(redis, part.shard);
         onAccepted(part.shard);
@@ -126,7 +130,10 @@ export class BatchIntake {
   }
 
   /** The answers to a part's events; `null` if they are not processed in time. */
-  private async repliesOf({ part: { shard }, batchId, at }: QueuedPart, deadlineMs: number): Promise<BatchReply[] | null> {
+  private async repliesOf(
+    { part: { shard }, batchId, at }: QueuedPart,
+    deadlineMs: number,
+  ): Promise<BatchReply[] | null> {
     const { redis } = this.options;
     while (performance.now() < deadlineMs) {
       const replies = await batchReplies(redis, { shard, batchId, events: at.length });

@@ -68,12 +68,7 @@ export function eventCall(
     if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = packedLookedUp(event.lookedUp);
   }
   // In the order of EVENTS_ARG.
-  args.push(
-    planIndex.size,
-    lookedUp === null ? '' : JSON.stringify(lookedUp),
-    oldKeysKey(part),
-    idempotencyKeysPerDay,
-  );
+  args.push(planIndex.size, lookedUp === null ? '' : JSON.stringify(lookedUp), oldKeysKey(part), idempotencyKeysPerDay);
   for (const plan of planIndex.keys()) args.push(plan.json);
   for (const event of events) {
     const key = userKey(part, event.userId);

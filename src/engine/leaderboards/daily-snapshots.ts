@@ -91,9 +91,7 @@ export class DailySnapshots implements DueWork {
     return transaction(pool, async (client) => {
       if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return null;
       await beforeNaming(client, tenantNo);
-      const { taken, at } = await whileWhole(client, { redis, tenantNo }, () =>
-        this.read(progress, lastDay),
-      );
+      const { taken, at } = await whileWhole(client, { redis, tenantNo }, () => this.read(progress, lastDay));
       await addSnapshots(client, { tenantNo, boardNo }, taken);
       await moveProgress(client, { tenantNo, boardNo, snapshotDay: at.nextSnapshotDay });
       await onWritten?.();

@@ -121,7 +121,9 @@ export class FinalRuns implements DueWork {
   private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
     const { redis, pool } = this.options;
     const over = overRun(progress)!;
-    const empty = await whileWhole(pool, { redis, tenantNo: progress.tenantNo }, () => this.emptyRuns(progress, lastMs));
+    const empty = await whileWhole(pool, { redis, tenantNo: progress.tenantNo }, () =>
+      this.emptyRuns(progress, lastMs),
+    );
     if (empty.length > 0) await this.finishEmpty(empty);
     else if (!(await copyRun(this.options, over, ending))) return null;
     return { ...progress, nextRunDay: (empty.at(-1) ?? over).nextRunDay };

@@ -82,10 +82,7 @@ export class LiveStandings implements Standings {
     const parts = tenantParts(this.redis, this.at.tenantNo);
     const own = parts.indexOf(userPart(this.redis, this.at.tenantNo, userId));
     const key = boardKey(parts[own]!, this.at);
-    const [placeInPart, text] = await Promise.all([
-      this.redis.zrevrank(key, userId),
-      this.redis.zscore(key, userId),
-    ]);
+    const [placeInPart, text] = await Promise.all([this.redis.zrevrank(key, userId), this.redis.zscore(key, userId)]);
     if (placeInPart === null || text === null) return null;
     const score = Number(text);
     const above = await this.counts(`(${score}`, '+inf');
@@ -132,7 +129,9 @@ export class LiveStandings implements Standings {
     const lows = keys.map(() => 0);
     const highs = await Promise.all(keys.map((key) => this.redis.zcard(key)));
     for (;;) {
-      const widest = keys.map((_, index) => index).reduce((a, b) => (highs[b]! - lows[b]! > highs[a]! - lows[a]! ? b : a));
+      const widest = keys
+        .map((_, index) => index)
+        .reduce((a, b) => (highs[b]! - lows[b]! > highs[a]! - lows[a]! ? b : a));
       if (highs[widest]! <= lows[widest]!) return lows;
       const [pivot] = await this.membersOf(keys[widest]!, Math.floor((lows[widest]! + highs[widest]!) / 2), 1);
       if (pivot === undefined) return lows;

@@ -261,5 +261,8 @@ function livePart(redis: Redis, tenantNo: number, userId: string | null): Tenant
   if (userId !== null) return userPart(redis, tenantNo, userId);
   const [only, ...others] = tenantParts(redis, tenantNo);
   if (others.length === 0) return only!;
-  throw new AppError('unprocessable', 'The users of this tenant are spread over several shards: name a user to follow.');
+  throw new AppError(
+    'unprocessable',
+    'The users of this tenant are spread over several shards: name a user to follow.',
+  );
 }

@@ -130,7 +130,11 @@ export class Reporter {
   /** Adds the ranks that a wide tenant's records lack. Without a part's shard, they stay unranked and are not reported. */
   private async rank(compiled: CompiledCatalog, entries: readonly HappenedEntry[]): Promise<void> {
     const { redis, onLeftOut } = this.options;
-    await addRanks(redis, compiled, entries.flatMap(({ records }) => records)).catch(onLeftOut);
+    await addRanks(
+      redis,
+      compiled,
+      entries.flatMap(({ records }) => records),
+    ).catch(onLeftOut);
   }
 
   /** A tenant's catalog, at least of a version, including deleted resources that the entries name. */

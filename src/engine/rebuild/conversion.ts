@@ -1,7 +1,11 @@
 /** Spreads a tenant's users over another number of shards. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
 import { storageEpochOf } from '../../domain/shard-state.ts';
+import { AppError } from '../../errors.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
 import { addJob, hasOpenJob, type Job } from '../../postgres/jobs.ts';
 import {
   lockCursors,
@@ -148,31 +152,46 @@ async function underNewMarks(
     noteSpreads(redis, [{ ...change, epoch }]);
     await Promise.all(shards.map((shard) => redis.set(markKey(shard), markOf(installation, epoch))));
   };
-  const locked = locks.reduceRight(
-    (work, lock) => (): Promise<void> => inTurn(pool, lock, { work }),
-    renew,
-  );
+  const locked = locks.reduceRight((work, lock) => (): Promise<void> => inTurn(pool, lock, { work }), renew);
   await locked();
 }
 
-/** A tenant cannot be spread as asked. */
-export class BadSpread extends Error {}
+/** How tenants are spread, for administrators. */
+export class Spreads {
+  private readonly pool: Pool;
+  private readonly clock: Clock;
+  private readonly wake: () => Promise<void>;
 
-/**
- * Asks for a tenant to be spread over a number of shards. Returns the job's ID. Throws BadSpread for an unknown tenant,
- * a number that is not a power of two, or while the tenant is being converted.
- */
-export function requestSpread(
-  pool: Pool,
-  { tenantNo, spread, requestedBy }: { tenantNo: number; spread: number; requestedBy?: string },
-): Promise<string> {
-  if (!Number.isInteger(Math.log2(spread)) || spread < 1 || spread > SHARDS)
-    throw new BadSpread(`The number of shards must be a power of two from 1 to ${SHARDS}, not ${spread}.`);
-  return transaction(pool, async (client) => {
-    if (!(await lockTenant(client, tenantNo))) throw new BadSpread('There is no such tenant.');
-    if (await hasOpenJob(client, { kind: 'tenant_spreading', tenantNo }))
-      throw new BadSpread('The tenant is being spread already: see `laurel jobs list`.');
-    const job = { kind: 'tenant_spreading', tenantNo, parameters: { spread } } as const;
-    return (await addJob(client, { ...job, ...(requestedBy !== undefined && { requestedBy }) })).id;
-  });
+  /** @param options.wake makes workers look for jobs */
+  constructor({ pool, clock, wake }: { pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+    this.pool = pool;
+    this.clock = clock;
+    this.wake = wake;
+  }
+
+  async get(tenantNo: number): Promise<Pick<Spread, 'spread' | 'converting'>> {
+    return readSpread(this.pool, tenantNo);
+  }
+
+  /**
+   * Asks for a tenant to be spread over a number of shards, and returns the job's ID. Throws 422 for a number that is not
+   * a power of two, 409 while the tenant is being converted.
+   */
+  async put(tenantNo: number, spread: number, by: Author): Promise<string> {
+    if (!Number.isInteger(Math.log2(spread)) || spread > SHARDS)
+      throw new AppError('unprocessable', `shards must be a power of two from 1 to ${SHARDS}.`);
+    const nowMs = this.clock.now();
+    const id = await transaction(this.pool, async (client) => {
+      await lockTenant(client, tenantNo);
+      if (await hasOpenJob(client, { kind: 'tenant_spreading', tenantNo }))
+        throw new AppError('conflict', 'The tenant is being spread already: wait until that job is done.');
+      const parameters = { spread };
+      const job = await addJob(client, { kind: 'tenant_spreading', tenantNo, parameters, requestedBy: by.who, nowMs });
+      const entry = { action: 'create', kind: 'job', id: job.id, after: { kind: job.kind, spread } } as const;
+      await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
+      return job.id;
+    });
+    await this.wake();
+    return id;
+  }
 }

@@ -5,18 +5,19 @@ import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { waitingEvents } from '../../postgres/corrections/quarantine.ts';
-import { usedKeysAt } from '../../postgres/used-keys.ts';
+import { type UsedKey, usedKeysAt } from '../../postgres/used-keys.ts';
 import {
   countCompletions,
-  countUsers,
+  countUsersIn,
   pointsTotals,
   storedState,
   type StoredUser,
 } from '../../postgres/users/stored-states.ts';
 import { hotUse } from '../../redis/idempotency.ts';
-import { countersKey, quarantineKey, tenantKey, type TenantPart, userKey } from '../../redis/keys.ts';
+import { countersKey, quarantineKey, shardOfKey, tenantKey, type TenantPart, userKey } from '../../redis/keys.ts';
 import { knownPart, shareOf } from '../../redis/parts.ts';
 import { totalFields } from '../../redis/lua-library.ts';
+import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
@@ -115,7 +116,7 @@ export const counterSuspect = ({ redis, pool }: Sides, part: TenantPart, field: 
     const share = shareOf(redis, part);
     if (share === null) return '0';
     const count =
-      field === COUNTER.users ? countUsers(pool, share) : countCompletions(pool, share, Number(field.slice(1)));
+      field === COUNTER.users ? countUsersIn(pool, share) : countCompletions(pool, share, Number(field.slice(1)));
     return String(await count);
   },
 });
@@ -132,6 +133,50 @@ export const usedKeySuspect = (
     return (await storedUses(sides, [value])).has(use) || (await waitingUses(sides)).has(use) ? value : null;
   },
 });
+
+/**
+ * Those of some used keys of Postgres that Redis does not hold, neither hot nor old.
+ * @param generationOf the generation of a key's user
+ */
+export async function missingUses(
+  sides: Sides,
+  used: readonly UsedKey[],
+  generationOf: (key: UsedKey) => number | undefined,
+): Promise<Suspect[]> {
+  const { redis } = sides;
+  const places = used
+    .map((key) => bucketOf(redis, key, generationOf(key)))
+    .filter(({ key }) => sides.shards.includes(shardOfKey(key)));
+  const found = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
+  const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ place, hot: found[index] }]));
+  // A key that is not hot may be old. It may become old in between, so this is read second.
+  const held = await oldKeysHeld(
+    redis,
+    others.map(({ place }) => fieldOf(place)),
+  );
+  return others
+    .filter(({ hot }, at) => hot !== null || held[at] !== true)
+    .map(({ place }) => missingUseSuspect(sides, place));
+}
+
+type UsePlace = ReturnType<typeof bucketOf>;
+const fieldOf = ({ tenantNo, key, field }: UsePlace): { tenantNo: number; bucket: string; field: string } => ({
+  tenantNo,
+  bucket: key,
+  field,
+});
+
+/** A used key of Postgres that Redis seems to lack. */
+function missingUseSuspect(sides: Sides, place: UsePlace): Suspect {
+  const { key, field, value } = place;
+  return {
+    ...usedKeySuspect(sides, place),
+    redis: async () => {
+      const hot = await hotUse(sides.redis, key, field);
+      return hot === null && (await oldKeysHeld(sides.redis, [fieldOf(place)]))[0] === true ? value : hot;
+    },
+  };
+}
 
 /** The used keys (`useText`) of stored events whose IDs have the times of some uses. */
 export async function storedUses(

@@ -127,8 +127,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
     // A board that is being filled has only some of its scores.
     if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
     if (job.status === 'planning') await this.planSome(job, compiled, record);
-    else if ((await this.mostAhead(tenantNo)) <= MOST_AHEAD)
-      await this.applySome({ job, compiled, fills }, record);
+    else if ((await this.mostAhead(tenantNo)) <= MOST_AHEAD) await this.applySome({ job, compiled, fills }, record);
   }
 
   private async planSome(job: StoredRecomputation, compiled: CompiledCatalog, record: RecordSlice): Promise<void> {
@@ -237,7 +236,9 @@ export class Recomputing implements JobWork<RecomputationJob> {
   /** Entries in the longest outbox of the tenant's parts. */
   private async mostAhead(tenantNo: number): Promise<number> {
     const { redis } = this.options;
-    return Math.max(...(await Promise.all(tenantParts(redis, tenantNo).map(({ shard }) => redis.xlen(outboxKey(shard))))));
+    return Math.max(
+      ...(await Promise.all(tenantParts(redis, tenantNo).map(({ shard }) => redis.xlen(outboxKey(shard))))),
+    );
   }
 
   private async fail(job: StoredRecomputation, failed: string, record: RecordSlice): Promise<void> {

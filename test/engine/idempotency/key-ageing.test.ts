@@ -65,7 +65,8 @@ async function hotKeys(): Promise<number> {
   for (const key of await keysOf(redis, '{s?}:*:i:*')) fields += await redis.hlen(key);
   return fields;
 }
-const oldKeys = async (tenantNo = 0): Promise<number> => Number((await redis.hget(oldKeysKey(onlyPart(tenantNo)), 'n')) ?? 0);
+const oldKeys = async (tenantNo = 0): Promise<number> =>
+  Number((await redis.hget(oldKeysKey(onlyPart(tenantNo)), 'n')) ?? 0);
 const events = async (): Promise<number> =>
   (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
 

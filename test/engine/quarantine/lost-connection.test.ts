@@ -106,6 +106,8 @@ test('the reply of a drop is lost: the event is dropped', async () => {
   proxy.cutNext('replies');
   await laurel.scripts.dropQuarantined(0, [row]);
   expect(await waiting('dropped')).toBe(0);
-  expect(await direct.hget(quarantineKey(onlyPart(0)), '')).toBe(String((await direct.hlen(quarantineKey(onlyPart(0)))) - 1));
+  expect(await direct.hget(quarantineKey(onlyPart(0)), '')).toBe(
+    String((await direct.hlen(quarantineKey(onlyPart(0)))) - 1),
+  );
   expect(await quarantine.apply(laurel.compiled(), row)).toBeNull();
 });

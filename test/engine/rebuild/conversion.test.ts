@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BadSpread, requestSpread } from '../../../src/engine/rebuild/conversion.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
-import { publishSignal } from '../../../src/redis/signals.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -19,13 +17,14 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-async function spread(tenantNo: number, parts: number): Promise<void> {
-  const id = await requestSpread(laurel.pool, { tenantNo, spread: parts });
-  await publishSignal(laurel.redis, 'jobs', '');
-  const state = async (): Promise<unknown> =>
-    (await laurel.pool.query('SELECT status, error FROM jobs WHERE id = $1', [id])).rows[0];
-  await expect.poll(state, { interval: 50 }).toEqual({ status: 'done', error: null });
+async function spread(tenantId: string, shards: number): Promise<void> {
+  const { status, body } = await laurel.admin.put('/v1/spread', { shards }, { tenantId });
+  expect({ status, body }).toMatchObject({ status: 202, body: { kind: 'tenant_spreading', status: 'waiting' } });
+  expect((await laurel.admin.put('/v1/spread', { shards: 1 }, { tenantId })).status).toBe(409);
+  const job = async (): Promise<unknown> => (await laurel.admin.get(`/v1/jobs/${body.id}`, { tenantId })).body;
+  await expect.poll(job, { interval: 50 }).toMatchObject({ status: 'done', error: null });
   await expect.poll(() => send('here', 'poll', USERS[0]!)).toBeOneOf([201, 202]);
+  expect((await laurel.admin.get('/v1/spread', { tenantId })).body).toEqual({ shards, converting: false });
 }
 
 let sent = 0;
@@ -33,7 +32,8 @@ async function send(tenantId: string, key: string, user: string): Promise<number
   // No two users have equal scores: those are ordered by shard first.
   const value = 5 * (USERS.indexOf(user) + 1);
   const body = { user: { id: user, attributes: { plan: `plan ${user.length}` } }, value };
-  return (await laurel.app.post('/v1/metrics/flips/event', body, { tenantId, headers: { 'Idempotency-Key': key } })).status;
+  return (await laurel.app.post('/v1/metrics/flips/event', body, { tenantId, headers: { 'Idempotency-Key': key } }))
+    .status;
 }
 
 /** Everything that clients read about the tenant. */
@@ -51,7 +51,11 @@ async function reads(): Promise<unknown[]> {
   const answers: unknown[] = [];
   for (const path of paths) {
     const { status, body } = await laurel.app.get(path, { tenantId: 'here' });
-    answers.push({ path, status, body: JSON.parse(JSON.stringify(body).replaceAll(/"timestamp":"[^"]*"/g, '"timestamp":""')) });
+    answers.push({
+      path,
+      status,
+      body: JSON.parse(JSON.stringify(body).replaceAll(/"timestamp":"[^"]*"/g, '"timestamp":""')),
+    });
   }
   return answers;
 }
@@ -67,7 +71,7 @@ test('a tenant is spread over four shards and back while events arrive: nothing 
   await send('here', 'poll', USERS[0]!);
   for (const parts of [4, 1]) {
     const before = await reads();
-    await spread(1, parts);
+    await spread('here', parts);
     expect(knownParts(laurel.redis, 1)).toHaveLength(parts);
     expect(await reads()).toEqual(before);
     // Keys that were used before the conversion are still used.
@@ -92,7 +96,7 @@ test('a tenant is spread over four shards and back while events arrive: nothing 
       }
     };
     const loads = [0, 1, 2, 3].map(load);
-    await spread(1, parts === 4 ? 2 : 8);
+    await spread('here', parts === 4 ? 2 : 8);
     ended = true;
     await Promise.all(loads);
     expect(others).toEqual(new Set([201]));
@@ -105,16 +109,27 @@ test('a tenant is spread over four shards and back while events arrive: nothing 
 });
 
 test('batches of a wide tenant answer each event, in the order sent', async () => {
-  const batch = USERS.slice(0, 20).map((id, n) => ({ key: 'flips', user: { id }, value: n + 1, idempotencyKey: `batch ${n}` }));
+  const batch = USERS.slice(0, 20).map((id, n) => ({
+    key: 'flips',
+    user: { id },
+    value: n + 1,
+    idempotencyKey: `batch ${n}`,
+  }));
   const before = await Promise.all(
-    batch.map(async ({ user }) => (await laurel.app.get(`/v1/users/${encodeURIComponent(user.id)}/metrics/flips`, { tenantId: 'here' })).body.current),
+    batch.map(
+      async ({ user }) =>
+        (await laurel.app.get(`/v1/users/${encodeURIComponent(user.id)}/metrics/flips`, { tenantId: 'here' })).body
+          .current,
+    ),
   );
   const { status, body } = await laurel.admin.post('/v1/metrics/events?wait=true', batch, { tenantId: 'here' });
   expect(status).toBe(200);
   expect(body.results.map(({ total }: { total: number }) => total)).toEqual(before.map((total, n) => total + n + 1));
 });
 
-test('refuses a number that is not a power of two, an unknown tenant, and a second conversion at once', async () => {
-  expect(() => requestSpread(laurel.pool, { tenantNo: 1, spread: 3 })).toThrow(BadSpread);
-  await expect(requestSpread(laurel.pool, { tenantNo: 99, spread: 4 })).rejects.toThrow(BadSpread);
+test('refuses a number that is not a power of two, and a key of one tenant', async () => {
+  const put = (shards: number): Promise<{ status: number }> =>
+    laurel.admin.put('/v1/spread', { shards }, { tenantId: 'here' });
+  expect((await put(3)).status).toBe(422);
+  expect((await put(512)).status).toBe(422);
 });

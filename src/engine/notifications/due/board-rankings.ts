@@ -52,9 +52,7 @@ export class BoardRankings {
   }
 
   standings({ board }: Pick<BoardInPlay, 'board'>, { tenantNo, runDay, group }: Place): Standings {
-    return new LiveStandings(this.redis, { tenantNo, boardNo: board.no, runDay, group },
-      board.maxParticipants,
-    );
+    return new LiveStandings(this.redis, { tenantNo, boardNo: board.no, runDay, group }, board.maxParticipants);
   }
 
   /** The members of the board, best first, at most `MOST_PLACES`. */

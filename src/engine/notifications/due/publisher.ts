@@ -132,7 +132,10 @@ export class Publisher {
     const { redis, pool, onMade, onStep } = this.options;
     let made: Notification[] | null = null;
     await transaction(pool, async (client) => {
-      await awaitCursors(client, knownParts(redis, compiled.catalog.tenantNo).map(({ shard }) => shard));
+      await awaitCursors(
+        client,
+        knownParts(redis, compiled.catalog.tenantNo).map(({ shard }) => shard),
+      );
       const notifications = await make(client);
       if (notifications === null) throw new Overtaken();
       await onStep?.('made');
