@@ -25,7 +25,7 @@ async function verified(options: { tenantId?: string } = {}): Promise<Verificati
   const { status, body } = await laurel.admin.post('/v1/verifications', undefined, options);
   expect([status, body]).toEqual([
     202,
-    expect.objectContaining({ status: 'waiting', differences: 0, shard: expect.any(Number) }),
+    expect.objectContaining({ status: 'waiting', differences: 0, shards: [expect.any(Number)] }),
   ]);
   const read = async (): Promise<VerificationDetails> =>
     (await laurel.admin.get(`/v1/verifications/${body.id}`, options)).body;
@@ -148,5 +148,5 @@ test('one at a time for a tenant; cancelled as a job; read-only keys may only lo
   expect((await laurel.admin.get('/v1/verifications', { tenantId: 'b' })).body).toEqual([]);
   expect((await laurel.admin.get(`/v1/verifications/${first.id}`, { tenantId: 'b' })).status).toBe(404);
   await laurel.pool.query('ALTER TABLE jobs ALTER COLUMN due SET DEFAULT clock_timestamp()');
-  expect(await verified({ tenantId: 'b' })).toMatchObject({ shard: 1, found: [] });
+  expect(await verified({ tenantId: 'b' })).toMatchObject({ shards: [1], found: [] });
 });
