@@ -96,7 +96,13 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
       .toBeGreaterThan(0);
     await flip('seen', 1);
     await page.locator('#main').getByRole('link', { name: 'seen', exact: true }).first().waitFor();
-    expect(await figure(page, 'Events per second').textContent()).not.toMatch(/second0$/);
+    // It is the figure of the last few seconds.
+    await expect
+      .poll(async () => {
+        await flip('seen', 1);
+        return figure(page, 'Events per second').textContent();
+      })
+      .toMatch(/second.*[1-9]/);
     await context.close();
   });
 
@@ -120,7 +126,7 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
       const shown = page.locator(`img[src="${BADGES}/ten.svg"]`).first();
       await shown.scrollIntoViewIfNeeded();
       await expect.poll(() => shown.evaluate(widthOf)).toBe(48);
-      await expect.poll(() => page.locator('img').count()).toBe(await page.locator(`img[src$="ten.svg"]`).count());
+      await expect.poll(() => page.locator('img:not([src$="ten.svg"])').count()).toBe(0);
       expect([name, await violations(page)]).toEqual([name, []]);
       await keep(page, `${width}${dark ? '-dark' : ''}-badges-${name}`);
     }
