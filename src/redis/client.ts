@@ -159,6 +159,7 @@ export function createRedis(url: string): Redis {
     ...forRequests(() => void gateOf(redis)?.dispatch({ type: 'redirected' })),
   });
   corkWrites(redis);
+  countSilence(redis);
   return redis;
 }
 
@@ -292,6 +293,7 @@ function connectNode(address: Address, options: Options, onRefused: () => void):
     }),
   });
   corkWrites(redis);
+  countSilence(redis);
   return redis;
 }
 
@@ -385,4 +387,40 @@ export function corkWrites(redis: Redis): void {
       return write(...given);
     }) as typeof stream.write;
   });
+}
+
+/** In how many parts silence is counted. */
+const SILENT_PARTS = 3;
+
+/** What ioredis has for `socketTimeout`. */
+interface SilenceCounter extends Pick<Redis, 'stream'> {
+  options: { socketTimeout?: number };
+  commandQueue: { readonly length: number };
+  socketTimeoutTimer: NodeJS.Timeout | undefined;
+  setSocketTimeout: () => void;
+}
+
+/**
+ * Counts silence in parts, between which the process reads what has come. Timers run before that: a process that was paused
+ * itself, for example because its machine was, would drop every connection with a command in flight.
+ */
+function countSilence(redis: Redis): void {
+  const counter = redis as unknown as SilenceCounter;
+  counter.setSocketTimeout = () => {
+    const { stream, options } = counter;
+    const partMs = options.socketTimeout! / SILENT_PARTS;
+    let parts = 0;
+    const silent = (): void => {
+      parts += 1;
+      counter.socketTimeoutTimer = parts < SILENT_PARTS ? setTimeout(silent, partMs) : undefined;
+      if (parts === SILENT_PARTS) stream.destroy(new Error(`Socket timeout: Redis was silent for ${options.socketTimeout} ms.`));
+    };
+    counter.socketTimeoutTimer = setTimeout(silent, partMs);
+    // After the reply is matched with its command.
+    stream.once('data', () => {
+      clearTimeout(counter.socketTimeoutTimer);
+      counter.socketTimeoutTimer = undefined;
+      if (counter.commandQueue.length > 0) counter.setSocketTimeout();
+    });
+  };
 }

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { isConnectionLost, isRedisOutage } from '../../src/redis/outage.ts';
 import { deadPort, reasonOf } from '../failures.ts';
@@ -57,6 +57,24 @@ test('it does not answer in time', async () => {
   const silent = redisTo(Number(port), { host: hostname, socketTimeout: 30, maxRetriesPerRequest: 0 });
   expect(kindOf(await reasonOf(silent.blpop('never', 0)))).toEqual([true, true]);
   silent.disconnect();
+  const ours = createRedis(database.stack.redisUrl);
+  ours.on('error', () => undefined);
+  await redisReady(ours);
+  expect(kindOf(await reasonOf(ours.blpop('never', 0)))).toEqual([true, true]);
+  ours.disconnect();
+});
+
+test('a process that was paused itself reads the answer, and does not take Redis for silent', async () => {
+  const redis = createRedis(database.stack.redisUrl);
+  onTestFinished(() => redis.disconnect());
+  redis.on('error', () => undefined);
+  await redisReady(redis);
+  const answer = redis.ping();
+  // It is sent at the end of this turn.
+  await new Promise(setImmediate);
+  const endMs = performance.now() + 4_000;
+  while (performance.now() < endMs);
+  expect(await answer).toBe('PONG');
 });
 
 test('it is out of memory: it cannot serve, and has done nothing', async () => {
