@@ -159,11 +159,11 @@ test('names and counts failures, does everything else, and does the failed work 
   await expect.poll(() => done(WELL.no, WELL.tenantId)).toMatchObject({ ...DONE, withoutSnapshot: 0 });
   // The other leaderboards of the same tenant, too.
   const other = `board_runs WHERE tenant_no = 1 AND is_final AND board_no = ${number['leaderboard run-of-another']}`;
-  expect(await count(other)).toBe(67);
+  await expect.poll(() => count(other)).toBe(67);
   expect(await count(`jobs WHERE kind = 'leaderboard_filling' AND tenant_no = 1 AND status <> 'done'`)).toBeGreaterThan(
     0,
   );
-  const metrics = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
+  const metrics = async () => (await fetch(`${laurel.adminUrl}/metrics`)).text();
   for (const kind of [
     'snapshots and final runs of leaderboards',
     'filling of leaderboards',
@@ -173,7 +173,7 @@ test('names and counts failures, does everything else, and does the failed work 
     'sets of deleted boards',
     'ageing of idempotency keys',
   ])
-    expect(metrics).toMatch(new RegExp(`laurel_scheduled_work_failures_total\\{kind="${kind}"\\} [1-9]`));
+    await expect.poll(metrics).toMatch(new RegExp(`laurel_scheduled_work_failures_total\\{kind="${kind}"\\} [1-9]`));
 
   await mendRows();
   await laurel.redis.set(eve, state);
