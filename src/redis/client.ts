@@ -413,7 +413,8 @@ function countSilence(redis: Redis): void {
     const silent = (): void => {
       parts += 1;
       counter.socketTimeoutTimer = parts < SILENT_PARTS ? setTimeout(silent, partMs) : undefined;
-      if (parts === SILENT_PARTS) stream.destroy(new Error(`Socket timeout: Redis was silent for ${options.socketTimeout} ms.`));
+      if (parts === SILENT_PARTS)
+        stream.destroy(new Error(`Socket timeout: Redis was silent for ${options.socketTimeout} ms.`));
     };
     counter.socketTimeoutTimer = setTimeout(silent, partMs);
     // After the reply is matched with its command.

@@ -8,7 +8,8 @@ beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true });
   // Before anything is configured: otherwise each day until then would be checked.
   await clock('2037-12-01T12:00:00Z');
-  expect((await laurel.admin.put('/v1/configuration', STUDY_APP)).status).toBe(200);
+  const { status } = await laurel.admin.put('/v1/configuration', STUDY_APP);
+  if (status !== 200) throw new Error('The configuration was refused.');
   await filled(laurel);
 });
 afterAll(() => laurel.close());
