@@ -184,8 +184,8 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     expect(body.shards, 'the one that holds the tenant').toEqual([{ shard: 0, outboxEntries: expect.any(Number) }]);
     await page.goto(`${laurel.adminUrl}/console/system`);
     const main = page.locator('#main');
-    await main.getByText(body.postgres.version).waitFor();
-    await main.getByText(body.redis.version).waitFor();
+    await main.getByText(body.postgres.version).first().waitFor();
+    await main.getByText(body.redis.version).first().waitFor();
     await context.close();
   });
 
