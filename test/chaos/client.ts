@@ -45,6 +45,15 @@ export class Client {
     }
   }
 
+  /** Sends one event of `HOT_USER` until it is accepted. */
+  async hotEvent(): Promise<void> {
+    const { ledger } = this.options;
+    await this.send(
+      ledger.add({ userId: HOT_USER, metric: 'cards', micros: wholeMicros(1), keyed: true, batch: false }),
+      false,
+    );
+  }
+
   private async sharedEvent(): Promise<void> {
     const { ledger, random } = this.options;
     const userId = random.chance(0.4) ? HOT_USER : random.pick(SHARED_USERS);

@@ -5,7 +5,7 @@ import { shardOf } from '../../../src/redis/keys.ts';
 import { audit, type Findings } from '../audit.ts';
 import { Client } from '../client.ts';
 import { configuration } from '../configuration.ts';
-import { HttpClient } from '../http.ts';
+import { HttpClient, knownEverywhere } from '../http.ts';
 import { Ledger, type OwnUser } from '../ledger.ts';
 import { ModelUser } from '../model.ts';
 import type { Random } from '../random.ts';
@@ -51,6 +51,7 @@ export async function makeTenants({
       const app = new HttpClient(stack.appPort, API_KEY, id);
       const admin = new HttpClient(stack.adminPort, API_KEY, id);
       await expectStatus(admin.send('PUT', '/v1/configuration', { body: configuration(0) }), 200);
+      await knownEverywhere(app, '/v1/achievements', 5);
       const ledger = new Ledger(`c${seed}-${n}`);
       const made = Array.from({ length: clients }, (_, client) => {
         const own = Array.from({ length: OWN_USERS }, (_each, user): OwnUser => ({
