@@ -87,10 +87,10 @@ test("rotates Postgres's password; then Postgres is unavailable", async () => {
   ]);
   await logged('28P01');
   await setPassword(secrets.postgresPassword);
+  const before = run.output.length;
   run.postgresProxy.retarget('postgres://127.0.0.1:9');
   run.postgresProxy.cutAll();
   expect(await event()).toBe(201);
-  const before = run.output.length;
   await expect.poll(() => run.output.slice(before)).toMatch(/ECONNRE|Connection terminated/);
 });
 

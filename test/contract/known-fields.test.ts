@@ -107,7 +107,8 @@ test('the Application API ignores the fields, parameters and headers of a newer 
       },
     );
     const text = await response.text();
-    expect([method, path, response.ok, text.includes('127')]).toEqual([method, path, true, false]);
+    // With the word before it: 127 alone may be part of an ID.
+    expect([method, path, response.ok, /of-?127/i.test(text)]).toEqual([method, path, true, false]);
   }
   expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(3);
 });

@@ -49,7 +49,7 @@ test('it closes the tenants of all servers, and a rebuild touches none of them u
   await bringBack();
 
   for (const tenantId of TENANTS) await expect.poll(() => event(tenantId)).toBe(503);
-  expect(await readiness()).toBe(503);
+  await expect.poll(readiness).toBe(503);
   const before = await epoch();
   const redis = await laurel.connect();
   try {
@@ -62,5 +62,5 @@ test('it closes the tenants of all servers, and a rebuild touches none of them u
     redis.disconnect();
   }
   for (const tenantId of TENANTS) await expect.poll(() => event(tenantId)).toBe(201);
-  expect(await readiness()).toBe(200);
+  await expect.poll(readiness).toBe(200);
 });

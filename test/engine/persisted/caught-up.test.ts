@@ -28,14 +28,15 @@ test('a read keeps waiting while earlier answers are getting stored, however slo
   let arrived = false;
   const arrives = (async () => {
     for (let step = 1; step <= 14; step += 1) {
-      await sleep(150);
+      await sleep(400);
       await stored(`${step}-0`);
     }
     arrived = true;
     await stored(last);
   })();
   const { redis, pool } = laurel;
-  await new CaughtUp({ redis, pool, patience: { stillMs: 1_500, movingMs: 60_000 } }).tenant(0);
+  // Shorter than all steps together, and much longer than one.
+  await new CaughtUp({ redis, pool, patience: { stillMs: 5_000, movingMs: 120_000 } }).tenant(0);
   expect(arrived).toBe(true);
   await arrives;
 });

@@ -45,7 +45,6 @@ test('two hundred waiting reads read the cursor as often as one', async () => {
   await waiting;
   // At most one each 10 ms; a few more when somebody comes in between.
   expect(reads).toBeLessThan((performance.now() - beganMs) / 10 + 50);
-  expect(reads).toBeLessThan(1_000);
   pool.query = query as typeof pool.query;
 });
 
@@ -73,10 +72,14 @@ test.each(['backdating', 'filling'])('%s waits for unstored events outside trans
   const work = kind === 'backdating' ? new BackdatingEngine(options) : new BoardFilling(options);
   const step = new JobRunner({ pool, works: [work] }).step();
   await eventually('it waits', async () => (await redis.exists(awaitedKey(shard))) === 1);
-  const { rows } = await pool.query(
-    `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`,
-  );
-  expect(rows).toEqual([]);
+  // It waits until the outbox is stored; other transactions end meanwhile.
+  const inTransactions = async (): Promise<unknown[]> =>
+    (
+      await pool.query(
+        `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`,
+      )
+    ).rows;
+  await expect.poll(inTransactions).toEqual([]);
   await store();
   expect(await step).toBe(true);
 });
