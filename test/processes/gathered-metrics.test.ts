@@ -32,7 +32,10 @@ const read = async (port: number): Promise<string> => (await fetch(`http://127.0
 test('each process answers for all processes of its supervisor, under their names', async () => {
   const { ports } = await started('answers', 'answers');
   for (const port of ports) {
-    const text = await read(port);
+    // A process that does not answer within a second is left out, also on a busy machine.
+    const both = /^asked_total\{process="child 1"\} \d+$[^]*^asked_total\{process="child 2"\} \d+$/m;
+    let text = '';
+    await expect.poll(async () => (text = await read(port))).toMatch(both);
     expect(text).toMatch(/^asked_total\{process="child 1"\} \d+$/m);
     expect(text).toMatch(/^asked_total\{process="child 2"\} \d+$/m);
     expect(text).toMatch(/^laurel_process_up\{process="child 2"\} 1$/m);
