@@ -72,10 +72,13 @@ test('a failing script', async () => {
 
 test("rotates Redis's password", async () => {
   await run.redis.config('SET', 'requirepass', secrets.newRedisPassword);
-  await run.redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  await logged('WRONGPASS');
-  expect(await event()).toBe(503);
-  await run.redis.config('SET', 'requirepass', secrets.redisPassword);
+  try {
+    await run.redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await logged('WRONGPASS');
+    expect(await event()).toBe(503);
+  } finally {
+    await run.redis.config('SET', 'requirepass', secrets.redisPassword);
+  }
   await expect.poll(() => event().catch(() => 0)).toBe(201);
 });
 

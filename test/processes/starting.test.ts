@@ -266,17 +266,19 @@ describe('a cluster', () => {
       await endOrdinary();
       const before = await stored();
       await servers[which].kill();
-      const laurel = start();
-      await laurel.running();
-      await expect.poll(() => taken(served)).toBe(201);
-      // A worker stores it, though the queues are on the first.
-      await expect.poll(stored).toBeGreaterThan(before);
-      expect(await event(away)).toMatchObject({ status: 503, retryAfter: '1' });
-      await expect
-        .poll(() => ask('/readyz'))
-        .toMatchObject({ status: 200, body: { status: 'ready', degraded: ['some Redis', 'some tenants'] } });
-
-      await servers[which].start();
+      try {
+        const laurel = start();
+        await laurel.running();
+        await expect.poll(() => taken(served)).toBe(201);
+        // A worker stores it, though the queues are on the first.
+        await expect.poll(stored).toBeGreaterThan(before);
+        expect(await event(away)).toMatchObject({ status: 503, retryAfter: '1' });
+        await expect
+          .poll(() => ask('/readyz'))
+          .toMatchObject({ status: 200, body: { status: 'ready', degraded: ['some Redis', 'some tenants'] } });
+      } finally {
+        await servers[which].start();
+      }
       await expect.poll(() => taken(away)).toBe(201);
       const then = await stored();
       expect(await taken(away)).toBe(201);

@@ -63,9 +63,12 @@ test('it is out of memory: it cannot serve, and has done nothing', async () => {
   const redis = new Redis(database.stack.redisUrl);
   const [, limit] = (await redis.call('CONFIG', 'GET', 'maxmemory')) as [string, string];
   await redis.config('SET', 'maxmemory', '1');
-  expect(kindOf(await reasonOf(redis.set('a', 'b')))).toEqual([true, false]);
-  await redis.config('SET', 'maxmemory', limit);
-  redis.disconnect();
+  try {
+    expect(kindOf(await reasonOf(redis.set('a', 'b')))).toEqual([true, false]);
+  } finally {
+    await redis.config('SET', 'maxmemory', limit);
+    redis.disconnect();
+  }
 });
 
 test('a wrong command is a fault', async () => {

@@ -84,34 +84,36 @@ describe.each([
     const served = TENANTS.filter((tenantId) => !away.includes(tenantId));
     const before = taken;
     await server.kill();
-    expect(await answers(served, 20)).toEqual(READ_AND_WRITTEN);
-    for (const tenantId of away) expect(await event(tenantId)).toBe(503);
-    expect((await fetch(`${laurel.appUrl}/readyz`)).status).toBe(200);
-    expect(taken).toBe(before + 20 * served.length);
-    // A batch is found without its wake-up.
-    const batch = Array.from({ length: 5 }, () => ({ key: 'flips', user: { id: 'eve' }, value: 1 }));
-    expect((await laurel.admin.post('/v1/metrics/events', batch, { tenantId: served[0]! })).status).toBe(202);
-    taken += batch.length;
-    await expect.poll(stored).toBe(taken);
-
-    // Shards on other masters can be compared, and rebuilt by hand.
-    const shards = TENANTS.map((__, index) => index + 1).filter((shard) => !awayShards.includes(shard));
-    const redis = await connectRedis(laurel.redisUrl);
     try {
-      redis.on('error', () => undefined);
-      onServer(redis, (each) => void each.redis.on('error', () => undefined));
-      for (const { redis: well } of byServer(redis, shards)) await redisReady(well);
-      await verify({ redis, pool: laurel.pool, shards, onDifference: ({ key }) => expect.fail(key) });
-      await rebuildServers({ redis, pool: laurel.pool, shards });
-    } finally {
-      redis.disconnect();
-    }
-    for (const tenantId of served) await expect.poll(() => event(tenantId)).toBe(201);
-    await expect.poll(stored).toBe(taken);
+      expect(await answers(served, 20)).toEqual(READ_AND_WRITTEN);
+      for (const tenantId of away) expect(await event(tenantId)).toBe(503);
+      expect((await fetch(`${laurel.appUrl}/readyz`)).status).toBe(200);
+      expect(taken).toBe(before + 20 * served.length);
+      // A batch is found without its wake-up.
+      const batch = Array.from({ length: 5 }, () => ({ key: 'flips', user: { id: 'eve' }, value: 1 }));
+      expect((await laurel.admin.post('/v1/metrics/events', batch, { tenantId: served[0]! })).status).toBe(202);
+      taken += batch.length;
+      await expect.poll(stored).toBe(taken);
 
-    // It returns empty: only its shards are rebuilt.
-    server.lose();
-    await server.start();
+      // Shards on other masters can be compared, and rebuilt by hand.
+      const shards = TENANTS.map((__, index) => index + 1).filter((shard) => !awayShards.includes(shard));
+      const redis = await connectRedis(laurel.redisUrl);
+      try {
+        redis.on('error', () => undefined);
+        onServer(redis, (each) => void each.redis.on('error', () => undefined));
+        for (const { redis: well } of byServer(redis, shards)) await redisReady(well);
+        await verify({ redis, pool: laurel.pool, shards, onDifference: ({ key }) => expect.fail(key) });
+        await rebuildServers({ redis, pool: laurel.pool, shards });
+      } finally {
+        redis.disconnect();
+      }
+      for (const tenantId of served) await expect.poll(() => event(tenantId)).toBe(201);
+      await expect.poll(stored).toBe(taken);
+    } finally {
+      // It returns empty: only its shards are rebuilt.
+      server.lose();
+      await server.start();
+    }
     for (const tenantId of away) await expect.poll(() => event(tenantId)).toBe(201);
     expect(await answers(TENANTS, 1)).toEqual(READ_AND_WRITTEN);
     await expect.poll(stored).toBe(taken);
