@@ -15,7 +15,7 @@ const TENANTS = ['one', 'two'];
 
 let cluster: OwnCluster;
 let laurel: TestLaurel;
-let workers: Workers;
+let workers: Workers | undefined;
 
 beforeAll(async () => {
   cluster = await OwnCluster.start();
@@ -26,7 +26,7 @@ beforeAll(async () => {
   workers = await startWorkers({ redisUrl, databaseUrl, log: createLog({ level: 'fatal', name: 'test' }), keepMs: 0 });
 });
 afterAll(async () => {
-  await workers.close();
+  await workers?.close();
   await laurel.close();
   await cluster.close();
 });
