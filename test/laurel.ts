@@ -197,8 +197,7 @@ export async function startLaurel(
 
 /** Resolves when a frontend accepts requests of all tenants, or after a while: a test may be about one that does not. */
 async function untilReady({ laurel, adminUrl }: { laurel: Laurel; adminUrl: string }): Promise<void> {
-  const isReady = async (): Promise<boolean> =>
-    laurel.isWhole() && (await fetch(`${adminUrl}/readyz`)).status === 200;
+  const isReady = async (): Promise<boolean> => laurel.isWhole() && (await fetch(`${adminUrl}/readyz`)).status === 200;
   const deadlineMs = performance.now() + 20_000;
   while (!(await isReady()) && performance.now() < deadlineMs) await sleep(20);
 }

@@ -146,10 +146,10 @@ test('a stream ends when its key expires', async () => {
   let client: LiveClient | null = null;
   for (let seconds = 2; client === null; seconds *= 2) {
     const { key, id } = await makeKey('brief', { expiresAt: '2999-01-01T00:00:00Z' });
-    await laurel.pool.query('UPDATE application_keys SET expires_at = now() + make_interval(secs => $2) WHERE id = $1', [
-      id,
-      seconds,
-    ]);
+    await laurel.pool.query(
+      'UPDATE application_keys SET expires_at = now() + make_interval(secs => $2) WHERE id = $1',
+      [id, seconds],
+    );
     const made = await laurel.app.post('/v1/live/tickets', {}, { key });
     const opened = made.status === 201 ? await open({ ticket: made.body.ticket as string }) : null;
     if (opened?.status === 200) client = opened;

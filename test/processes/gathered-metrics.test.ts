@@ -39,7 +39,10 @@ async function readWith(port: number, values: RegExp): Promise<string> {
 test('each process answers for all processes of its supervisor, under their names', async () => {
   const { ports } = await started('answers', 'answers');
   for (const port of ports) {
-    const text = await readWith(port, /^asked_total\{process="child 1"\} \d+$[^]*^asked_total\{process="child 2"\} \d+$/m);
+    const text = await readWith(
+      port,
+      /^asked_total\{process="child 1"\} \d+$[^]*^asked_total\{process="child 2"\} \d+$/m,
+    );
     expect(text).toMatch(/^asked_total\{process="child 1"\} \d+$/m);
     expect(text).toMatch(/^asked_total\{process="child 2"\} \d+$/m);
     expect(text).toMatch(/^laurel_process_up\{process="child 2"\} 1$/m);

@@ -45,10 +45,12 @@ const acknowledges = (): Promise<void> => expect.poll(() => acknowledgement.wait
 
 /** Resolves when the noted writes are acknowledged, which a replica on a busy machine may delay beyond the time limit. */
 async function untilAcknowledged(): Promise<void> {
-  while (!(await acknowledgement.waitForNoted().then(
-    () => true,
-    () => false,
-  )))
+  while (
+    !(await acknowledgement.waitForNoted().then(
+      () => true,
+      () => false,
+    ))
+  )
     await acknowledges();
 }
 

@@ -51,9 +51,7 @@ export class Load {
     const { laurel } = this;
     const differences: unknown[] = [];
     for (const [tenantId, count] of this.acknowledged) {
-      const totals = await Promise.all(
-        this.clients.map((_, client) => this.total(tenantId, client)),
-      );
+      const totals = await Promise.all(this.clients.map((_, client) => this.total(tenantId, client)));
       const total = totals.reduce((sum, each) => sum + each, 0);
       if (total !== count) differences.push(`${tenantId}: ${count} events are acknowledged, the totals are ${total}`);
     }
