@@ -25,6 +25,13 @@ interface Closing {
   flushQueue(error: Error): void;
 }
 
+/** The client's internal watch of a connection for which a reply is due (`socketTimeout`). */
+interface Watched {
+  socketTimeoutTimer: NodeJS.Timeout | undefined;
+  commandQueue: { length: number };
+  setSocketTimeout(): void;
+}
+
 /** A connection and its duplicates. */
 interface Family {
   readonly members: Set<PatientRedis>;
@@ -107,6 +114,31 @@ const SILENCE_MS = 3_000;
  */
 const PATIENT_SILENCE_MS = 15_000;
 
+/**
+ * Has a connection count as silent only if no reply is waiting to be read. Timers run before sockets are read, so after this
+ * process itself stood still, the client would drop all its connections, although the servers had answered.
+ */
+function readBeforeTimeout(redis: Redis): void {
+  const watched = redis as unknown as Watched;
+  watched.setSocketTimeout = () => {
+    const { stream } = redis;
+    const timer = setTimeout(() => setImmediate(silent), SILENCE_MS);
+    const silent = (): void => {
+      if (watched.socketTimeoutTimer !== timer) return;
+      watched.socketTimeoutTimer = undefined;
+      stream.destroy(new Error(`Socket timeout. Redis has not answered for ${SILENCE_MS / 1000} s.`));
+    };
+    watched.socketTimeoutTimer = timer;
+    // Runs after the client's own listener, which takes replied commands from the queue.
+    stream.once('data', () => {
+      clearTimeout(timer);
+      if (watched.socketTimeoutTimer !== timer) return;
+      watched.socketTimeoutTimer = undefined;
+      if (watched.commandQueue.length > 0) watched.setSocketTimeout();
+    });
+  };
+}
+
 /** Idle time before TCP keep-alive probes detect a server that vanished. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -158,6 +190,7 @@ export function createRedis(url: string): Redis {
     ...addressOptions(url),
     ...forRequests(() => void gateOf(redis)?.dispatch({ type: 'redirected' })),
   });
+  readBeforeTimeout(redis);
   corkWrites(redis);
   return redis;
 }
@@ -268,6 +301,7 @@ function connectCluster({
     connectOnce: (address) => connectOnce(options, address),
   });
   cluster.onServer(({ redis }) => noteCluster(redis, cluster));
+  readBeforeTimeout(cluster);
   corkWrites(cluster);
   cluster.connect().catch(() => undefined);
   return cluster;
@@ -291,6 +325,7 @@ function connectNode(address: Address, options: Options, onRefused: () => void):
       return isOfSlot;
     }),
   });
+  readBeforeTimeout(redis);
   corkWrites(redis);
   return redis;
 }

@@ -59,6 +59,17 @@ test('it does not answer in time', async () => {
   silent.disconnect();
 });
 
+test('it answers while this process stands still for longer: the answer is read', async () => {
+  const redis = createRedis(database.stack.redisUrl);
+  redis.on('error', () => undefined);
+  await redisReady(redis);
+  const answer = redis.ping();
+  // Right after the command was written, and before an answer can be read.
+  setImmediate(() => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500));
+  expect(await answer.catch(String)).toBe('PONG');
+  redis.disconnect();
+});
+
 test('it is out of memory: it cannot serve, and has done nothing', async () => {
   const redis = new Redis(database.stack.redisUrl);
   const [, limit] = (await redis.call('CONFIG', 'GET', 'maxmemory')) as [string, string];
