@@ -178,7 +178,8 @@ export class Client {
         ledger.acknowledgements.push({ sentMs, atMs: performance.now() });
         return reply;
       }
-      ledger.failures.push(problem || `${reply!.status} ${JSON.stringify(reply!.body)}`);
+      const what = problem || `${reply!.status} ${JSON.stringify(reply!.body)}`;
+      ledger.failures.push({ what, sentMs, atMs: performance.now() });
       if (reply !== null && reply.status !== 503)
         ledger.contradict(`answered ${reply.status} ${JSON.stringify(reply.body)}`);
       if (once) return null;
