@@ -93,12 +93,15 @@ export async function runGroupChaos(options: GroupChaosOptions): Promise<GroupCh
       const fault = bag.next();
       const group = random.pick(await groupsWithTenants(stack, tenants));
       const replication = await watchOthers(stack, group);
-      const round = await runRound({ stack, tenants, group, random, fault })
-        .catch(async (error: unknown) => {
-          const said = await lastLines(stack);
-          throw new Error(`Round ${no}, ${fault}, ${group.name}. Laurel's last log lines:\n${said}`, { cause: error });
-        })
-        .finally(() => replication.end());
+      let round: GroupRound;
+      try {
+        round = await runRound({ stack, tenants, group, random, fault });
+      } catch (error) {
+        const said = await lastLines(stack);
+        throw new Error(`Round ${no}, ${fault}, ${group.name}. Laurel's last log lines:\n${said}`, { cause: error });
+      } finally {
+        await replication.end();
+      }
       done.push(round);
       findings = await auditNow({ stack, sql, tenants, say });
       const others = tenants.filter((tenant) => !round.hit.includes(tenant.id));
