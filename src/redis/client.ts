@@ -25,6 +25,13 @@ interface Closing {
   flushQueue(error: Error): void;
 }
 
+/** The client's internal watch of a connection for which a reply is due (`socketTimeout`). */
+interface Watched {
+  socketTimeoutTimer: NodeJS.Timeout | undefined;
+  commandQueue: { length: number };
+  setSocketTimeout(): void;
+}
+
 /** A connection and its duplicates. */
 interface Family {
   readonly members: Set<PatientRedis>;
@@ -107,6 +114,31 @@ const SILENCE_MS = 3_000;
  */
 const PATIENT_SILENCE_MS = 15_000;
 
+/**
+ * Has a connection count as silent only if no reply is waiting to be read. Timers run before sockets are read, so after this
+ * process itself stood still, the client would drop all its connections, although the servers had answered.
+ */
+function readBeforeTimeout(redis: Redis): void {
+  const watched = redis as unknown as Watched;
+  watched.setSocketTimeout = () => {
+    const { stream } = redis;
+    const timer = setTimeout(() => setImmediate(silent), SILENCE_MS);
+    const silent = (): void => {
+      if (watched.socketTimeoutTimer !== timer) return;
+      watched.socketTimeoutTimer = undefined;
+      stream.destroy(new Error(`Socket timeout. Redis has not answered for ${SILENCE_MS / 1000} s.`));
+    };
+    watched.socketTimeoutTimer = timer;
+    // Runs after the client's own listener, which takes replied commands from the queue.
+    stream.once('data', () => {
+      clearTimeout(timer);
+      if (watched.socketTimeoutTimer !== timer) return;
+      watched.socketTimeoutTimer = undefined;
+      if (watched.commandQueue.length > 0) watched.setSocketTimeout();
+    });
+  };
+}
+
 /** Idle time before TCP keep-alive probes detect a server that vanished. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -158,8 +190,8 @@ export function createRedis(url: string): Redis {
     ...addressOptions(url),
     ...forRequests(() => void gateOf(redis)?.dispatch({ type: 'redirected' })),
   });
+  readBeforeTimeout(redis);
   corkWrites(redis);
-  countSilence(redis);
   return redis;
 }
 
@@ -269,6 +301,7 @@ function connectCluster({
     connectOnce: (address) => connectOnce(options, address),
   });
   cluster.onServer(({ redis }) => noteCluster(redis, cluster));
+  readBeforeTimeout(cluster);
   corkWrites(cluster);
   cluster.connect().catch(() => undefined);
   return cluster;
@@ -292,8 +325,8 @@ function connectNode(address: Address, options: Options, onRefused: () => void):
       return isOfSlot;
     }),
   });
+  readBeforeTimeout(redis);
   corkWrites(redis);
-  countSilence(redis);
   return redis;
 }
 
@@ -387,41 +420,4 @@ export function corkWrites(redis: Redis): void {
       return write(...given);
     }) as typeof stream.write;
   });
-}
-
-/** In how many parts silence is counted. */
-const SILENT_PARTS = 3;
-
-/** What ioredis has for `socketTimeout`. */
-interface SilenceCounter extends Pick<Redis, 'stream'> {
-  options: { socketTimeout?: number };
-  commandQueue: { readonly length: number };
-  socketTimeoutTimer: NodeJS.Timeout | undefined;
-  setSocketTimeout: () => void;
-}
-
-/**
- * Counts silence in parts, between which the process reads what has come. Timers run before that: a process that was paused
- * itself, for example because its machine was, would drop every connection with a command in flight.
- */
-function countSilence(redis: Redis): void {
-  const counter = redis as unknown as SilenceCounter;
-  counter.setSocketTimeout = () => {
-    const { stream, options } = counter;
-    const partMs = options.socketTimeout! / SILENT_PARTS;
-    let parts = 0;
-    const silent = (): void => {
-      parts += 1;
-      counter.socketTimeoutTimer = parts < SILENT_PARTS ? setTimeout(silent, partMs) : undefined;
-      if (parts === SILENT_PARTS)
-        stream.destroy(new Error(`Socket timeout: Redis was silent for ${options.socketTimeout} ms.`));
-    };
-    counter.socketTimeoutTimer = setTimeout(silent, partMs);
-    // After the reply is matched with its command.
-    stream.once('data', () => {
-      clearTimeout(counter.socketTimeoutTimer);
-      counter.socketTimeoutTimer = undefined;
-      if (counter.commandQueue.length > 0) counter.setSocketTimeout();
-    });
-  };
 }
