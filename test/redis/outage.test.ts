@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { isConnectionLost, isRedisOutage } from '../../src/redis/outage.ts';
 import { deadPort, reasonOf } from '../failures.ts';
