@@ -1,8 +1,8 @@
 /** A draft: the catalog with changes that are not stored yet. */
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuid } from 'uuid';
-import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
-import type { EventSettings } from '../domain/settings.ts';
+import type { Catalog, Leaderboard, PointsTrigger } from '../domain/catalog.ts';
+import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
 import { replaceStreaks } from '../domain/streaks/streak-settings.ts';
 import { Slices } from '../slices.ts';

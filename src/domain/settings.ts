@@ -1,4 +1,3 @@
-/** Settings of a tenant and of its events. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from './schemas.ts';
 
@@ -84,17 +83,3 @@ export const Environment = Type.Object({
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
 });
 export type Environment = Static<typeof Environment>;
-
-/** A tenant's limits for late events and sign-up dates. */
-export const EventSettings = Type.Object({
-  lateEventDays: Type.Integer({ minimum: 0, maximum: 400 }),
-  clientsMaySendLate: Type.Boolean(),
-  signUpDateWritableBy: Type.Enum(['server', 'user']),
-});
-export type EventSettings = Static<typeof EventSettings>;
-
-export const DEFAULT_EVENT_SETTINGS: EventSettings = {
-  lateEventDays: 35,
-  clientsMaySendLate: false,
-  signUpDateWritableBy: 'server',
-};

@@ -1,7 +1,7 @@
 /** The configuration: resources, their versions, and deleted ones. */
 import type { Pool, PoolClient } from 'pg';
-import { type Catalog, type EarlierStreaks, emptyCatalog, type StreakSettings } from '../domain/catalog.ts';
-import type { EventSettings } from '../domain/settings.ts';
+import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catalog.ts';
+import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import { withDefaults } from '../domain/fields/wire.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';

@@ -1,7 +1,7 @@
 import { Badge } from '../ui/badge.tsx';
 import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
-import type { Field } from './field.ts';
+import type { Field, Option } from './field.ts';
 import { GuardInputs } from './guards.tsx';
 
 const TYPES: Partial<Record<Field['input'], string>> = {
@@ -62,6 +62,26 @@ export function FieldInput({
         problem={problem}
       />
     );
+  if (input === 'weekdays')
+    return (
+      <ChooseMany
+        label={label}
+        options={WEEKDAYS}
+        chosen={((value as number[] | undefined) ?? []).map(String)}
+        onChange={(days) => onChange(days.map(Number).sort())}
+        problem={problem}
+      />
+    );
+  if (input === 'thresholds')
+    return (
+      <Thresholds
+        label={label}
+        options={options}
+        value={(value as Threshold[] | undefined) ?? []}
+        onChange={onChange}
+        problem={problem}
+      />
+    );
   if (input === 'conditions')
     return (
       <Conditions
@@ -117,6 +137,66 @@ export function FieldInput({
         />
       )}
     </Labelled>
+  );
+}
+
+const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'].map((text, day) => ({
+  value: String(day),
+  text,
+}));
+
+interface Threshold {
+  metricId: string;
+  threshold: number;
+}
+
+/** A threshold for each metric; a metric without one does not count, unless none has one. */
+function Thresholds({
+  label,
+  options,
+  value,
+  onChange,
+  problem,
+}: {
+  label: string;
+  options: readonly Option[];
+  value: readonly Threshold[];
+  onChange: (value: Threshold[]) => void;
+  problem: string | undefined;
+}) {
+  const set = (metricId: string, least: string): void => {
+    const others = value.filter((one) => one.metricId !== metricId);
+    onChange(least === '' ? others : [...others, { metricId, threshold: Number(least) }]);
+  };
+  return (
+    <fieldset className="min-w-0">
+      <legend className="mb-1 font-medium">{label}</legend>
+      <p className="mb-3 text-muted">
+        {options.length === 0
+          ? 'No metrics yet. Create a metric first.'
+          : value.length === 0
+            ? 'No metric has a threshold: any event with a positive value extends the streak, whatever its metric.'
+            : 'Only metrics with a threshold count. A period needs at least this total of the metric.'}
+      </p>
+      <div className="grid gap-3 sm:grid-cols-2">
+        {options.map(({ value: id, text }) => (
+          <Labelled key={id} label={text}>
+            <TextInput
+              type="number"
+              step="any"
+              placeholder={value.length === 0 ? 'any event counts' : 'does not count'}
+              value={value.find(({ metricId }) => metricId === id)?.threshold ?? ''}
+              onChange={({ target }) => set(id, target.value)}
+            />
+          </Labelled>
+        ))}
+      </div>
+      {problem !== undefined && (
+        <p role="alert" className="text-danger">
+          {problem}
+        </p>
+      )}
+    </fieldset>
   );
 }
 

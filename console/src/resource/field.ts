@@ -38,7 +38,7 @@ export const isEmpty = (value: unknown): boolean => value === undefined || value
 function holds(when: Field['when'], values: Values): boolean {
   if (when === undefined) return true;
   const value = values[when.field];
-  return when.is.length === 0 ? !isEmpty(value) : when.is.includes(value as string);
+  return when.is.length === 0 ? !isEmpty(value) : when.is.includes(value as string | boolean);
 }
 
 /** Whether the form of a resource shows a field, and sends it. */

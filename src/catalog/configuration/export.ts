@@ -1,4 +1,5 @@
-import type { Achievement, Catalog, StreakSettings } from '../../domain/catalog.ts';
+import type { Achievement, Catalog } from '../../domain/catalog.ts';
+import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import type {
   Configuration,
   ConfiguredAchievement,

@@ -1,5 +1,6 @@
 /** Fields of a document: parsed and compared, and changes of the streak settings. */
-import type { Achievement, Catalog, StreakSettings } from '../../domain/catalog.ts';
+import type { Achievement, Catalog } from '../../domain/catalog.ts';
+import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import type { ConfiguredCondition, ConfiguredStreaks } from '../../domain/configuration.ts';
 import { documentNames } from '../../domain/fields/document.ts';
 import type { Field } from '../../domain/fields/field.ts';

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../../domain/configuration.ts';
-import type { EventSettings } from '../../domain/settings.ts';
+import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import type { StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
 import { AppError } from '../../errors.ts';
 import { demoResources, endDemo } from '../../postgres/catalog.ts';

@@ -1,14 +1,6 @@
 /** Rules of each kind of resource. */
-import type {
-  Achievement,
-  Catalog,
-  Leaderboard,
-  PointsBoost,
-  PointsLevel,
-  PointsSystem,
-  PointsTrigger,
-  StreakSettings,
-} from '../../domain/catalog.ts';
+import type { Achievement, Catalog, Leaderboard, PointsBoost, PointsLevel, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import { isDate } from '../../domain/periods.ts';
 import { PARTICIPANTS } from '../../domain/schemas.ts';
 import { amount, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';

@@ -2,14 +2,8 @@ import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { Export } from '../../catalog/configuration/export.ts';
 import type { DocumentKind, ResourceOf } from '../../catalog/resource-fields.ts';
-import {
-  type Achievement,
-  type Catalog,
-  DaysOff,
-  emptyCatalog,
-  MOST_RESOURCES,
-  type StreakSettings,
-} from '../../domain/catalog.ts';
+import { type Achievement, type Catalog, emptyCatalog, MOST_RESOURCES } from '../../domain/catalog.ts';
+import { DaysOff, type StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import type { Configuration } from '../../domain/configuration.ts';
 import { type Field, TODAY } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';

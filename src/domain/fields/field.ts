@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid } from '../schemas.ts';
+import { AttributeCondition, Badge, Description, KEY_PATTERN, Nullable, ResourceName, Uuid } from '../schemas.ts';
 
 /**
  * Fields of resources. Each field is declared once, in the other files of this folder. Requests, answers, the stored form, the
@@ -9,7 +9,7 @@ import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid
 /** Applies if another field of the resource has one of these values; without values, if that field is set. */
 export interface When {
   readonly field: string;
-  readonly is: readonly string[];
+  readonly is: readonly (string | boolean)[];
   /** Name of such resources in messages; default: `trigger 'metric'`. */
   readonly called?: string;
 }
@@ -77,13 +77,34 @@ export const field = <S extends TSchema, const O extends Omit<Field, 'schema'>>(
 /** Default of a day: the UTC day on which the resource is created. */
 export const TODAY = 'today';
 
-export const only = (name: string, ...is: string[]): When => ({ field: name, is });
+export const only = (name: string, ...is: (string | boolean)[]): When => ({ field: name, is });
 
 export const applies = (when: When | undefined, values: object): boolean => {
   if (when === undefined) return true;
   const value = (values as Record<string, unknown>)[when.field];
-  return when.is.length === 0 ? value !== null && value !== undefined : when.is.includes(value as string);
+  return when.is.length === 0 ? value !== null && value !== undefined : when.is.includes(value as string | boolean);
 };
+
+type StoredSchema<F extends Field> = F extends { clearable: true }
+  ? ReturnType<typeof Nullable<F['schema']>>
+  : F['schema'];
+
+/** Schema of settings, which always have a value for each field. */
+export const objectOf = <D extends Fields>(fields: D) =>
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(fields).map(([name, { schema, clearable, description }]) => [
+        name,
+        { ...(clearable ? Nullable(schema) : schema), description },
+      ]),
+    ) as unknown as { [N in keyof D]: StoredSchema<D[N]> },
+  );
+
+/** Settings before anybody changes them. */
+export const defaultsOf = <D extends Fields>(fields: D) =>
+  Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, one.default])) as {
+    -readonly [N in keyof D]: Static<StoredSchema<D[N]>>;
+  };
 
 // Fields that several kinds have.
 

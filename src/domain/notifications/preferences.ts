@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { DaysOff } from '../catalog.ts';
+import { DaysOff } from '../fields/tenant-settings.ts';
 
 /** At most one entry per channel. */
 const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxItems: 2 }));

@@ -1,6 +1,7 @@
 /** Settings of streaks, and which are in force on a day. */
 import { type Static, Type } from 'typebox';
-import { type Catalog, type EarlierStreaks, StreakSettings, type StreaksInForce } from '../catalog.ts';
+import { type Catalog, type EarlierStreaks, type StreaksInForce } from '../catalog.ts';
+import { StreakSettings } from '../fields/tenant-settings.ts';
 import { DAY_MS } from '../periods.ts';
 import { Nullable, Uuid, WholeNumber } from '../schemas.ts';
 

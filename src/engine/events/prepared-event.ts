@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { MOST_EVENT_WORK, workText } from '../../catalog/event-work.ts';
 import type { Counter } from '../../catalog/plan.ts';
 import { toDecimal } from '../../domain/decimal.ts';
-import type { EventSettings } from '../../domain/settings.ts';
+import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import { UNKNOWN_METRIC, type MetricEvent } from '../../domain/event.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';

@@ -41,10 +41,6 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_organisation_update.rateLimit':
     'Requests a second of a user’s application keys that have no limit of their own, with bursts of four seconds’ worth; 0: any number; null: what `RATE_LIMIT` of the installation says.',
   boardValues: 'Who gets board values as whole numbers: nobody, everybody, or clients that can read nothing else.',
-  lateEventDays: 'How many days ago an event may have happened (`occurredAt`) at most; 0 is 24 hours, too.',
-  clientsMaySendLate: 'Whether application keys may say when their events happened, up to 48 hours back.',
-  signUpDateWritableBy:
-    "Whose keys may change a user's `signUpDate`: `server`, admin keys only; `user`, the user's application keys too.",
   occurredAt: 'When it happened, as ISO 8601 with an offset; left out: now.',
   attempts: 'Every try to deliver the message, oldest first.',
   'attempts.at': 'When the try began, by the clock of the machine.',

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { DEFAULT_EVENT_SETTINGS } from '../../domain/settings.ts';
+import { DEFAULT_EVENT_SETTINGS } from '../../domain/fields/tenant-settings.ts';
 import { lockCursors } from '../shards.ts';
 import { addAwards, addEvents } from './dropped-days.ts';
 import { LOCK_WAIT_MS, whole } from './event-partitions.ts';
