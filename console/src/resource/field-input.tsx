@@ -68,7 +68,7 @@ export function FieldInput({
         label={label}
         options={WEEKDAYS}
         chosen={((value as number[] | undefined) ?? []).map(String)}
-        onChange={(days) => onChange(days.map(Number).sort())}
+        onChange={(days) => onChange(days.map(Number).sort((a, b) => a - b))}
         problem={problem}
       />
     );

@@ -5,7 +5,7 @@ import { type LivePosition, readLive } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { seatedUser } from './board-report.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
-import { happenedIn } from './live-notifications.ts';
+import { liveEntry } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import { announcedIn, type FeedSources, isBefore, NOT_KEPT, type ReadMove, REBUILT, tenantOf } from './shard-tail.ts';
 
@@ -122,7 +122,7 @@ export class CatchUp {
     const wantsUser = (id: string): boolean => userId === null || userId === id;
     const wantsType = listener.wantsType.bind(listener);
     const readers = { compiled, controlShare: sources.controlShare(), wantsUser, wantsType };
-    const { position, notifications, moves, users } = happenedIn(parseEntry(raw), readers, sources.onProblem);
+    const { position, notifications, moves, users } = liveEntry(parseEntry(raw), readers, sources.onProblem);
     const order = comparePositions(position, this.heard.outbox);
     const { within } = this.heard;
     for (const { no, notification } of notifications)

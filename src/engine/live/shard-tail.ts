@@ -16,7 +16,7 @@ import { rounds, type Rounds } from '../../rounds.ts';
 import { seatedUser } from './board-report.ts';
 import { EventSample, FeedListeners, reportBoards } from './feed-listeners.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
-import { type BoardMove, type Happened, happenedIn } from './live-notifications.ts';
+import { type BoardMove, type LiveEntry, liveEntry } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import { PendingBoards } from './pending-boards.ts';
 
@@ -104,18 +104,18 @@ class TenantFeed {
   }
 
   /** Reads the parts of an entry that listeners want; `null` if the tenant is gone. */
-  read(entry: OutboxEntry): Happened | null {
+  read(entry: OutboxEntry): LiveEntry | null {
     const { catalogs, controlShare, onProblem } = this.sources;
     const compiled = catalogs.get(this.tenantNo);
     if (compiled === undefined) return null;
     const wantsUser = (userId: string): boolean =>
       this.listeners.wantsAll || this.listeners.ofUser(userId) !== undefined;
     const wantsType = (type: NotificationType): boolean => this.listeners.wantType(type);
-    return happenedIn(entry, { compiled, controlShare: controlShare(), wantsUser, wantsType }, onProblem);
+    return liveEntry(entry, { compiled, controlShare: controlShare(), wantsUser, wantsType }, onProblem);
   }
 
   /** Hands an entry's content to the listeners concerned. `at`: the reader's position before the entry. */
-  report(happened: Happened, at: ReadPosition): void {
+  report(happened: LiveEntry, at: ReadPosition): void {
     const { position, notifications, moves, events, users } = happened;
     for (const { no, notification } of notifications)
       for (const listener of this.listeners.of(notification.userId))
@@ -229,7 +229,7 @@ class TenantFeed {
     if (listener.take(notification, at)) this.touched.add(listener);
   }
 
-  private sample(listener: LiveListener, event: Happened['events'][number], at: ReadPosition): void {
+  private sample(listener: LiveListener, event: LiveEntry['events'][number], at: ReadPosition): void {
     let sample = this.samples.get(listener);
     if (sample === undefined) this.samples.set(listener, (sample = new EventSample(listener.grant)));
     const unsent = sample.take(this.sources.catalogs.get(this.tenantNo)!, event);

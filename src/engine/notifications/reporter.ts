@@ -7,7 +7,7 @@ import type { NewMessage, Notification } from '../../domain/notifications/notifi
 import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';
-import { type EntryReport, fromEntry, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
+import { type EntryReport, entryReport, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
 import { type Listeners, listenersOf, type LiveAudience, numbersIn } from './listeners.ts';
 
 export interface ReporterOptions {
@@ -114,7 +114,7 @@ export class Reporter {
       if (tenant === undefined || !tenant.concerns(entry)) continue;
       const { compiled, listeners, isListened } = tenant;
       const context = { compiled, controlShare, wants: listeners.wants, isListened };
-      const made = fromEntry(context, entry, this.options.onLeftOut);
+      const made = entryReport(context, entry, this.options.onLeftOut);
       notifications.push(...made.notifications);
       completions.push(...made.completions);
     }

@@ -11,7 +11,7 @@ import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';
 
 /** The whole part of a sum's peak, before and after; see `lua/lib/decimals.lua`. */
-interface Peaks {
+export interface Peaks {
   before: number;
   after: number;
 }
@@ -181,7 +181,7 @@ function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
 }
 
 /** How many multiples of the threshold are newly crossed; the same rule as in `lua/lib/points.lua`. */
-function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
+export function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
   const peak = peaks.get(counted ? no : 0);
   return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);
 }
