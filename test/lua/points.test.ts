@@ -40,9 +40,9 @@ const attributeNo = fc.integer({ min: 1, max: 3 });
 const value = fc.constantFrom('pro', 'free', 'Ä');
 const conditions: fc.Arbitrary<PlanConditions | undefined> = fc.option(
   fc.array(fc.tuple(attributeNo, value), { minLength: 1, maxLength: 2 }),
-  { nil: undefined },
+  { nil: undefined, freq: 1 },
 );
-const day = fc.integer({ min: 19_000, max: 19_010 });
+const day = fc.integer({ min: 19_000, max: 19_004 });
 
 const boost: fc.Arbitrary<PlanBoost> = fc
   .record({
@@ -62,7 +62,7 @@ const boost: fc.Arbitrary<PlanBoost> = fc
 const trigger: fc.Arbitrary<PlanTrigger> = fc
   .record({
     no: fc.integer({ min: 1, max: 5 }),
-    points: fc.oneof(fc.integer({ min: -50, max: 50 }), fc.constantFrom(1_000_000_000, -1_000_000_000)),
+    points: fc.oneof(fc.integer({ min: -50, max: 50 }), fc.constantFrom(10, 20, 1_000_000_000, -1_000_000_000)),
     threshold: fc.integer({ min: 1, max: 20 }),
     counted: fc.boolean(),
     users: conditions,
@@ -79,7 +79,7 @@ const peaks: fc.Arbitrary<Peaks> = fc
   .map(([before, more]) => ({ before, after: before + more }));
 
 const payments = fc.record({
-  max: fc.option(fc.integer({ min: 1, max: 2_000 }), { nil: undefined }),
+  max: fc.option(fc.integer({ min: 1, max: 2_000 }), { nil: undefined, freq: 1 }),
   total: fc.nat(500),
   boosts: fc.array(boost, { maxLength: 4 }),
   attributes: fc.uniqueArray(fc.tuple(attributeNo, value), { selector: ([no]) => no, maxLength: 3 }),
@@ -108,6 +108,6 @@ test('the script and the replay of history pay triggers alike: conditions, thres
       });
       expect(steps.map((step) => Number(step.total))).toEqual(replayed);
     }),
-    { numRuns: 400, ...(Number.isNaN(SEED) ? {} : { seed: SEED }) },
+    { numRuns: 1_000, ...(Number.isNaN(SEED) ? {} : { seed: SEED }) },
   );
 });
