@@ -11,7 +11,6 @@ const NODE_ENVS = ['production', 'development', 'test'] as const;
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** Laurel's checked environment. */
 export interface Env {
   production: boolean;
   host: string;
@@ -31,7 +30,6 @@ export interface Env {
   dataDir: string;
   /** The first admin key, `<prefix>.<body>`; `null`: generate one. */
   adminApiKey: string | null;
-  /** Whether the admin port may set the time. */
   testClock: boolean;
   httpProcesses: number;
   /** Maximum number of unstored outbox entries. Above it, events are answered 503. */
@@ -40,15 +38,12 @@ export interface Env {
   backlogLimitBytes: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   idempotencyKeysPerDay: number;
-  /** Retention period of the audit log. */
   auditRetentionDays: number;
   /** Whether webhooks may use private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
-  /** Retention period of webhook messages and their tries. */
   webhookLogDays: number;
   /** Retention period of single events and awards; `null` for ever. */
   eventRetentionDays: number | null;
-  /** The deployment's name and key. */
   environment: { name: string; key: string };
   /** Maximum size of a request body; more is answered 413. */
   bodyLimitBytes: number;
@@ -65,16 +60,13 @@ export interface Env {
   liveConnections: number;
   /** Wrong keys per minute from an address before it is answered 429. */
   failedKeyLimit: number;
-  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
-  /** Where to send spans, and which; `null` turns them off. */
   traces: TraceSettings | null;
   /** Whether a database without configuration gets the demo (never in production). */
   demo: boolean;
 }
 
-/** The default name of a deployment. */
 export const ENVIRONMENT = { name: 'Production', key: 'production' };
 
 /** One every nine seconds, all day. Each is kept for ever. */

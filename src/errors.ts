@@ -1,6 +1,5 @@
 interface ErrorKind {
   status: number;
-  /** What happened, in a few words. */
   title: string;
   /** What the caller can do about it. */
   remedy: string;

@@ -17,7 +17,6 @@ import { Supervisor } from './processes/supervisor.ts';
 /** What an `npm start` runs: everything, or one of the two on machines that share the work. */
 const ROLES = ['all', 'http', 'workers'] as const;
 
-/** How long requests in flight, and then the outbox, may take to finish. */
 const DRAIN_MS = 15_000;
 /** A second Ctrl-C forces the end only after this time, since npm also passes on a signal that the terminal sent. */
 const IMPATIENT_MS = 1_000;
@@ -68,7 +67,6 @@ async function main(): Promise<void> {
       return started;
     });
     await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });
-    // Workers wait for the database, which a frontend's machine prepares.
     const prepared =
       role === 'workers'
         ? null

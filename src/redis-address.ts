@@ -2,7 +2,6 @@ import type { RedisOptions } from 'ioredis';
 import { readFileSync } from 'node:fs';
 import { StartError } from './start-error.ts';
 
-/** The connection options that a Redis URL stands for. */
 type RedisAddress = Pick<
   RedisOptions,
   | 'host'

@@ -26,7 +26,6 @@ export class SharedRuns<T> {
   private async begin(): Promise<T> {
     await this.running;
     const restMs = this.begunMs + this.everyMs - performance.now();
-    // Timers know whole milliseconds only.
     if (restMs > 0) await sleep(Math.ceil(restMs), undefined, { ref: false });
     this.next = null;
     this.begunMs = performance.now();

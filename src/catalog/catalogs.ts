@@ -1,4 +1,3 @@
-/** The catalogs that this process holds, kept up to date by announcements of changes. */
 import type { Pool } from 'pg';
 import { AppError } from '../errors.ts';
 import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
@@ -68,7 +67,6 @@ export class Catalogs implements ChangeListener {
     void this.compareVersions().catch(() => this.retryLater());
   }
 
-  /** Stops retries. */
   close(): void {
     this.closed = true;
     clearTimeout(this.retry);
@@ -107,7 +105,6 @@ export class Catalogs implements ChangeListener {
 }
 
 interface ChangeListener {
-  /** A tenant's catalog has this version or a newer one. */
   catalogChanged?(tenantNo: number, version: number): void;
   /** Some catalogs may have changed; it is unknown which. */
   anyCatalogChanged?(): void;
@@ -128,11 +125,9 @@ const WRITTEN_MS = 4_000;
 const LISTEN_AGAIN_MS = 30_000;
 
 export interface ChangesOptions {
-  /** Its settings are used for a separate connection. */
   pool: Pool;
   /** The caller closes it. */
   signals: Signals;
-  /** Defaults to `BACKSTOP_MS`. */
   backstopMs?: { alone: number; notified: number };
 }
 
@@ -171,7 +166,6 @@ export class Changes {
     });
   }
 
-  /** Reports every later change to the listener. Returns a function that stops this. */
   listen(listener: ChangeListener): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);

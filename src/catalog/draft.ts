@@ -1,4 +1,3 @@
-/** A draft: the catalog with changes that are not stored yet. */
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuid } from 'uuid';
 import type { Catalog, Leaderboard, PointsTrigger } from '../domain/catalog.ts';
@@ -17,7 +16,6 @@ import {
 } from './resource-fields.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 
-/** A resource that differs between a catalog and a draft made from it. */
 export interface Change {
   kind: Kind;
   before: Resource | null;
@@ -37,13 +35,9 @@ const STRICT: RuleSettings = { webhookAllowPrivate: false };
  * value is not a change. Lists are replaced, never changed in place.
  */
 export class CatalogDraft {
-  /** The edited catalog. */
   readonly catalog: Catalog;
-  /** The original catalog. */
   readonly before: Catalog;
-  /** Time of the edit, epoch ms. */
   readonly nowMs: number;
-  /** Installation settings that the rules depend on. */
   readonly settings: RuleSettings;
   private no: number;
 
@@ -56,7 +50,6 @@ export class CatalogDraft {
     for (const kind of KINDS) this.setList(kind, [...listOf(before, kind)]);
   }
 
-  /** The number of the next resource. */
   get nextNo(): number {
     return this.no;
   }
@@ -70,7 +63,6 @@ export class CatalogDraft {
     return this.storeAll(kind, [{ id, fields }])[0]!;
   }
 
-  /** Replaces the configured fields of an existing resource. */
   update<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {
     if (this.get(kind, id) === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
     return this.storeAll(kind, [{ id, fields }])[0]!;
@@ -99,7 +91,6 @@ export class CatalogDraft {
     return this.removeAll(kind, new Set([id])) > 0;
   }
 
-  /** Deletes resources as `remove` does and returns how many existed. */
   removeAll(kind: Kind, ids: ReadonlySet<string>): number {
     const list = listOf(this.catalog, kind);
     const left = list.filter(({ id }) => !ids.has(id));
@@ -220,7 +211,6 @@ export const SCORING = [
   'runInterval',
 ] as const satisfies (keyof Leaderboard)[];
 
-/** Whether the scores of two leaderboards cannot be compared. */
 const scoresDiffer = (
   one: Pick<Leaderboard, (typeof SCORING)[number]>,
   other: Pick<Leaderboard, (typeof SCORING)[number]>,

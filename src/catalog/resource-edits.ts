@@ -8,13 +8,11 @@ import { changeProblems, problemsOf } from './rules/rules.ts';
 import { problem, type Problem } from './rules/problem.ts';
 import { referrersOf } from './rules/references.ts';
 
-/** A resource after an edit, and the problems found. */
 export interface Checked<K extends Kind> {
   resource: ResourceOf[K];
   problems: Problem[];
 }
 
-/** Replaces the configured fields of a resource in the draft. `sent`: the fields in the request. */
 export function updateChecked<K extends Kind>(
   draft: CatalogDraft,
   kind: K,

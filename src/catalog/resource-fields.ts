@@ -12,7 +12,6 @@ import type {
 } from '../domain/catalog.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
 
-/** The type of each kind of resource. */
 export interface ResourceOf {
   attribute: Attribute;
   metric: Metric;
@@ -36,16 +35,13 @@ export type DocumentKind = Exclude<Kind, 'webhook'>;
 /** Fields that Laurel manages; they cannot be configured. */
 type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated' | 'finished';
 
-/** The configurable fields of a resource. */
 export type Fields<K extends Kind> = Omit<ResourceOf[K], Kept>;
 
 export const KINDS = Object.keys(LISTS) as Kind[];
 
-/** A catalog's resources of a kind, oldest first. */
 export const listOf = <K extends Kind>(catalog: Catalog, kind: K): ResourceOf[K][] =>
   catalog[LISTS[kind]] as unknown as ResourceOf[K][];
 
-/** Number of resources in a catalog, all kinds together. */
 export const resourcesIn = (catalog: Catalog): number =>
   KINDS.reduce((sum, kind) => sum + listOf(catalog, kind).length, 0);
 
@@ -80,5 +76,4 @@ export function identityOf(kind: Kind, resource: object): string | null {
   return kind === 'attribute' ? `${type}:${key}` : key;
 }
 
-/** ID of the points system that contains a resource, or `null`. */
 export const parentOf = (resource: object): string | null => (resource as { systemId?: string }).systemId ?? null;

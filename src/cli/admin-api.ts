@@ -7,13 +7,11 @@ export interface AdminOptions {
   url: string;
   key?: string;
   tenant?: string;
-  /** Print JSON instead of text. */
   json?: boolean;
 }
 
 /** The Admin API refused a request, or did not answer. */
 export class AdminRefusal extends CommandError {
-  /** Status of the answer; 0 if there was none. */
   readonly status: number;
 
   constructor(message: string, status: number) {
@@ -85,7 +83,6 @@ export async function askAdmin(
   throw new AdminRefusal(refusal({ url, path, status: response.status, answer }), response.status);
 }
 
-/** Pauses before a request is repeated. */
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
 /** The same as `askAdmin`, for idempotent requests: repeats one that was not answered, or was refused temporarily. */

@@ -22,7 +22,6 @@ interface Options extends AdminOptions {
   dryRun?: boolean;
 }
 
-/** Adds `laurel import`, which imports users with their history from another server or a file. */
 export function addImport(laurel: Command): void {
   withAdminOptions(laurel.command('import'))
     .description('import users with their history, from a server of the same Application API or from JSON Lines')
@@ -92,14 +91,11 @@ function progress(): (text: string) => void {
   return process.stderr.isTTY ? (text) => void process.stderr.write(`\r${text.padEnd(60)}`) : () => undefined;
 }
 
-/** The status of a request with too large a body. */
 const TOO_LARGE = 413;
 interface Sending {
   admin: AdminOptions;
-  /** Name of the import. */
   name: string;
   dryRun: boolean;
-  /** File with one user per line. */
   rows: string;
   report: Report;
   sample: number | undefined;

@@ -21,7 +21,6 @@ Environment:
   ADMIN_URL, ADMIN_API_KEY    the Admin API and its key, for commands with --url and --key
   REDIS_URL, DATABASE_URL     for doctor, verify and rebuild, as for the server`;
 
-/** The command line: `laurel <command>`, one file per command. */
 export function createProgram(): Command {
   const laurel = new Command('laurel')
     .description('Work with a running Laurel, or with its databases.')

@@ -26,7 +26,6 @@ type Managed = {
   updated: number;
 };
 
-/** A part of a points system. */
 type PartOfSystem = Managed & { systemId: string };
 
 export type Attribute = Managed & Stored<typeof ATTRIBUTE>;
@@ -45,7 +44,6 @@ export type PointsBoost = PartOfSystem & Stored<typeof POINTS_BOOST>;
 
 export type Leaderboard = Managed &
   Stored<typeof LEADERBOARD> & {
-    /** When an administrator finished the leaderboard (epoch ms). */
     finished?: number;
   };
 

@@ -117,7 +117,6 @@ export const DemoResource = Type.Object({
 });
 export type DemoResource = Static<typeof DemoResource>;
 
-/** What to do with demo resources that the document keeps. */
 export const DemoChoice = Type.Enum(['remove', 'keep']);
 export type DemoChoice = Static<typeof DemoChoice>;
 

@@ -1,10 +1,8 @@
 import { dateOf, DAY_MS, dayOf } from './periods.ts';
 
-/** The settings that determine a leaderboard's runs. */
 export interface RunRule {
   /** First day of the first run, `YYYY-MM-DD`. */
   start: string;
-  /** Last day of the leaderboard. */
   end: string | null;
   runUnit: 'day' | 'month' | 'year' | null;
   runInterval: number | null;

@@ -7,7 +7,6 @@ const Text = Type.String({ maxLength: 255 });
 /** Pages link to these URLs and load them, so schemes such as `javascript:` and `data:` are refused. */
 export const HTTP_URL_PATTERN = '^https?://';
 const Url = Type.String({ format: 'uri', maxLength: 2_048, pattern: HTTP_URL_PATTERN });
-/** A picture by its address. */
 export const Picture = Type.Object({ url: Url });
 
 const FontFamily = Type.Enum([
@@ -55,7 +54,6 @@ const AGGREGATION_PERIODS = ['weekly', 'monthly'] as const;
 export const Settings = Type.Object({
   branding: Branding,
   experimentation: Experimentation,
-  /** Period of the recaps. */
   aggregationPeriod: Type.Enum([...AGGREGATION_PERIODS]),
 });
 export type Settings = Static<typeof Settings>;

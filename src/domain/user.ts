@@ -1,4 +1,3 @@
-/** Users: wire form, and their attributes as filters and groups. */
 import { type Static, Type } from 'typebox';
 import { AttributeValue, INSTEAD_OF_NULL, LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
@@ -49,7 +48,6 @@ const userFields = {
 export const UpdatedUser = Type.Object(userFields);
 export type UpdatedUser = Static<typeof UpdatedUser>;
 
-/** The user of an event: the ID and fields to set. */
 export const UpsertedUser = Type.Object({ id: UserId, ...userFields });
 export type UpsertedUser = Static<typeof UpsertedUser>;
 

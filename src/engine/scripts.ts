@@ -26,7 +26,6 @@ import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
 import { type SentUser, withZone } from './users/sent-user.ts';
 
-/** The author of a request, and its span if it is sampled. */
 export interface Asked {
   by: Author;
   span?: Span | undefined;
@@ -40,7 +39,6 @@ export type StreakChange =
   | { reset: true }
   | { restore: { length: number; first: number; last: number; since: number } };
 
-/** The arguments of each script about one user, in addition to the common ones. See the scripts' headers. */
 interface UserScripts {
   identify_user: { mustExist: boolean };
   complete_achievement: { achievement: PlanAchievement };
@@ -65,7 +63,6 @@ interface ZonedUser extends BoostedUser {
   offsetSeconds: number;
 }
 
-/** The arguments of each script about many users of a tenant. */
 interface UsersScripts {
   backdate_achievements: {
     users: (BoostedUser & { counts?: { no: number; total: [number, number] }[]; digest?: string })[];
@@ -91,7 +88,6 @@ interface UsersScripts {
 interface ScriptsOptions {
   redis: Redis;
   clock: Clock;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** Whether the outbox is full; calls about one user then answer 503. Default: never. */
   overloaded?: () => boolean;
@@ -108,7 +104,6 @@ export interface ShardCall {
    * answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second time.
    */
   foundElsewhere?: () => Promise<boolean>;
-  /** The caller itself waits for a replica (`replicated`) before it passes the replies on. */
   isAcknowledgedLater?: boolean;
   /** Calls that are sent together with the first try. A retry is sent alone. */
   joined?: JoinedCalls | undefined;
@@ -124,9 +119,7 @@ interface UserCall<S extends keyof UserScripts> {
   body: UserScripts[S];
   /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
   compiled?: CompiledCatalog;
-  /** The user fields in the request; `null` or omitted if there are none. */
   sent?: SentUser | null;
-  /** Further keys of the tenant. */
   keys?: readonly string[];
   states?: readonly Buffer[];
   /**

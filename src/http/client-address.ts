@@ -1,4 +1,3 @@
-/** The address of a client, through trusted proxies. */
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../domain/networks.ts';
 import type { HttpResponse } from './uws.ts';

@@ -62,7 +62,6 @@ export class Exchange {
   private lastEventId: string | null = null;
   /** Of those that the operation reads. */
   private headers: Record<string, string> | null = null;
-  /** Set for operations that return a file. */
   private fileRequest: FileRequest | null = null;
   /** Set for a body that is too large: latest time of the answer, and its timer. */
   private lingering: { untilMs: number; timer: NodeJS.Timeout } | null = null;
@@ -177,7 +176,6 @@ export class Exchange {
     return Number(this.head.contentLength) > this.route.bodyBytes;
   }
 
-  /** The request's ID; the same on every call. */
   private id(): string {
     return (this.requestId ??= requestIdOf(this.head.requestId));
   }

@@ -1,4 +1,3 @@
-/** Health and readiness. */
 import { AppError } from '../errors.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
@@ -8,7 +7,6 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 
 const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
 
-/** Adds the non-empty lists to a response's body. */
 const withLists = (response: Response, lists: Readonly<Record<string, readonly string[]>>): Response => {
   const added = Object.entries(lists).filter(([, list]) => list.length > 0);
   const body = { ...(JSON.parse(response.json!) as object), ...Object.fromEntries(added) };
@@ -94,7 +92,6 @@ async function answerMetrics(
   write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }
 
-/** A dependency of this process. */
 export interface ReadinessCheck {
   /** Rejects if the dependency is not healthy. A timeout counts as not healthy. */
   check: () => Promise<unknown>;

@@ -1,4 +1,3 @@
-/** Reads the body of a request, and parses it. */
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';

@@ -1,4 +1,3 @@
-/** Pages for browsers: read at the start, and served with the encoding that the client accepts. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import { staticFile, type StaticFile } from '../operations/static-file.ts';
@@ -10,19 +9,15 @@ import { errorResponse, NOSNIFF, write } from './respond.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 interface PageFile extends StaticFile {
-  /** Path of its URL. */
   path: string;
 }
 
-/** A page for browsers: one document and the files that it loads. */
 export interface Page {
-  /** Its path, e.g. `/console`. */
   at: string;
   document: PageFile;
   assets: readonly PageFile[];
   /** Whether the document also answers paths below it; the page then chooses the view. */
   views: boolean;
-  /** Its content security policy. */
   policy: string;
 }
 
@@ -107,7 +102,6 @@ export function addPage(
   add(`${at}/*`, document);
 }
 
-/** The parts of a request for a file that determine the answer. */
 export interface FileRequest {
   acceptEncoding: string;
   ifNoneMatch: string;

@@ -1,4 +1,3 @@
-/** Paths of a port, and hints for a path of the other port. */
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import { refusedAfterClose } from './respond.ts';
@@ -18,7 +17,6 @@ const VERBS = {
 } as const;
 type Verb = keyof typeof VERBS;
 
-/** The paths of a server: their methods, and the answers to other methods. */
 export class Paths {
   private readonly paths = new Map<string, Map<Verb, Handler>>();
 
@@ -75,7 +73,6 @@ export interface OtherPort {
   port: number;
 }
 
-/** Whether a segment of a path matches a declared one. */
 const fits = (declared: string, step: string | undefined): boolean =>
   declared.startsWith('{') ? step !== '' && step !== undefined : declared === step;
 

@@ -1,4 +1,3 @@
-/** The head of a request, and its ID. */
 import { randomBytes } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { HttpRequest } from './uws.ts';
@@ -20,13 +19,11 @@ export interface RequestHead {
   transferEncoding: string | null;
   /** All values joined in order; each proxy may add a header. */
   forwardedFor: string | null;
-  /** The programming language that a generated client reports. */
   language: string | null;
   /** The version of the contract that the client was generated from. */
   contractVersion: string | null;
   /** Name of a header that was sent more than once. */
   repeated: string | null;
-  /** Size of all headers in bytes. */
   bytes: number;
 }
 

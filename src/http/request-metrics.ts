@@ -14,12 +14,10 @@ export class OperationTimes {
     this.make = make;
   }
 
-  /** Records an answer `ms` after its request began. */
   answered(status: number, ms: number): void {
     this.observe(Math.floor(status / 100), ms);
   }
 
-  /** Records that the client disconnected after `ms`, while no answer was in progress. */
   abandoned(ms: number): void {
     this.observe(0, ms);
   }
@@ -53,7 +51,6 @@ export class RequestMetrics {
     });
   }
 
-  /** The metrics of an operation; the same object on every call. */
   of(operation: string): OperationTimes {
     let times = this.byOperation.get(operation);
     if (times === undefined) {
@@ -63,7 +60,6 @@ export class RequestMetrics {
     return times;
   }
 
-  /** Counts a request that was answered with an error. */
   refused(error: unknown): void {
     this.refusals.inc({ reason: reasonOf(error) });
   }

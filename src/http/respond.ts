@@ -1,4 +1,3 @@
-/** Writes responses, whole or in parts. */
 import { STATUS_CODES } from 'node:http';
 import { isUnavailable } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
@@ -124,7 +123,6 @@ export function failureResponse(
   return errorResponse(new AppError('internal', 'Internal error'));
 }
 
-/** The state of the connection. */
 interface StreamTo {
   /** Whether the response must no longer be used. */
   aborted(): boolean;

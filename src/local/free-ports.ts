@@ -1,8 +1,6 @@
-/** Free ports: found for private servers, required for Laurel's own. */
 import { createServer } from 'node:net';
 import { StartError } from '../start-error.ts';
 
-/** An address to listen on, and the environment variables that set it. */
 export interface Listener {
   host: string;
   port: number;
@@ -44,7 +42,6 @@ const PORTS = 22_000;
 /** Processes start far apart, so that two of them do not choose the same port before either listens on it. */
 let next = (process.pid * 997) % PORTS;
 
-/** A free TCP port of the loopback interface that this process has not chosen recently. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < PORTS; tries += 1) {
     const port = FIRST_PORT + next;

@@ -1,4 +1,3 @@
-/** A private Postgres: its binaries, start and stop. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -21,19 +20,16 @@ import {
 export interface LocalServer {
   url: string;
   pid: number;
-  /** Settles when the server has exited, for whatever reason. */
   exited: GuardedProcess['exited'];
   stop(): Promise<void>;
 }
 
 interface PostgresOptions {
-  /** Directory of the data; created together with the cluster. */
   directory: string;
   /** Password of the superuser `laurel`. An existing cluster keeps its own. */
   password: string;
   /** Temporary: without fsync (a crash of the machine loses everything); the directory is removed at the end. */
   temporary: boolean;
-  /** Longest silence of the server at its start; a minute by default. Recovery from the WAL after a crash may take longer. */
   silenceMs?: number;
 }
 
@@ -65,7 +61,6 @@ export function sharedBuffersMiB(memoryBytes: number): number {
   return Math.max(128, Math.min(512, Math.floor(memoryBytes / 8 / MIB)));
 }
 
-/** Memory of the machine, or the limit of its container. */
 const memoryBytes = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity);
 
 /** Starts a private Postgres on a free port of the loopback interface. It ends at the latest with this process. */

@@ -15,7 +15,6 @@ export interface Servers {
   private: readonly string[];
   /** Resolves with a sentence when a private server exits unexpectedly. */
   failed: Promise<string>;
-  /** Stops the private servers and keeps their data. */
   stop(): Promise<void>;
 }
 

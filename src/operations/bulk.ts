@@ -11,7 +11,6 @@ const MOST_ITEMS = 100;
  * share the rest.
  */
 export const BULK_BODY_BYTES = 1_048_576;
-/** Maximum length of an issue's message. */
 const MESSAGE_LENGTH = 1_000;
 /** A longer ID does not exist; the issue names the item by its index. */
 const ID_LENGTH = 255;
@@ -82,7 +81,6 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   };
 }
 
-/** The outcome of deleting IDs. An ID in neither list does not exist. */
 export interface Deletion {
   deleted: string[];
   /** Reasons why the others stay. */

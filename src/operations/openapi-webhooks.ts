@@ -15,7 +15,6 @@ interface Header {
 
 const BODY_SIGNATURE = 'mGZP1Kxkd1R2gXqpU1pSh0C3Jt1b6Pz2cB1kz5mWc5M=';
 
-/** The headers of a delivery, by component name. */
 const HEADERS: Readonly<Record<string, Header>> = {
   WebhookId: {
     name: 'webhook-id',
@@ -66,7 +65,6 @@ const HEADERS: Readonly<Record<string, Header>> = {
   },
 };
 
-/** The components that `openapiWebhooks` refers to. */
 export const webhookHeaders = (): Record<string, object> =>
   Object.fromEntries(Object.entries(HEADERS).map(([name, header]) => [name, { ...header, in: 'header' }]));
 

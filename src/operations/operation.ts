@@ -6,7 +6,6 @@ import type { LiveAdmission } from '../engine/live/live.ts';
 import type { Services } from './services.ts';
 import type { StaticFile } from './static-file.ts';
 
-/** The caller, as identified by its key. */
 export interface Caller {
   kind: 'admin' | 'application';
   /** The key's public part, which may be logged. */
@@ -26,11 +25,9 @@ export interface Caller {
 /** Whether an end user holds the key, so that its data about that user may be forged. */
 export const isClient = ({ kind }: Caller): boolean => kind === 'application';
 
-/** A session, for the operations on sessions. */
 export interface CallerSession {
   /** SHA-256 of its token. */
   hash: Buffer;
-  /** The token that a page sends with every change. */
   csrfToken: string;
   expiresMs: number;
 }
@@ -52,7 +49,6 @@ export interface Tenant {
   customerId: string | null;
 }
 
-/** A call of an operation, authorised and validated. */
 export interface Call<Params, Query, Body> {
   params: Params;
   query: Query;
@@ -65,7 +61,6 @@ export interface Call<Params, Query, Body> {
   lastEventId?: string | null;
   /** For operations that open a stream: counts the opening towards the rate limit of the key that requested it. Throws 429. */
   countOpening?: (grant: LiveGrant) => void;
-  /** The headers of `Operation.headers` that were sent. */
   headers?: Readonly<Record<string, string>>;
   /** The request's span, if it is sampled. */
   span?: Span;
@@ -221,6 +216,5 @@ export function operation<
   } as unknown as Operation;
 }
 
-/** The operations that exist with these services. */
 export const existing = (operations: readonly Operation[], services: Services): Operation[] =>
   operations.filter(({ onlyWith }) => onlyWith === null || services[onlyWith] !== null);

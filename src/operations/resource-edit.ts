@@ -54,7 +54,6 @@ export async function createEach<K extends Kind>(
 
 const FULL = `A configuration has at most ${MOST_RESOURCES.toLocaleString('en-US')} resources in all: delete some first`;
 
-/** A stored resource with its parts. */
 interface Made<K extends Kind> {
   resource: AdminResource<K>;
   stored: ResourceOf[K];
@@ -64,7 +63,6 @@ interface Made<K extends Kind> {
 const partsOf = (item: object, name: string): object[] | undefined =>
   (item as Record<string, object[] | undefined>)[name];
 
-/** The number of resources that an item adds. */
 const sizeOf = <K extends Kind>({ parts }: AdminResource<K>, item: object): number =>
   Object.keys(parts).reduce((sum, name) => sum + (partsOf(item, name)?.length ?? 0), 1);
 
@@ -149,7 +147,6 @@ export async function deleteThose<K extends Kind>(
 
 export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;
 
-/** Maximum number of problems reported for an item. */
 const MOST_PROBLEMS = 10;
 
 const textOf = (problems: Problem[]): string =>

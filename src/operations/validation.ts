@@ -1,4 +1,3 @@
-/** Validation of requests: schema compiler, unknown fields, and messages. */
 import { _, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -73,7 +72,6 @@ export function faultFinder(
   };
 }
 
-/** Why a value does not match its schema: a readable field, and the requirement. */
 interface ValidationMessage {
   /** E.g. `user.id` or `[3].value`; '' for the whole value. */
   field: string;
@@ -184,9 +182,7 @@ function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
   return { ...messageOf(last), text: `must be ${type.map(noun).join(' or ')}` };
 }
 
-/** Maximum number of unknown fields in a text. */
 const MOST_NAMED = 10;
-/** Longer names are cut. */
 const NAME_LENGTH = 64;
 /** Share of characters in which a suggestion may differ: `repetitionUnit` still finds `runUnit`. */
 const FIELD_SHARE = 0.6;

@@ -1,4 +1,3 @@
-/** Unpacks users' states. */
 import { Unpackr } from 'msgpackr';
 import { STREAK, USER } from './user-fields.ts';
 

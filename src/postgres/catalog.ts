@@ -1,4 +1,3 @@
-/** The configuration: resources, their versions, and deleted ones. */
 import type { Pool, PoolClient } from 'pg';
 import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catalog.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
@@ -74,7 +73,6 @@ interface CatalogChanges {
   demo: boolean;
   created: ResourceRow[];
   updated: ResourceRow[];
-  /** IDs. Deletion is soft. */
   deleted: string[];
 }
 
@@ -208,7 +206,6 @@ async function keepReplaced(
   );
 }
 
-/** Stores the streak settings that an edit replaces, in its transaction. */
 async function keepStreaks(
   client: PoolClient,
   { tenantNo, version, now, was }: Edit & { was: StreakSettings },
@@ -221,7 +218,6 @@ async function keepStreaks(
   ]);
 }
 
-/** The present version of the catalog of each of these tenants. */
 export async function catalogVersions(pool: Pool, tenantNos: number[]): Promise<Map<number, number>> {
   const { rows } = await pool.query<{ no: number; version: number }>(
     'SELECT no, catalog_version AS version FROM tenants WHERE no = ANY($1::integer[])',

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
-/** Name in Postgres's list of connections. */
 export const LISTENER = 'laurel listener';
 
 /** Time limit for the connection, for statements, and for our own test notification. */
@@ -29,7 +28,6 @@ export class Listener {
     this.options = options;
   }
 
-  /** The connection that receives notifications, or `null`. */
   get connection(): pg.Client | null {
     return this.opened ? this.client : null;
   }

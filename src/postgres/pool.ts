@@ -50,7 +50,6 @@ export interface PoolOptions {
    * that a hanging Postgres is answered with 503. The outcome of a statement that timed out is unknown.
    */
   timeoutMs?: number;
-  /** Postgres settings for each session. */
   settings?: Readonly<Record<string, string>>;
 }
 

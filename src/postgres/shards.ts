@@ -1,4 +1,3 @@
-/** Shards: the cursor of each outbox, storage epochs, and which shards are in use. */
 import type { Pool, PoolClient } from 'pg';
 import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
 import { OUTBOX_START } from '../redis/outbox.ts';
@@ -77,19 +76,16 @@ export async function moveCursor(
 /** Position up to which Postgres holds a shard's outbox, and the shard's storage epoch. */
 export interface StoredCursor {
   position: string;
-  /** See `src/domain/shard-state.ts`. */
   storageEpoch: string;
   batchProgress: string;
 }
 
-/** The cursors of all shards, ordered by number. */
 interface StoredCursors {
   /** UUID of this installation. */
   installation: string;
   cursors: StoredCursor[];
 }
 
-/** Reads all cursors in one snapshot. Creates missing ones. */
 export async function readCursors(client: Pool | PoolClient): Promise<StoredCursors> {
   const { rows } = await client.query<StoredCursor & { installation: string }>(
     `SELECT installation_id AS installation, stream_id AS position, storage_epoch AS "storageEpoch",
@@ -105,7 +101,6 @@ export async function readCursors(client: Pool | PoolClient): Promise<StoredCurs
   return readCursors(client);
 }
 
-/** The storage epoch of a shard, or `''`. */
 export async function readStorageEpoch(client: Pool | PoolClient, shard: number): Promise<string> {
   const { rows } = await client.query<{ storageEpoch: string }>({
     name: 'read_storage_epoch',

@@ -1,4 +1,3 @@
-/** Transactions, locks, and errors of the connection. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { codeOf, isNetworkError } from '../network-errors.ts';
@@ -29,7 +28,6 @@ export async function transaction<T>(pool: Pool, work: (client: PoolClient) => P
   }
 }
 
-/** Runs read-only `work` in one snapshot: all of its statements see the same state of the database. */
 export const inSnapshot = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
   transaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
@@ -96,7 +94,6 @@ export async function inTurn<T>(
  */
 const SQLSTATE = /^(08...|57P0[1-5]|25006|53100|53200|53300|57014)$/;
 
-/** The client's message if a statement timed out. */
 const UNANSWERED = 'Query read timeout';
 
 /** The client's messages about connections. These errors have no code. */

@@ -1,4 +1,3 @@
-/** Child processes: messages to the supervisor, and the metrics that it gathers. */
 import type { ChildProcess } from 'node:child_process';
 import type { Registry } from 'prom-client';
 import { familiesOf, type Family, labelled } from '../telemetry/metrics.ts';
@@ -15,7 +14,6 @@ export function endWithParent(): void {
 /** The message with which a child reports that it is ready. */
 export const READY = 'ready';
 
-/** Reports to the parent, if there is one, that this process is ready. */
 export function tellReady(): void {
   process.send?.(READY);
 }
@@ -36,7 +34,6 @@ const PATIENCE_MS = { child: 1_000, parent: 1_500 };
 const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'metrics' in value && 'id' in value;
 
-/** The parent's current children: name and process. */
 type Children = () => readonly (readonly [name: string, process: ChildProcess])[];
 
 /**
@@ -72,7 +69,6 @@ export function gatherFor(children: Children, own: () => Promise<Family[]>): (ch
   };
 }
 
-/** Reads the metrics of this process alone. */
 export const ownMetrics =
   (registry: Registry, name: string): (() => Promise<Family[]>) =>
   async () =>

@@ -28,7 +28,6 @@ export interface Laurel {
   clockSkew: ClockSkew;
   /** Sentences about functions that this process cannot serve although it is ready. */
   notices(): string[];
-  /** Calls `drop` when keys, tenants or the organisation changed, or may have: caches of them must be dropped. */
   onOrganisationChanged(drop: () => void): void;
   /** Call this when nothing uses the services any longer. */
   close(): Promise<void>;

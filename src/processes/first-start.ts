@@ -1,4 +1,3 @@
-/** The first start: steps, the demo, and the greeting with addresses and keys. */
 import type { Pool } from 'pg';
 import { ConfigurationStore } from '../catalog/configuration/store.ts';
 import { loadDemo } from '../catalog/demo.ts';
@@ -24,7 +23,6 @@ interface Prepared {
   signInToken: string | null;
   /** Key of a metric to try; null if there is none, or in production. */
   metricToTry: string | null;
-  /** Whether the demo is configured. */
   demo: boolean;
 }
 
@@ -134,7 +132,6 @@ const keyLines = (key: string): string[] => [
 /** Printed if a start that created the first key fails, because the next start cannot show the stored key. */
 export const keyOfFailedStart = (key: string): string => ['', ...keyLines(key), ''].join('\n');
 
-/** A host as it appears in a URL that works on this machine. */
 const shown = (host: string): string => (isEverywhere(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host);
 
 const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '::1'].includes(host);
@@ -156,7 +153,6 @@ export class StartSteps {
     this.of = steps;
   }
 
-  /** Runs a step and rethrows its error. `name`: what it does; `waitsFor`: what it waits for if it takes long. */
   async run<T>({ name, waitsFor }: { name: string; waitsFor: string }, work: () => Promise<T>): Promise<T> {
     const startedMs = performance.now();
     const seconds = (digits: number): string => ((performance.now() - startedMs) / 1000).toFixed(digits);

@@ -14,7 +14,6 @@ const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
 /** The timer cannot be disabled. At this interval it costs nothing. */
 const NEVER_MS = 24 * 3_600_000;
 
-/** Adds how far this process's clock is from Redis's (`ClockSkew`). */
 export function registerClockSkew(register: Registry, skew: { readonly ms: number }): void {
   new Gauge({
     name: 'laurel_clock_skew_seconds',

@@ -79,7 +79,6 @@ interface ServeOptions {
   /** Metrics of all processes that `/metrics` covers. Default: of this process. */
   gathered?: () => Promise<Family[]>;
   sharedPort: boolean;
-  /** Creates the spans of requests. Default: none. */
   traces?: Traces | null;
   log: Log;
 }
@@ -106,7 +105,6 @@ function createAuthentication(laurel: Laurel, uses: KeyUses) {
   return { keys, sessions };
 }
 
-/** Listens on both ports. Closes both servers and rejects if a port is taken. */
 async function listen(
   { app, admin }: { app: Server; admin: Server },
   { host, adminHost, ...ports }: Pick<ServeOptions, 'host' | 'adminHost' | 'appPort' | 'adminPort'>,

@@ -6,7 +6,6 @@ import type { Family } from '../telemetry/metrics.ts';
 import { gatherFor, READY } from './child-process.ts';
 
 export interface ChildCommand {
-  /** Name in the log, e.g. `frontend 1`. */
   name: string;
   /** The JavaScript file. It reports `ready` (see `child-process.ts`) and ends on SIGTERM. */
   file: URL;
@@ -17,7 +16,6 @@ export interface ChildCommand {
 interface Child {
   command: ChildCommand;
   process: ChildProcess | null;
-  /** Consecutive exits, each soon after the start. */
   failures: number;
   restarts: number;
   timer: NodeJS.Timeout | null;
@@ -76,7 +74,6 @@ export class Supervisor {
     await Promise.all(ending.map((child) => this.end(child, timeoutMs)));
   }
 
-  /** Kills all children immediately. */
   kill(): void {
     this.stopping = true;
     for (const { process: running } of this.children) running?.kill('SIGKILL');
@@ -126,7 +123,6 @@ export class Supervisor {
   }
 }
 
-/** Resolves when a child reports that it is ready. Other messages may come before. */
 const isReady = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     child.on('message', (message) => message === READY && resolve());

@@ -1,4 +1,3 @@
-/** The state of the installation for `GET /v1/system`. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { RedisServer, SystemState } from '../domain/administration/system.ts';

@@ -14,13 +14,11 @@ export interface AcceptedBatch {
   acceptedMs: number;
   /** Version of the catalog that validated its events. */
   catalogVersion: number;
-  /** Whether a caller waits for each event's result. */
   awaited: boolean;
   events: BatchMetricEvent[];
 }
 
 export interface QueuedBatch extends AcceptedBatch {
-  /** Position in the shard's stream. */
   id: string;
 }
 

@@ -1,4 +1,3 @@
-/** Clients of Redis: options, pipelining, and patience while it is unreachable. */
 import { Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOptions, parseRedisUrls } from '../redis-address.ts';

@@ -60,7 +60,6 @@ export async function hotUse(redis: Redis, key: string, field: string): Promise<
 
 /** Where a used idempotency key is stored. */
 export interface UsedKey {
-  /** Number of its wide bucket, 4 hex digits. */
   bucket: string;
   field: string;
 }

@@ -1,4 +1,3 @@
-/** Live streams in Redis: resumable messages and grants. */
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { Notification } from '../domain/notifications/notification.ts';
@@ -40,7 +39,6 @@ export interface Listened {
 /** Most users per tenant that are tracked individually. Beyond that, due work covers all users. */
 export const MOST_LISTENING_USERS = 1_000;
 
-/** A tenant's live stream listeners in one frontend. */
 export interface LiveListeners {
   tenantNo: number;
   /** `null` for everybody. */
@@ -52,7 +50,6 @@ export interface LiveListeners {
 /** Users of a tenant with listeners for their emails, boosts and completions; `null` for everybody. */
 export type ListenedUsers = ReadonlySet<string> | null;
 
-/** Notifications per call. */
 const ANNOUNCED_AT_ONCE = 200;
 
 const listen = new Script('listen_live');
@@ -158,7 +155,6 @@ export function gapAfter(
   return isWhole ? null : 'the messages after the position are no longer kept';
 }
 
-/** A shard's stream entries after a position, oldest first. */
 export interface LiveEntries {
   /** Outbox entries, including those that left it. Covers all tenants of the shard while entries are in the outbox. */
   entries: RawEntry[];
@@ -201,7 +197,6 @@ export async function readLive(
   };
 }
 
-/** Parses an announced notification and its position. */
 export function parseAnnounced([id, fields]: RawEntry): { id: string; notification: Notification } | null {
   if (fields[2]?.toString('latin1') !== ANNOUNCED.notification) return null;
   return { id: id.toString('latin1'), notification: JSON.parse(String(fields[3])) as Notification };
@@ -246,7 +241,6 @@ interface NewGrant {
   secret: string;
   /** The permissions that the secret grants. */
   grant: unknown;
-  /** Readable part of the API key that created it. */
   prefix: string;
   most: number;
   ttlMs: number;
@@ -280,7 +274,6 @@ export async function takeGrant(redis: Redis, kind: GrantKind, secret: string): 
   return text === null ? null : JSON.parse(text);
 }
 
-/** A secret's grant, or `null`. */
 export async function readGrant(redis: Redis, kind: GrantKind, secret: string): Promise<unknown> {
   const text = await redis.get(keyOf(kind, secret));
   return text === null ? null : JSON.parse(text);
@@ -298,7 +291,6 @@ export async function keepGrants(
   await pipeline.exec();
 }
 
-/** Revokes secrets. */
 export async function dropGrants(redis: Redis, kind: GrantKind, secrets: readonly string[]): Promise<void> {
   if (secrets.length > 0) await redis.del(secrets.map((secret) => keyOf(kind, secret)));
 }

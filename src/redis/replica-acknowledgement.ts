@@ -102,7 +102,6 @@ export class ReplicaAcknowledgement {
     this.connections = Array.from({ length: ROUNDS }, () => new RoundConnection({ redis, timeoutMs, ending }));
   }
 
-  /** Whether no replica would acknowledge a write. */
   get isAway(): boolean {
     return this.away;
   }
@@ -149,7 +148,6 @@ export class ReplicaAcknowledgement {
     return this.away ? 0 : (this.inSync?.replicas.count ?? 0);
   }
 
-  /** Stops, and rejects waiting writes. */
   close(): void {
     this.closing.abort();
     this.writes.reject(() => new NotReplicated());

@@ -1,4 +1,3 @@
-/** Replicas: which are in sync, and the writes that wait for them. */
 import { type ChainableCommander, Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fieldsOf } from '../redis-address.ts';
@@ -16,7 +15,6 @@ const WRITE_REPLICATED = "redis.set_repl(redis.REPL_REPLICA) redis.call('SET', K
 const follow = (pipeline: ChainableCommander, shard: number | null): ChainableCommander =>
   shard === null ? pipeline.publish(REPLICATED_CHANNEL, '') : pipeline.eval(WRITE_REPLICATED, 1, replicatedKey(shard));
 
-/** A master's report about its replicas. */
 export interface Attached {
   /** The master's replication offset in bytes. */
   offset: number;
@@ -125,7 +123,6 @@ function attachedOf(role: unknown): Attached {
 export interface Place {
   redisProcessId: string;
   connection: number;
-  /** In bytes. */
   offset: number;
   /** When it was requested or reported (`performance.now()`). */
   atMs: number;
@@ -179,7 +176,6 @@ export class WaitingWrites {
   }
 }
 
-/** Whether two places are known to belong to the same history. */
 const isSame = (one: Place, other: Place): boolean =>
   one.redisProcessId === other.redisProcessId && one.connection === other.connection;
 

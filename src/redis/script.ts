@@ -12,7 +12,6 @@ import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
 export type Words = (string | number | Buffer)[];
 
-/** A call of a Redis function. */
 export interface Call {
   name: string;
   keys: string[];
@@ -38,7 +37,6 @@ function callsOf(script: string): Series {
   return series;
 }
 
-/** Makes the registry export this process's calls. */
 export const registerScriptCalls = (registry: Registry): void => calls.register(registry);
 
 const PREFIX = 'laurel_';
@@ -46,7 +44,6 @@ const PREFIX = 'laurel_';
 /** A Lua script, called by name. If Redis does not know it (first use, an empty Redis), it is loaded first. */
 export class Script {
   readonly name: string;
-  /** File name without its extension. */
   readonly file: string;
   private readonly library: string;
   private readonly calls: Series;
@@ -193,7 +190,6 @@ export class Script {
 
 const scripts = new Map<string, Script>();
 
-/** The script of a name. Reads its files on first use. */
 export function scriptNamed(name: string): Script {
   let script = scripts.get(name);
   if (script === undefined) scripts.set(name, (script = new Script(name)));
@@ -222,7 +218,6 @@ export class JoinedCalls {
   private readonly redis: Redis;
   private joining: Joining[] | null = [];
 
-  /** `redis`: the connection to the server. */
   constructor(script: Script, redis: Redis) {
     this.script = script;
     this.redis = redis;

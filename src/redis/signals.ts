@@ -4,13 +4,10 @@ import type { Redis } from 'ioredis';
 export type SignalKind =
   /** `<tenant no>:<version>`: a tenant's catalog changed; `*`: keys, tenants or the organisation did. */
   | 'changes'
-  /** A job was added or restarted. */
   | 'jobs'
   /** The number of a tenant whose live streams got their first listener. */
   | 'listened'
-  /** The test clock was set. */
   | 'clock'
-  /** Webhook messages were queued. */
   | 'deliveries'
   /** Numbers of shards with new outbox entries, or new notifications for live streams. */
   | 'outbox'

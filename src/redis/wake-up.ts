@@ -30,7 +30,6 @@ export class WakeUp {
   private readonly timers = new Map<number, NodeJS.Timeout>();
   private readonly pending = new Set<number>();
 
-  /** `redis`: from `createRedis`. The caller closes it. */
   constructor(redis: Redis, name: keyof typeof INTERVAL_MS = PERSIST_QUEUE) {
     this.redis = redis;
     this.name = name;

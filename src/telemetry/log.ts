@@ -1,4 +1,3 @@
-/** The log, and rate limits on repeated messages. */
 import { type Logger, pino } from 'pino';
 import type { Env } from '../env.ts';
 import { errorText, loggedError } from './logged-error.ts';
@@ -79,7 +78,6 @@ export function logProcessErrors(name: string): void {
   process.on('warning', (warning) => log.warn({ err: warning }, 'warning from Node'));
 }
 
-/** Interval at which each component logs a lasting outage of Redis or Postgres. */
 export const OUTAGE_MS = 30_000;
 
 /**

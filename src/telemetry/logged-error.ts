@@ -1,5 +1,3 @@
-/** The parts of an error that may be logged. */
-
 interface LoggedError {
   /** Class of the error, e.g. `ReplyError`. */
   type: string;
@@ -8,7 +6,6 @@ interface LoggedError {
   /** Stack frames, without the message. */
   stack?: string;
   cause?: LoggedError;
-  /** Errors of an `AggregateError`. */
   errors?: LoggedError[];
   /** `SAFE_FIELDS`. */
   [field: string]: unknown;

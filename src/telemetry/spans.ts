@@ -1,4 +1,3 @@
-/** Spans of work and of script calls. Does not load OpenTelemetry. */
 import type { Span } from '@opentelemetry/api';
 import type { Traces, WorkSpan } from './traces.ts';
 
@@ -23,7 +22,6 @@ export async function around<T>(
   }
 }
 
-/** The class of an error. Its message is not used, because it may contain values that a client sent. */
 export const problemOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');
 
 /** The span of a script call, according to the semantic conventions for databases. `events`: number of events in the call. */

@@ -11,7 +11,6 @@ import {
 import type { Sampler } from '../trace-settings.ts';
 import { parseTraceParent } from './trace-parent.ts';
 
-/** A span that does not belong to a request. */
 export interface WorkSpan {
   name: string;
   /** Whether it is a call to another server; otherwise work within this process. */

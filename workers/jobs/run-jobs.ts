@@ -13,7 +13,6 @@ const EVERY_MS = 1_000;
  * second.
  */
 const PAUSE_MS = 20;
-/** Shortest time between two equal log lines. */
 const REPEAT_MS = 10_000;
 
 export interface JobWorkerOptions {
@@ -22,9 +21,7 @@ export interface JobWorkerOptions {
   mayStep?: () => boolean;
   log: Logger;
   ending: AbortSignal;
-  /** See `EVERY_MS`. */
   everyMs?: number;
-  /** See `LANES`. */
   lanes?: number;
 }
 

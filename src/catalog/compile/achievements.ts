@@ -5,7 +5,6 @@ import type { PlanAchievement } from '../plan.ts';
 import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
 
-/** An achievement in the script's form. */
 export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achievement): PlanAchievement {
   const users = userConditions(catalogIndex, achievement.userAttributes);
   if (achievement.trigger === 'achievement') {

@@ -54,9 +54,7 @@ export interface Edit {
   after: Catalog;
   changes: Change[];
   streakChanges: string[];
-  /** Names of the changed event settings. */
   eventChanges: string[];
-  /** IDs of the demo resources. */
   demo?: ReadonlySet<string>;
 }
 
@@ -90,7 +88,6 @@ export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
   return described;
 }
 
-/** The fields in which two items differ, with both values. */
 function fieldsOf(before: object, after: object): Pick<ConfigurationChange, 'fields' | 'before' | 'after'> {
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   const fields = [...differences(before, after), ...gone];

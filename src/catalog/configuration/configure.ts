@@ -87,7 +87,6 @@ function tooManyResources(
   return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
 }
 
-/** Reports achievements with the ID of an earlier one. */
 function repeatedIds(achievements: readonly Placed<'achievement', ConfiguredAchievement>[]): DocumentProblem[] {
   const seen = new Set<string>();
   return achievements.flatMap(({ item, path }) => {
@@ -115,7 +114,6 @@ function changedTypes(
   });
 }
 
-/** The paths with problems and their parents. A rule's finding at one of them is a consequence. */
 const brokenPaths = (problems: readonly DocumentProblem[]): ReadonlySet<string> =>
   new Set(
     problems.flatMap(({ path }) => {
@@ -235,7 +233,6 @@ class Configuring {
     return await this.allProblems();
   }
 
-  /** Pairs the items of a list with resources, and deletes the remaining resources. */
   private async place<K extends Kind, Item>(
     kind: K,
     path: string,
@@ -289,7 +286,6 @@ class Configuring {
     }));
   }
 
-  /** Stores the levels, triggers and boosts of a points system. */
   private async storeParts({ item, id, path }: Placed<'points_system', ConfiguredPointsSystem>): Promise<void> {
     const own = <K extends 'points_level' | 'points_trigger' | 'points_boost'>(kind: K): ResourceOf[K][] =>
       listOf(this.draft.catalog, kind).filter(({ systemId }) => systemId === id);

@@ -21,7 +21,6 @@ import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { DocumentKind } from '../resource-fields.ts';
 import { unkeyedNamesIn } from '../rules/references.ts';
 
-/** Groups parts by the ID of their points system. */
 function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> {
   const found = new Map<string, T[]>();
   for (const part of parts) {
@@ -32,7 +31,6 @@ function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<stri
   return found;
 }
 
-/** Resources of a kind in the document. */
 interface ItemOf {
   attribute: ConfiguredAttribute;
   metric: ConfiguredMetric;
@@ -97,7 +95,6 @@ export class Export {
     };
   }
 
-  /** A resource in the document's form; a points system without its parts. */
   describe<K extends DocumentKind>(kind: K, resource: object): ItemOf[K] {
     const item: Record<string, unknown> = {};
     if (kind === 'achievement' && this.isShared(resource as Achievement)) item.id = (resource as Achievement).id;
@@ -139,7 +136,6 @@ export class Export {
     );
   }
 
-  /** Whether an achievement can be identified only by its ID. */
   private isShared({ key, name }: Achievement): boolean {
     return key === null && (this.unkeyed.get(name) ?? 0) > 1;
   }

@@ -55,7 +55,6 @@ interface Reference {
   current: object | undefined;
 }
 
-/** The stored form of a field that refers to other resources. */
 function referred({ name, one, item, place: { path, references }, current }: Reference): unknown {
   const values = item as Record<string, string | undefined> & Record<string, string[] | undefined>;
   if (one.conditionsOn !== undefined)
@@ -105,7 +104,6 @@ function achievementOf(
   return found.find((one) => one !== null) ?? null;
 }
 
-/** The current settings, overridden by the document. */
 export function streakFields(
   item: ConfiguredStreaks,
   { path, references }: Place,

@@ -36,7 +36,6 @@ export class ConfigurationStore {
     return exportConfiguration(await this.resources.read(tenantNo));
   }
 
-  /** Whether any unmodified demo resource is left. */
   async hasDemo(tenantNo: number): Promise<boolean> {
     return (await demoResources(this.pool, tenantNo)).size > 0;
   }
@@ -91,7 +90,6 @@ export class ConfigurationStore {
     return changes.length > 0;
   }
 
-  /** The streak settings and the metrics that they refer to. */
   streaks(tenantNo: number): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
     return this.resources.read(tenantNo);
   }
@@ -114,12 +112,10 @@ export class ConfigurationStore {
     return result;
   }
 
-  /** The settings for late events. */
   async events(tenantNo: number): Promise<EventSettings> {
     return (await this.resources.read(tenantNo)).events;
   }
 
-  /** Changes some of these settings and returns all. */
   async updateEvents(tenantNo: number, changes: Partial<EventSettings>, by: Author): Promise<EventSettings> {
     const { result } = await this.resources.edit(tenantNo, by, (draft) => {
       draft.setEvents({ ...draft.catalog.events, ...changes });

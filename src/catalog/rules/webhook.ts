@@ -1,4 +1,3 @@
-/** Rules of webhooks: allowed targets, and the notifications that a webhook wants. */
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import type { Catalog, Webhook } from '../../domain/catalog.ts';
@@ -6,9 +5,7 @@ import type { NotificationSubject, NotificationType } from '../../domain/notific
 import { signatureHeaderProblem } from '../../domain/notifications/webhook.ts';
 import { problem, type Problem, refers } from './problem.ts';
 
-/** Settings by the operator of the installation. */
 export interface RuleSettings {
-  /** Whether webhooks may name private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
 }
 

@@ -1,6 +1,5 @@
 import type { Answer } from './exchange.ts';
 
-/** A field in which two answers differ; a value is `undefined` if the answer lacks the field. */
 export interface Difference {
   /** For example `points.xp.total` or `rankings[].rank`. */
   path: string;
@@ -26,7 +25,6 @@ export const OWN_FIELDS: readonly string[] = [
   'hidden',
   'idempotencyConflict',
 ];
-/** Fields that depend on other users' activity up to that moment. */
 const SHARED_FIELDS = ['rank', 'previousRank', 'rankings', 'completions', 'rarity', 'percentileThisPeriod', 'users'];
 const IDEMPOTENCY_FIELDS = ['idempotencyKey', 'idempotentReplayed'];
 

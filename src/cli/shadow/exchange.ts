@@ -1,6 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 
-/** An answer with its complete, unpacked body. */
 export interface Answer {
   status: number;
   /** Parsed JSON; `undefined` if the body is empty, not JSON, too long, or packed in an unknown way. */
@@ -116,7 +115,6 @@ function parsedJson(body: Buffer): unknown {
   }
 }
 
-/** Keeps the chunks of a body up to a limit. */
 export class Kept {
   private chunks: Uint8Array[] = [];
   private bytes = 0;

@@ -92,12 +92,10 @@ export class Follower {
     return status;
   }
 
-  /** Number of requests that wait for Laurel. */
   get waiting(): number {
     return this.unfinished.size;
   }
 
-  /** Accepts an exchange, or drops it if too many wait. */
   take(exchange: Exchange): void {
     const bytes = exchange.body.length;
     if (this.unfinished.size >= this.options.queue || this.heldBytes + bytes > MOST_HELD_BYTES)

@@ -23,7 +23,6 @@ const UNSEEN = new Set([403, 404, 405, 410, 501]);
 const text = Type.String();
 const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** A value's schema without bounds, since another server may have different ones. */
 function loose({ refersTo, conditionsOn, schema }: Field): TSchema {
   if (conditionsOn !== undefined) return schema;
   const { type, enum: values, items } = schema as { type?: string; enum?: string[]; items?: object };
@@ -42,7 +41,6 @@ const itemOf = (kind: DocumentKind) =>
     }),
   });
 
-/** The fields of an item that are read besides the declared ones. */
 interface Item {
   id: string;
   key?: string;
@@ -118,7 +116,6 @@ class SourceReader {
   private readonly partial: boolean;
   private readonly unseen: string[] = [];
   private readonly catalog: Catalog = emptyCatalog(0);
-  /** IDs that items may refer to. */
   private readonly known = { attribute: new Set<string>(), metric: new Set<string>(), achievement: new Set<string>() };
   private items = 0;
 

@@ -2,9 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { shortened } from '../../errors.ts';
 import { CommandError } from '../command.ts';
 
-/** The source refused a request, or did not answer any of the tries. */
 export class SourceRefusal extends Error {
-  /** 0 if there was no answer. */
   readonly status: number;
 
   constructor(message: string, status: number) {
@@ -53,7 +51,6 @@ const PER_SECOND = 5;
 /** How often a request is repeated after 429, which says when to come again. */
 const MOST_REFUSED = 100;
 
-/** Options that select the server to read from. */
 export interface SourceFlags {
   from: string;
   fromKey?: string;
@@ -83,9 +80,7 @@ export function sourceOf({ from, fromKey, fromTenant, rate }: SourceFlags): Sour
 /** Sends requests to a source one after another at an even pace, slower if the source asks for it. */
 export class Source {
   private readonly options: SourceOptions;
-  /** When the next request may be sent (epoch ms). */
   private nextMs = 0;
-  /** Interval between two requests. */
   private intervalMs: number;
   requests = 0;
 
@@ -110,7 +105,6 @@ export class Source {
     }
   }
 
-  /** Resolves when a request may be sent. */
   private async turn(): Promise<void> {
     const atMs = Math.max(Date.now(), this.nextMs);
     this.nextMs = atMs + this.intervalMs;
@@ -179,7 +173,6 @@ async function boundedText({ body }: Response): Promise<string | null> {
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** Makes a source's text safe for a terminal: short, and without control characters. */
 export const plain = (text: string): string => shortened(text.replaceAll(/\p{Cc}+/gu, ' '), WHY_LENGTH);
 
 /** A header with seconds or an HTTP date. */

@@ -16,7 +16,6 @@ export const FailedPart = Type.Object({
 });
 export type FailedPart = Static<typeof FailedPart>;
 
-/** An outbox entry that was set aside, as the Admin API lists it. */
 export const DeadLetter = Type.Object({
   id: Uuid,
   shard: Type.Integer(),

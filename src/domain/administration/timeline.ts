@@ -1,10 +1,7 @@
-/** A user's timeline: entries, and positions of pages. */
 import { type Static, Type } from 'typebox';
 import { TIMELINE_KINDS } from '../kinds.ts';
 import { LocalDate, Nullable, Uuid, uuidText } from '../schemas.ts';
 import { QuarantinedEvent } from './quarantine.ts';
-
-/** A user's timeline: what happened, with its causes, as the Admin API requests and returns it. */
 
 const DateTime = Type.String({ format: 'date-time' });
 
@@ -30,7 +27,6 @@ export const TimelineRule = Type.Object({
 });
 export type TimelineRule = Static<typeof TimelineRule>;
 
-/** The streak grew. */
 const CausedStreak = Type.Object({
   kind: Type.Literal('streak'),
   length: Type.Integer(),
@@ -86,7 +82,6 @@ const EventEntry = Type.Object({
   localDate: LocalDate,
   /** When a late event happened; `null` if it happened at `at`. */
   occurredAt: Nullable(DateTime),
-  /** Whether the event arrived on a later local day of the user. */
   late: Type.Boolean(),
   attributes: Type.Record(Type.String(), Type.String()),
   idempotencyKey: Nullable(Type.String()),
@@ -96,7 +91,6 @@ const EventEntry = Type.Object({
 });
 export type EventEntry = Static<typeof EventEntry>;
 
-/** Undoes an event or another reversal. */
 const ReversalEntry = Type.Object({
   kind: Type.Literal('reversal'),
   ...Entry,
@@ -150,7 +144,6 @@ const RecomputationEntry = Type.Object({
   ...Entry,
   recomputationId: Uuid,
   action: Type.Enum(['applied', 'reverted']),
-  /** Readable part of the administrator's key. */
   who: Type.String(),
   gained: Type.Array(Named),
   lost: Type.Array(Named),
@@ -186,7 +179,6 @@ const StreakEntry = Type.Object({
 });
 export type StreakEntry = Static<typeof StreakEntry>;
 
-/** The user's final rank and score in a leaderboard run. */
 const LeaderboardEntry = Type.Object({
   kind: Type.Literal('leaderboard'),
   ...Entry,
@@ -198,7 +190,6 @@ const LeaderboardEntry = Type.Object({
 });
 export type LeaderboardEntry = Static<typeof LeaderboardEntry>;
 
-/** An administrator's action on the user, from the audit log. */
 const AdministrationEntry = Type.Object({
   kind: Type.Literal('administration'),
   ...Entry,
@@ -266,7 +257,6 @@ export const positionOf = ({ atMs, kind, number }: { atMs: number; kind: number;
 /** A position before all entries of a time (epoch ms); no entry has it. */
 export const firstIdAt = (ms: number): string => uuidText(timeHex(ms).padEnd(32, '0'));
 
-/** The time in a position, epoch ms. */
 export const msOf = (position: string): number => parseInt(position.slice(0, 8) + position.slice(9, 13), 16);
 
 /** The last ID that an award of this event may have. */
@@ -282,7 +272,6 @@ export const boundsOf = (kind: number, { above, below }: { above: string; below:
   below: boundOf(kind, below),
 });
 
-/** Pairs of time (epoch ms) and number. */
 export interface TimelineBounds {
   above: readonly [number, number];
   below: readonly [number, number];

@@ -3,8 +3,6 @@ import { AttributeValue, Nullable } from '../schemas.ts';
 import { TODAY, type ConfiguredCondition, type Field, type Fields } from './field.ts';
 import { described, isNeeded } from './wire.ts';
 
-// Resources in the configuration document. They refer to one another by key.
-
 const Condition = Type.Object({ key: Type.String(), value: AttributeValue });
 
 const BOUND = /^(?:exclusive)?m(?:in|ax)imum$/i;
@@ -33,7 +31,6 @@ export function documentNames(name: string, { refersTo }: Field): string[] {
   return named.map((by) => name.replace('Id', by));
 }
 
-/** The fields of a resource in the document. */
 export const documentFields = (fields: Fields): Record<string, TSchema> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, one]): [string, TSchema][] => {

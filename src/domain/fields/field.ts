@@ -68,7 +68,6 @@ export interface FormOptions {
 
 export type Fields = Readonly<Record<string, Field>>;
 
-/** Declares a field. */
 export const field = <S extends TSchema, const O extends Omit<Field, 'schema'>>(
   schema: S,
   options: O,
@@ -100,13 +99,10 @@ export const objectOf = <D extends Fields>(fields: D) =>
     ) as unknown as { [N in keyof D]: StoredSchema<D[N]> },
   );
 
-/** Settings before anybody changes them. */
 export const defaultsOf = <D extends Fields>(fields: D) =>
   Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, one.default])) as {
     -readonly [N in keyof D]: Static<StoredSchema<D[N]>>;
   };
-
-// Fields that several kinds have.
 
 export const NAME = field(ResourceName, {
   label: 'Name',
@@ -137,7 +133,6 @@ export const BADGE = field(Badge, {
   form: { hint: 'The address of a picture; over https it is shown here' },
 });
 
-/** A reference to a metric. */
 export const METRIC_ID = field(Uuid, {
   label: 'Metric',
   description: 'ID of the metric.',
@@ -168,8 +163,6 @@ export const EVENT_CONDITIONS = field(Type.Array(AttributeCondition), {
   default: [],
 });
 
-// Types.
-
 type StoredName<N, F> = F extends { stored: infer Name extends string } ? Name : N;
 type Value<F extends Field> = F extends { stored: 'badgeUrl' } ? string : Static<F['schema']>;
 type Null<F> = F extends { default: null }
@@ -178,15 +171,12 @@ type Null<F> = F extends { default: null }
     ? null
     : never;
 
-/** The stored form of a resource's configurable fields. */
 export type Stored<D extends Fields> = { -readonly [N in keyof D as StoredName<N, D[N]>]: Value<D[N]> | Null<D[N]> };
 
-/** A request that creates a resource. */
 export type Created<D extends Fields> = { [N in Needed<D>]: Static<D[N]['schema']> } & {
   [N in Exclude<keyof D, Needed<D>>]?: Static<D[N]['schema']> | (D[N] extends { clearable: true } ? null : never);
 };
 
-/** A condition in the document: an attribute's key and its required value. */
 export interface ConfiguredCondition {
   key: string;
   value: string;
@@ -206,7 +196,6 @@ type Needed<D extends Fields> = {
   [N in keyof D]: D[N] extends { required: true; when?: undefined } ? N : never;
 }[keyof D];
 
-/** A resource in the configuration document. */
 export type Configured<D extends Fields> = {
   -readonly [N in Needed<D> as DocumentName<N, D[N]>]: DocumentValue<D[N]>;
 } & {

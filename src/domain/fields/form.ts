@@ -27,7 +27,6 @@ export type Input =
   | 'weekdays'
   | 'thresholds';
 
-/** Resources that a field offers to choose from. */
 export type Choices = 'metric' | 'achievement' | 'points system' | 'user attribute' | 'event attribute';
 
 export interface FormField {
@@ -44,11 +43,8 @@ export interface FormField {
   required?: true | When;
   /** `null` removes the value. */
   clearable?: true;
-  /** Cannot be changed later. */
   fixed?: true;
-  /** Only existing resources can have a value. */
   onlyChanged?: true;
-  /** Shown and sent only if this applies. */
   when?: When;
 }
 
@@ -132,7 +128,6 @@ function formField(name: string, one: Field): FormField {
 
 const formOf = (fields: Fields): FormField[] => Object.entries(fields).map(([name, one]) => formField(name, one));
 
-/** The fields of every form. */
 export const FORMS = Object.fromEntries([
   ...(Object.keys(LISTS) as Kind[]).map((kind) => [kind, formOf(FIELDS[kind])] as const),
   ...Object.entries(OTHERS).map(([kind, fields]) => [kind, formOf(fields)] as const),

@@ -2,8 +2,6 @@ import { DAY_MS, type Days, type Frequency } from '../periods.ts';
 import type { Settings } from '../settings.ts';
 import { dayIn, type LocalTime, wallTimeMs } from '../zone.ts';
 
-/** When emails are due in the users' time zones. */
-
 const hour = (of: number): number => of * 60;
 const FRIDAY = 5;
 const MONDAY = 1;

@@ -3,7 +3,6 @@ import { DAY_MS, dayOf } from '../periods.ts';
 import { type Run, runOf, type RunRule } from '../runs.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** Types of notifications; the same as those of webhooks. */
 export type NotificationType = (typeof WEBHOOK_EVENTS)[number];
 
 /** IDs of the resources that a notification is about. Webhook filters compare them. */
@@ -13,7 +12,6 @@ export interface NotificationSubject {
   pointsSystemId?: string;
 }
 
-/** A leaderboard run (first day, epoch day) and group (`''` without a breakdown). */
 export interface BoardPlace {
   boardNo: number;
   runDay: number;
@@ -37,7 +35,6 @@ export interface Notification {
   payload: string;
 }
 
-/** A notification for one webhook, before it is stored. */
 export interface NewMessage {
   /** The `webhook-id` of every try (UUID). Creating the message again produces the same ID. */
   id: string;

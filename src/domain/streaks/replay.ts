@@ -1,4 +1,3 @@
-/** Replays a streak without or with an event: start, facts and repairs. */
 import type { Micros } from '../decimal.ts';
 import { type Frequency, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from './reached-lengths.ts';
@@ -66,7 +65,6 @@ function run(facts: StreakFacts, firstDay: number, events: readonly StreakEvent[
   return machine;
 }
 
-/** All events and calls in order of time. */
 const stepsOf = ({ calls }: StreakFacts, events: readonly StreakEvent[]): StreakStep[] =>
   [...calls, ...events.map((event) => ({ do: 'event' as const, ...event }))].sort(
     (a, b) => a.day - b.day || a.atMs - b.atMs,
@@ -143,7 +141,6 @@ function freezesAt(facts: StreakFacts, day: number): Pick<ReplayStart, 'freezes'
 const isGainSince = (gain: RecordedGain, day: number): boolean =>
   gain.kind === 'given' ? gain.day >= day : gain.day > day;
 
-/** Changes to the records. Nothing is deleted: new rows supersede those that no longer hold. */
 interface SettlementRepair {
   /** Numbers of the stored rows that no longer hold. */
   superseded: string[];
@@ -156,7 +153,6 @@ interface SettlementRepair {
   unstored: { settlements: RecordedSettlement[]; gains: RecordedGain[] };
 }
 
-/** The outcome of a replay: the streaks and the changes to the records. */
 export interface StreakReplay extends SettlementRepair {
   streaks: Record<Frequency, RunningStreak>;
   freezes: number;
@@ -176,7 +172,6 @@ interface Replayed {
   is: StreakMachine;
 }
 
-/** Compares the two runs; see `replayStreaks`. */
 function changesOf({ facts, firstDay, was, is }: Replayed): StreakReplay {
   const replay: StreakReplay = {
     streaks: { ...facts.now.streaks },
@@ -291,7 +286,6 @@ const cutOff = (one: RecordedSettlement, day: number): Settlement[] =>
 const untilDay = (one: RecordedSettlement, day: number): Settlement[] =>
   isSpan(one) && one.from < day ? [{ ...one, to: day - 1 }] : [];
 
-/** Merges adjacent days with the same excuse. */
 function joined(settlements: readonly Settlement[]): Settlement[] {
   const result: Settlement[] = [];
   for (const { frequency, kind, from, to, length, atMs } of settlements) {
@@ -307,7 +301,6 @@ function joined(settlements: readonly Settlement[]): Settlement[] {
 const sameList = (one: readonly object[], other: readonly object[]): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
-/** An event that counts, in the user's local time. */
 export interface StreakEvent {
   /** 32 hex digits. */
   id: string;

@@ -1,4 +1,3 @@
-/** Settles streaks: pauses, freezes and ends that the clock caused. */
 import { type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import type { StreakAsLeft } from './streak.ts';
 
@@ -27,7 +26,6 @@ export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Fre
 export interface StreakSettlementRule {
   frequency: Frequency;
   weekStart: WeekStart;
-  /** Whether this frequency uses freezes. */
   frozen: boolean;
   /** Interval in days, amount, maximum, and when earning was configured (epoch ms); `null` if users earn no freezes. */
   earning: readonly [number, number, number, number] | null;
@@ -39,7 +37,6 @@ export interface StreakSettlementRule {
  */
 export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; settled?: boolean };
 
-/** The streak fields of a user's state. */
 export interface StreaksAsLeft {
   /** When this installation first saw the user: at creation, or at an import that sets `earnedDay`. */
   createdMs: number;
@@ -72,7 +69,6 @@ export interface Settlement {
   atMs?: number;
 }
 
-/** Freezes earned on a local day (epoch day). */
 export interface FreezeGain {
   day: number;
   count: number;
@@ -109,7 +105,6 @@ export function settleStreaks(
   return settled;
 }
 
-/** Mutable state of one settlement. */
 type Settling = StreaksAsLeft & SettledStreaks;
 
 /** Carries a weekly streak over a change of the first day of the week; `week` is the current week under the new rule. */
@@ -170,7 +165,6 @@ function settleGap(
   return { ...streak, lastPeriod };
 }
 
-/** Whether pauses cover every day from `from` to `to`. */
 function isPaused(pauses: StreaksAsLeft['pauses'], from: number, to: number): boolean {
   let day = from;
   for (const pause of pauses) if (pause.from <= day && pause.to >= day) day = pause.to + 1;

@@ -1,4 +1,3 @@
-/** A streak's state machine, and the time within which a lost streak can be restored. */
 import type { Micros } from '../decimal.ts';
 import { dateOf, dayOf, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import {
@@ -29,7 +28,6 @@ export interface MeetingRule {
 
 /** A streak with the progress of its current period; `null` before the first event. */
 export interface RunningStreak extends StreakAsLeft {
-  /** When the streak was last extended (epoch ms). */
   extendedMs: number | null;
   currentPeriod: number | null;
   /** Metric number → sum of values in the current period. */
@@ -74,12 +72,10 @@ export class StreakMachine {
   readonly streaks: Record<Frequency, RunningStreak> = { daily: NO_STREAK, weekly: NO_STREAK, monthly: NO_STREAK };
   freezes = 0;
   earnedDay: number | null = null;
-  /** Changes to the streaks since the beginning, in order. */
   readonly settlements: Settlement[] = [];
   gains: (FreezeGain & { kind: 'earned' | 'given'; atMs?: number })[] = [];
   /** Lengths that extensions of the counting streak reached, in order. */
   readonly reached: number[] = [];
-  /** Greatest length per frequency. */
   readonly most: Record<Frequency, number> = { daily: 0, weekly: 0, monthly: 0 };
   private readonly around: StreakSurroundings;
   private readonly begun = new Set<Frequency>();
@@ -97,7 +93,6 @@ export class StreakMachine {
     this.begun.add(frequency);
   }
 
-  /** Settles all midnights up to a day. */
   settleTo(day: number): void {
     if (day <= this.day) return;
     const { rule, earlier } = this.around;

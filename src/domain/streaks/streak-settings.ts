@@ -1,4 +1,3 @@
-/** Settings of streaks, and which are in force on a day. */
 import { type Static, Type } from 'typebox';
 import { type Catalog, type EarlierStreaks, type StreaksInForce } from '../catalog.ts';
 import { StreakSettings } from '../fields/tenant-settings.ts';

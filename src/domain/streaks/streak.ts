@@ -1,4 +1,3 @@
-/** A user's streak: wire form, and changes by an administrator. */
 import { type Static, Type } from 'typebox';
 import { AdminIssue, DeletedResources } from '../administration/admin.ts';
 import { dateOf, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';

@@ -14,7 +14,6 @@ import { pointsJson } from '../events/event-answer.ts';
 import { sentUser } from '../users/sent-user.ts';
 import { userAchievementResponse } from '../responses.ts';
 
-/** Completes achievements of type `api`. */
 export class AchievementCompletion {
   private readonly options: { scripts: Scripts; clock: Clock };
 

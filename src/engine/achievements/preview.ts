@@ -1,4 +1,3 @@
-/** Previews for how many users an achievement would complete. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CatalogIndex } from '../../catalog/catalog-index.ts';
@@ -163,7 +162,6 @@ export class AchievementPreview {
   }
 }
 
-/** The users to examine, in random order. */
 interface Examined {
   ids: string[];
   /**

@@ -11,21 +11,17 @@ import { comparePositions, lastPosition, lastPositions } from '../../redis/outbo
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { markOf } from '../rebuild/marks.ts';
 
-/** What Redis holds of a shard, and what Postgres knows about it. */
 export interface SeenShard {
   shard: number;
   /** `null` if the shard is incomplete. */
   mark: string | null;
-  /** The end of its outbox. */
   position: string;
   /** The position up to which its outbox was handed over to Postgres. */
   handed: HandedOver;
   cursor: StoredCursor;
 }
 
-/** What a Redis reports about itself and some shards. */
 export interface Inspection {
-  /** UUID of this installation. */
   installation: string;
   redisProcessId: string;
   shards: SeenShard[];
@@ -104,7 +100,6 @@ export function acceptedShards(seen: Inspection): Map<number, Accepted> {
   );
 }
 
-/** The mark of another installation; `null` if there is none. */
 export const foreignMark = ({ shards, installation }: Inspection): string | null =>
   shards.find(({ mark }) => mark !== null && !mark.startsWith(`${installation}:`))?.mark ?? null;
 
@@ -157,10 +152,8 @@ export class PostgresIsOlder extends Error {
   }
 }
 
-/** Writes that this process acknowledged and that neither Redis nor Postgres holds. */
 export interface LostWrites {
   shard: number;
-  /** Position of the last acknowledged write. */
   acknowledged: string;
   /** End of the outbox when Redis was asked. */
   held: string;

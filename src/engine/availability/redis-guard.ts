@@ -21,7 +21,6 @@ import { accept, ForeignRedis } from './accept.ts';
 import { lostWrites, PostgresIsOlder, readGaps, readMarks } from './inspection.ts';
 
 export interface RedisGuardOptions {
-  /** A plain connection to one server. */
   redis: Redis;
   /** The server's name in metrics and, if there are several servers, in the log. */
   name?: string;
@@ -135,7 +134,6 @@ export class RedisGuard {
     }
   }
 
-  /** Stops, and aborts a rebuild in this process. */
   async close(): Promise<void> {
     this.ending.abort();
     this.wake();
@@ -366,7 +364,6 @@ export class RedisGuard {
     return cursors;
   }
 
-  /** Whether a comparison with Postgres is due. */
   private isCheckDue(): boolean {
     const sinceMs = performance.now() - this.checkedMs;
     if (sinceMs < CHECK_MS) return false;
@@ -429,7 +426,6 @@ export class RedisGuard {
     this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
   }
 
-  /** Logs why shards are closed, if some have been closed for more than a few seconds. */
   private logClosed(): void {
     const { gate } = this;
     const nowMs = performance.now();
@@ -459,7 +455,6 @@ export class RedisGuard {
     if (!this.ending.signal.aborted) connectAgain(this.options.redis);
   }
 
-  /** The log fields that name the server. */
   private get where(): { redis?: string } {
     return isOfCluster(this.options.redis) ? { redis: this.name } : {};
   }

@@ -99,7 +99,6 @@ async function enter(tenant: TenantTurns): Promise<void> {
   else tenant.working += 1;
 }
 
-/** Passes the turn to the next in the queue. */
 function leave(tenant: TenantTurns): void {
   const next = tenant.waiting.shift();
   if (next === undefined) tenant.working -= 1;
@@ -258,7 +257,6 @@ interface LateDay {
   /** When it happened (epoch ms), and the second of the local day. */
   atMs: number;
   second: number;
-  /** The local day that it belongs to (epoch day). */
   day: number;
   nowMs: number;
 }

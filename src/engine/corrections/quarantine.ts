@@ -207,7 +207,6 @@ export class Quarantine {
     await this.options.recordAudit({ tenantNo, by, entries });
   }
 
-  /** Waits for Postgres, so that recently guarded events are visible. */
   private async upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
     await untilPersisted(this.options, catalog.tenantNo);
     return this.options.pool;

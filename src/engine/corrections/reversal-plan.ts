@@ -1,4 +1,3 @@
-/** The effects of a reversal: totals, awards, achievements and leaderboards. */
 import type { PoolClient } from 'pg';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
@@ -59,7 +58,6 @@ export interface ReversalPlan {
   boards: BoardMove[];
 }
 
-/** Builds a reversal's effects from stored data. Pure. */
 export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): ReversalPlan {
   const { root, voids, reversed, counted, awards, held, revoked, restored, expected, replay } = planned;
   const value = parseDecimal(root.value);
@@ -98,7 +96,6 @@ interface Revocation {
 export interface PlannedReversal {
   expected: string;
   replay: StreakReplay;
-  /** The original event, and the event to reverse. */
   root: StoredEvent;
   reversed: string;
   voids: boolean;
@@ -113,7 +110,6 @@ export interface PlannedReversal {
   nowMs: number;
 }
 
-/** A change of a user's score in a run. */
 interface BoardMove {
   board: PlanBoard;
   /** First day of the run (epoch day). */

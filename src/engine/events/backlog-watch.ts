@@ -49,7 +49,6 @@ export class BacklogWatch {
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
-  /** Whether events must be refused now. */
   readonly exceeded = (): boolean => {
     this.asked = true;
     if (this.timer === null) this.measureSoon();
@@ -87,7 +86,6 @@ export class BacklogWatch {
   }
 }
 
-/** The last measurement of each server. */
 class Measures {
   private readonly last = new Map<Redis, number>();
 
@@ -95,7 +93,6 @@ class Measures {
     return [...this.last.values()].reduce((sum, measure) => sum + measure, 0);
   }
 
-  /** Forgets the measurements of all other servers. */
   keep(servers: readonly Redis[]): void {
     for (const redis of this.last.keys()) if (!servers.includes(redis)) this.last.delete(redis);
   }

@@ -1,4 +1,3 @@
-/** Applies queued batches, one script call after another. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { CALL_WORK } from '../../catalog/event-work.ts';
@@ -32,13 +31,10 @@ export interface BatchProcessorOptions {
     atLeast(tenantNo: number, version: number): Promise<void>;
   };
   ids: KeyedIds;
-  /** Looks up old idempotency keys in Postgres. */
   lookUpKeys: LookUpKeys;
   /** Applies events with a time of their own. */
   late: LateEvents;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
-  /** Called with the number of refused events in a batch. */
   onRefused: (batch: QueuedBatch, events: number) => void;
   /** Makes a span of each sampled call; `null` or omitted turns spans off. */
   traces?: Traces | null;
@@ -155,7 +151,6 @@ export class BatchProcessor {
     return ended === STEP.done ? { ended, refused: Number(rest[1]) } : { ended };
   }
 
-  /** The step with Postgres's answers about the idempotency keys that the script asked for. */
   private async withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const questions = step.ready.flatMap((event, index) => {
       const asked = replies[index];
@@ -181,7 +176,6 @@ export class BatchProcessor {
   }
 }
 
-/** The step with the zone offsets that the script asked for. */
 function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
   const ready = step.ready.map((event, index) => {
     const reply = replies[index];
@@ -191,7 +185,6 @@ function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): B
   return { ...step, ready };
 }
 
-/** Consecutive events of a batch that one script call applies. */
 interface BatchStep {
   batch: QueuedBatch;
   /** Index of the first event after the step. */
@@ -250,7 +243,6 @@ function extentOf(
   return { to, occurredMs: null };
 }
 
-/** Removes attributes that were deleted after the event was accepted. */
 function withKnownAttributes(event: BatchMetricEvent, catalog: CompiledCatalog): BatchMetricEvent {
   const { user, attributes } = event;
   const kept = { ...event };

@@ -1,4 +1,3 @@
-/** Answers to events, whether applied or stopped by a guard. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalNumber, decimalText } from '../../domain/decimal.ts';
 import { GUARD_NAMES, type GuardName } from '../../domain/administration/guards.ts';
@@ -25,7 +24,6 @@ import {
 /** An object's JSON text without the closing brace, so that fields can be appended. */
 const open = (object: object): string => JSON.stringify(object).slice(0, -1);
 
-/** Computes a value once for each key. */
 function once<K, V>(make: (key: K) => V): (key: K) => V {
   const made = new Map<K, V>();
   return (key) => {
@@ -129,7 +127,6 @@ function boardsJson(parts: AnswerFragments, boards: RecordedBoard[]): string {
   return `{${texts.join(',')}}`;
 }
 
-/** JSON text of the `EventResponse` to an applied event. */
 export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, idempotencyKey: string | null): string {
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const metricId = compiled.metricsByNo.get(record[RECORD.metric]!)!.id;
@@ -159,7 +156,6 @@ const LIMITS: Record<GuardName, string> = {
   maxTotal: "a user's total must be at most",
 };
 
-/** Whether the record's event is in quarantine. */
 export const isQuarantined = (record: GuardedRecord): boolean =>
   record[RECORD.guard][GUARDED.action] === GUARD_ACTION.quarantined;
 

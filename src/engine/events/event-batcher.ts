@@ -17,7 +17,6 @@ import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
 interface Waiting {
   event: ReadyEvent;
-  /** The span of the request that waits for the answer, if it is sampled. */
   span: Span | undefined;
   resolve: (reply: ScriptReply) => void;
   reject: (error: unknown) => void;
@@ -27,7 +26,6 @@ interface Waiting {
 interface TenantQueue {
   tenantNo: number;
   waiting: Waiting[];
-  /** Number of parts in flight. */
   parts: number;
 }
 
@@ -39,7 +37,6 @@ export interface Part {
 
 interface Server {
   redis: Redis;
-  /** Tenants with waiting events, in the order of their turns. */
   turns: Set<TenantQueue>;
   commands: number;
   scheduled: boolean;
@@ -72,7 +69,6 @@ export class EventQueues {
     this.send = send;
   }
 
-  /** Queues an event behind the waiting ones. */
   append(tenantNo: number, waiting: Waiting): void {
     let queue = this.tenants.get(tenantNo);
     if (queue === undefined) this.tenants.set(tenantNo, (queue = { tenantNo, waiting: [], parts: 0 }));
@@ -99,7 +95,6 @@ export class EventQueues {
     this.schedule(server);
   }
 
-  /** The shard's current server. */
   private serverOf({ tenantNo }: TenantQueue): Server {
     const redis = connectionOf(this.redis, shardOf(tenantNo));
     let server = this.servers.get(redis);
@@ -175,11 +170,9 @@ export interface EventBatcherOptions {
   scripts: Scripts;
   /** Replies for those of the events that Postgres holds. For retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
-  /** Looks up old idempotency keys in Postgres. */
   lookUpKeys: LookUpKeys;
   /** Maximum number of idempotency keys of a user on a UTC day; default and 0: unlimited. */
   idempotencyKeysPerDay?: number;
-  /** Called with the number of events in each command. */
   onCall?: (events: number) => void;
 }
 

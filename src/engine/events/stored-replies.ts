@@ -18,7 +18,6 @@ import { partOf, timeOf } from '../ids.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { type ReadyEvent, scopedKey } from './event-call.ts';
 
-/** An event and the script's question about its idempotency key. */
 export interface KeyQuestion {
   event: ReadyEvent;
   asked: Refusal & { [kindField]: typeof REFUSAL.unknownUse };

@@ -1,10 +1,8 @@
 import { AppError } from '../../errors.ts';
 
-/** Concurrent history reads of one user in a process. */
 const MOST_OF_USER = 2;
 /** Concurrent history reads of one tenant in a process. */
 const MOST_OF_TENANT = 4;
-/** Waiting reads. */
 const MOST_WAITING_OF_USER = 4;
 const MOST_WAITING_OF_TENANT = 32;
 /** How long a read waits at most. */
@@ -20,7 +18,6 @@ interface TenantReads {
   running: number;
   /** By user. */
   runningOf: Map<string, number>;
-  /** In order of arrival. */
   waiting: WaitingRead[];
 }
 

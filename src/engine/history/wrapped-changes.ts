@@ -64,7 +64,6 @@ interface MetricChanges extends ComparedDays {
   percentile: Percentile | null;
 }
 
-/** The metrics with an event in a period, by key. */
 export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges): Record<string, WrappedMetric> {
   const { rows, attributes, state, percentile } = changes;
   const metrics = sumsByNo(rows, ({ metricNo }) => metricNo, changes).flatMap(
@@ -131,7 +130,6 @@ interface PointsChanges extends ComparedDays {
   percentile: Percentile | null;
 }
 
-/** The points systems with an award in a period, by key. */
 export function wrappedPoints(compiled: CompiledCatalog, changes: PointsChanges): Record<string, WrappedPoints> {
   const points = sumsByNo(changes.rows, ({ systemNo }) => systemNo, changes).flatMap(
     ([no, sums]): [string, WrappedPoints][] => {

@@ -1,4 +1,3 @@
-/** A period of a user's year in review. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { UserAchievementResponse } from '../../domain/achievement.ts';
@@ -21,7 +20,6 @@ type Period = (typeof PERIODS)[number];
 
 export type Percentiles = Record<'metrics' | 'points', Percentile>;
 
-/** The data behind the periods of a user's wrapped year. */
 interface YearFacts {
   /** The catalog, including deleted resources. */
   known: CompiledCatalog;
@@ -85,7 +83,6 @@ function wrappedAchievements(
     });
 }
 
-/** A user's place on a board in one run. */
 interface Place {
   key: string;
   /** First and last epoch day. `endDay` is `null` if the run does not end. */

@@ -1,4 +1,3 @@
-/** The draft of an imported user, its problems, and lookups of the resources that it names. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedCompletion, ImportedTrigger, SkippedPart } from '../../domain/imported-user.ts';
@@ -21,7 +20,6 @@ export interface Draft {
   settlements: Settlement[];
   /** Current and future pauses; IDs are 32 hex digits. */
   pauses: { id: string; from: number; to: number }[];
-  /** Parts of the user that are not imported. */
   skipped: SkippedPart[];
   /** Fields that are imported with another value than given, and how they differ. */
   changed: string[];

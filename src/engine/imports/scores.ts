@@ -1,4 +1,3 @@
-/** Imported totals of metrics and scores of leaderboards. */
 import type { Leaderboard } from '../../domain/catalog.ts';
 import {
   clamped,

@@ -1,4 +1,3 @@
-/** Makes runs that ended final: copies them to Postgres and clears them. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
@@ -143,7 +142,6 @@ export class FinalRuns implements DueWork {
     return empty;
   }
 
-  /** Declares runs without scores final. */
   private async finishEmpty(runs: readonly Over[]): Promise<void> {
     const first = runs[0]!;
     const last = runs.at(-1)!;
@@ -194,7 +192,6 @@ interface CopyRunOptions {
   onStep?: (step: CopyStep) => void | Promise<void>;
 }
 
-/** A group of a run that is being copied to Postgres. */
 interface Copying extends Over {
   runId: number;
   group: string;
@@ -271,7 +268,6 @@ async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promis
   }
 }
 
-/** A run with its board, whether ended or not. */
 interface Over {
   board: Leaderboard;
   run: EndedRun;

@@ -1,4 +1,3 @@
-/** Reads leaderboards: rankings, groups, a user's rank and its history. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -190,7 +189,6 @@ export class LeaderboardReads {
     throw new AppError('forbidden', "userAttributes: an application key may only read its own user's group.");
   }
 
-  /** The group of a user's score; `null` if there is no score. */
   private async scoredGroup(run: BoardRun, { userId, state }: { userId: string; state: UserState }) {
     const scored = state.boards[run.boardNo]?.find(({ runDay }) => runDay === run.runDay);
     return scored?.group || (await this.past.groupOf(run, userId));

@@ -1,4 +1,3 @@
-/** Computes scores from history when a leaderboard is filled or recomputed. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -20,7 +19,6 @@ export interface UserScoresOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** Called with a user who has to be left out. */
   onLeftOut: (user: { tenantNo: number; boardNo: number; userId: string }, error: Error) => void;
@@ -34,7 +32,6 @@ const TRIES = 50;
  */
 const EXACT_TRIES = 10;
 
-/** A board that is being filled, with everything that its users' scores depend on. */
 interface Filling {
   compiled: CompiledCatalog;
   board: Leaderboard;

@@ -1,4 +1,3 @@
-/** Sends a listener the messages that it missed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shardOf } from '../../redis/keys.ts';
 import { type LivePosition, readLive } from '../../redis/live-streams.ts';

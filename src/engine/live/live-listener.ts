@@ -1,4 +1,3 @@
-/** A listener: filters messages and sends them to its connection. */
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type { LiveType } from '../../domain/notifications/live.ts';
@@ -36,7 +35,6 @@ export interface Unsent {
 export class LiveListener {
   readonly grant: LiveGrant;
   readonly key: HeldKey;
-  /** Secret of its session. */
   readonly session: string;
   readonly sink: LiveSink;
   /** By board number, for the boards that it follows. */
@@ -142,7 +140,6 @@ export class LiveListener {
     return this.queued;
   }
 
-  /** Sends all queued messages at once. */
   flush(): void {
     if (this.queue.length === 0) return;
     const messages = this.queue;
@@ -164,7 +161,6 @@ export class LiveListener {
     this.sink.end(reason);
   }
 
-  /** A unique ID. */
   private nextId(at: ReadPosition): string {
     const id = this.idOf(at, 0);
     if (id !== this.lastId) {
@@ -196,7 +192,6 @@ export class LiveListener {
   }
 }
 
-/** The run and group in which a user plays. */
 interface Seat {
   runDay: number;
   /** `null` if the user is in no group: without a value for the breakdown, or without a score. */

@@ -1,4 +1,3 @@
-/** Turns an outbox entry into live notifications. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalText, type Micros, toMicros } from '../../domain/decimal.ts';
@@ -44,9 +43,7 @@ export interface BoardMove {
   user: RecordedUser | undefined;
 }
 
-/** The content of an outbox entry that live streams report. */
 export interface LiveEntry {
-  /** The entry's position in the outbox. */
   position: string;
   /** All but rank changes. `no` numbers them in the entry, the same for every reader. */
   notifications: { no: number; notification: Notification }[];
@@ -60,11 +57,8 @@ export interface LiveEntry {
 /** Those for whom an entry is read. */
 interface Readers {
   compiled: CompiledCatalog;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
-  /** Whether a listener wants notifications about a user. */
   wantsUser: (userId: string) => boolean;
-  /** Whether a listener wants notifications of a type. */
   wantsType: (type: NotificationType) => boolean;
 }
 

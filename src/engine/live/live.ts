@@ -1,4 +1,3 @@
-/** Live streams of this process: tickets, limits and connections. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -18,7 +17,6 @@ import { type ClosingReason, HEARTBEAT_S, type LiveSink, SlowReaders } from './l
 import type { LastId, MessageIds, ParsedId } from './message-id.ts';
 import { Tails } from './tails.ts';
 
-/** Limits on the live streams of a process. */
 export interface LiveLimits {
   connections: number;
   /**
@@ -138,7 +136,6 @@ export class Live {
     this.tails = new Tails({ redis, signals, catalogs, clock, controlShare, onProblem: this.onProblem });
   }
 
-  /** Number of messages sent by this process. */
   get sent(): number {
     return this.sentMessages;
   }

@@ -1,4 +1,3 @@
-/** The tail of a shard: reads its outbox after a signal, and feeds the listeners of each tenant. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -25,13 +24,11 @@ export interface FeedSources {
   redis: Redis;
   catalogs: { get(tenantNo: number): CompiledCatalog | undefined };
   clock: Clock;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: () => number;
   /** Called with errors that prevented a report. */
   onProblem: (error: unknown) => void;
 }
 
-/** A move on a board, with the position of its entry. */
 export interface ReadMove {
   position: string;
   move: BoardMove;
@@ -51,7 +48,6 @@ const MOST_BOARDS_MS = 5_000;
 /** Longest interval between comparisons of places: midnights and deletions change places without a move. */
 const COMPARE_MS = 5_000;
 
-/** The listeners of a tenant in this process, and their pending reports. */
 class TenantFeed {
   readonly tenantNo: number;
   readonly listeners = new FeedListeners();
@@ -271,7 +267,6 @@ export class ShardTail {
   private readonly onGap: (listener: LiveListener, why: string) => void;
   private readonly connect: () => Promise<Redis>;
   private at: TailPosition;
-  /** The mark of the data that it reads. */
   readonly mark: string;
   /** Redis's clock minus this process's. */
   private offsetMs: number;
@@ -310,7 +305,6 @@ export class ShardTail {
     return this.at;
   }
 
-  /** The tenant's feed, created if necessary. */
   feed(tenantNo: number): TenantFeed {
     let feed = this.feeds.get(tenantNo);
     if (feed === undefined) this.feeds.set(tenantNo, (feed = new TenantFeed(tenantNo, this.sources, this.at)));
@@ -419,7 +413,6 @@ export class ShardTail {
   }
 }
 
-/** Reasons for a `reset`. */
 export const REBUILT = 'Redis was rebuilt';
 export const NOT_KEPT = 'the messages after the position are no longer kept';
 

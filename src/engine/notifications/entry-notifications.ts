@@ -16,7 +16,6 @@ import {
   type Wants,
 } from './rules.ts';
 
-/** An outbox entry to be reported. */
 export interface HappenedEntry {
   tenantNo: number;
   /** Its records, without those that a deletion in the same batch voids. */
@@ -25,17 +24,14 @@ export interface HappenedEntry {
   states: readonly Buffer[];
 }
 
-/** The result of reporting entries. */
 export interface EntryReport {
   notifications: Notification[];
   /** Completions with a wanted e-mail that falls due later. */
   completions: NotedCompletion[];
 }
 
-/** The context in which entries are reported. */
 interface EntryContext {
   compiled: CompiledCatalog;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
   wants: Wants;
   /** Whether a user's completions are noted, regardless of `wants`. */
@@ -47,7 +43,6 @@ const PAYLOAD_LENGTH = 1_048_576;
 
 const OFF_THE_BOARD = -1;
 
-/** A record of an outbox entry, and what it means. */
 interface Happened {
   record: HappenedRecord;
   /** The user in the state after the entry; `undefined` if the entry lacks the state. */
@@ -200,7 +195,6 @@ export function fromRecord(
   }));
 }
 
-/** A user's completion of an achievement, other than by backdating. */
 export interface NotedCompletion {
   tenantNo: number;
   userId: string;

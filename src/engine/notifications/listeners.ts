@@ -1,4 +1,3 @@
-/** The receivers of a notification: webhooks and live streams. */
 import { hash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { isWanted } from '../../catalog/rules/webhook.ts';
@@ -15,7 +14,6 @@ import type { HappenedRecord } from '../../packed/record.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import type { Wants } from './rules.ts';
 
-/** The receivers of a tenant's notifications, for one version of its catalog. */
 export interface Listeners {
   /** Whether there is no enabled webhook. */
   readonly none: boolean;
@@ -27,7 +25,6 @@ export interface Listeners {
 
 const known = new WeakMap<CompiledCatalog, Listeners>();
 
-/** The receivers of a tenant, computed once for each version of its catalog. */
 export function listenersOf(compiled: CompiledCatalog): Listeners {
   let listeners = known.get(compiled);
   if (listeners === undefined) known.set(compiled, (listeners = listenersAmong(compiled.catalog.webhooks)));
@@ -76,7 +73,6 @@ export function messageId({
   return uuidText(digest.toString('hex', 0, 16));
 }
 
-/** Interval between queries for listeners. */
 const LOOK_MS = 500;
 
 /** Caches which tenants' live streams have listeners, for work that happens many times a second. */

@@ -21,7 +21,6 @@ export interface ReporterOptions {
 }
 
 export interface Report extends EntryReport {
-  /** Builds a notification's messages to the webhooks. */
   messagesFor: (notification: Notification) => NewMessage[];
   /** The revisions at which the webhooks were read. */
   revisions: Revisions;
@@ -29,7 +28,6 @@ export interface Report extends EntryReport {
 
 /** Everything needed to report some entries, without further queries. */
 export interface Reporting {
-  /** The report of some of the entries, in order. */
   reportOf(entries: readonly HappenedEntry[]): Report;
 }
 
@@ -41,7 +39,6 @@ interface Heard {
    * completions must be noted.
    */
   isListened: (userId: string) => boolean;
-  /** Whether a receiver is interested in an entry. */
   concerns: (entry: HappenedEntry) => boolean;
 }
 
@@ -72,7 +69,6 @@ export class Reporter {
     return (this.options.clock ?? systemClock).now();
   }
 
-  /** Notes a report that could not be stored with its entries. */
   leaveOut(error: unknown): void {
     this.options.onLeftOut(error);
   }

@@ -1,4 +1,3 @@
-/** The transaction that stores a batch: rows, notifications and cursor. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/administration/dead-letters.ts';
@@ -104,7 +103,6 @@ export function writeBatch(
   });
 }
 
-/** Writes the rows in the client's transaction. */
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
   await insertEvents(client, batch.events);
@@ -168,7 +166,6 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   );
 }
 
-/** The context in which the parts of an entry are reported. */
 export interface Reports {
   reporter: Reporter;
   reporting: Reporting;
@@ -278,7 +275,6 @@ export function userOf(record: unknown): string | undefined {
   return typeof user === 'string' ? user : undefined;
 }
 
-/** The distinct users that an entry names. */
 export const usersOf = ({ records, states }: ReadEntry): string[] => [
   ...new Set([
     ...states.map(({ userId }) => userId),

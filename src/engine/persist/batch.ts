@@ -1,4 +1,3 @@
-/** A batch: outbox entries converted to rows, which one transaction stores. */
 import { DAY_MS } from '../../domain/periods.ts';
 import {
   AWARD,
@@ -77,7 +76,6 @@ class DayTally {
   }
 }
 
-/** The rows of consecutive outbox entries. */
 export interface Batch extends GuardedRows, ImportedRows {
   /** Users to delete before anything is written. The entries' data about them from before the deletion is omitted. */
   deletions: Deletion[];
@@ -106,7 +104,6 @@ export interface Batch extends GuardedRows, ImportedRows {
 
 type Rows = Omit<Batch, 'touched'>;
 
-/** A deleted user. */
 export interface Deletion extends NamedUser {
   /** Generation of the user whose rows Postgres holds, see `src/redis/idempotency.ts`. */
   generation: number | undefined;
@@ -226,7 +223,6 @@ function add(
   touched.note(record);
 }
 
-/** Removes the user's rows from the batch: the deletion precedes everything that is written. */
 function addDeletion(
   batch: Rows,
   tenantNo: number,
@@ -378,12 +374,10 @@ function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord)
   if (nos !== undefined) batch.supersededChanges.push({ tenantNo, userId, nos, correction });
 }
 
-/** The length to which an event extended the streak; `null` if it did not. */
 function extendedTo({ [RECORD.streak]: streak }: HappenedRecord): number | null {
   return streak?.[RECORDED_STREAK.extended] === 1 ? streak[RECORDED_STREAK.length] : null;
 }
 
-/** The row about a user's recomputation. */
 const recomputedRow = (
   tenantNo: number,
   record: HappenedRecord,

@@ -1,4 +1,3 @@
-/** Reads that wait for Postgres to catch up first. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { storedState } from '../../postgres/users/stored-states.ts';
@@ -27,7 +26,6 @@ export class CaughtUp {
     this.patience = patience;
   }
 
-  /** Waits for everything about a tenant. */
   async tenant(tenantNo: number): Promise<void> {
     const shard = shardOf(tenantNo);
     const position = await lastPosition(this.redis, shard);

@@ -1,4 +1,3 @@
-/** Waits until Postgres holds a position of the outbox. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';

@@ -1,4 +1,3 @@
-/** Dead letters: listed, stored again, or discarded. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
@@ -44,7 +43,6 @@ interface DeadLettersOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Reports entries that are stored by a retry. */
   reporter?: Reporter;
   /** Called when a shard's persister may have given way to a retry. */
   onRetried: (shard: number) => void;
@@ -229,7 +227,6 @@ export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadL
   };
 }
 
-/** The decoded value; `null` if it cannot be decoded. */
 function readable(packed: Buffer): unknown {
   try {
     return namedState(packed);

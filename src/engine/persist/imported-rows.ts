@@ -10,7 +10,6 @@ import { eventId } from '../ids.ts';
 import { decimalOfMicros } from '../../domain/decimal.ts';
 import type { UserZone } from '../../postgres/persist/users.ts';
 
-/** Rows about imported users. */
 export interface ImportedRows {
   importedDays: ImportedDayRow[];
   importedCompletions: ImportedCompletionRow[];

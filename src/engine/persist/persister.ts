@@ -1,4 +1,3 @@
-/** The persister: copies outboxes to Postgres. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -39,7 +38,6 @@ export class StuckShard extends Error {
   }
 }
 
-/** The steps of a batch, in order. `kept`: Redis stores an entry that Postgres does not accept even as bytes. */
 export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';
 
 /** A transaction that stored entries. */
@@ -67,21 +65,15 @@ export interface PersisterOptions {
     /** Only acknowledged entries are stored: Postgres must not hold what a Redis that takes over lacks. */
     acknowledgementOf?(shard: number): { wait(): Promise<void> } | null;
   };
-  /** How long stored entries are kept (`handed-over.ts`); default: not at all. */
   keepMs?: number;
   /** Makes webhook messages of stored entries; without it there are none. */
   reporter?: Reporter;
-  /** Called when the messages of a batch are stored and may be sent. */
   onReported?: () => void;
-  /** Called once for each entry that was set aside. */
   onSetAside?: (entry: SetAside) => void;
-  /** Called after each transaction that stored entries. */
   onTransaction?: (stored: Stored) => void;
-  /** Makes a span of each sampled transaction; `null` or omitted turns spans off. */
   traces?: Traces | null;
   /** Called when Postgres may hold more than before: after each batch, and when a `drain` ends. */
   onStored?: () => void;
-  /** Called after each step of each batch, so that tests can stop there. */
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
 
@@ -137,7 +129,6 @@ export class Persister {
     this.keep = { ms: options.keepMs ?? 0, bytes: HANDED_BYTES };
   }
 
-  /** Whether a `drain` of the shard is in progress in this process. */
   isAtWork(shard: number): boolean {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
@@ -300,7 +291,6 @@ export class Persister {
     return { reporter, report, isFinal: tries === MOST_REPORTS };
   }
 
-  /** The same for an entry that cannot be stored whole. */
   private async setAside(
     shard: number,
     { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry },

@@ -47,7 +47,6 @@ export class PointsReads {
     this.caughtUp = caughtUp;
   }
 
-  /** A points system with its active triggers. Throws 404 for an unknown key. */
   system(compiled: CompiledCatalog, key: string): PointsSystemResponse {
     const system = findSystem(compiled, key);
     return {

@@ -14,12 +14,10 @@ import { unpackState } from '../../packed/state.ts';
 
 export interface TimePaymentsOptions {
   redis: Redis;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }
 
-/** A user's periods that ended at the same time. */
 interface Payment {
   userId: string;
   dueMs: number;
@@ -36,7 +34,6 @@ const TRIES = 3;
 /** How often a user may change zone when paid alone, before the call fails. */
 const TRIES_ALONE = 50;
 
-/** Pays periods of `time` triggers in Redis. */
 export class TimePayments {
   private readonly options: TimePaymentsOptions;
 

@@ -1,4 +1,3 @@
-/** A user's points: totals and the latest awards. */
 import type { Pool } from 'pg';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -72,7 +71,6 @@ interface Asked {
   day: number;
 }
 
-/** A user's last awards in a points system, newest first. Deleted triggers and boosts are shown in their last version. */
 async function awardHistory(
   pool: Pool,
   compiled: CompiledCatalog,

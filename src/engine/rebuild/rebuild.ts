@@ -45,7 +45,6 @@ export interface RebuildOptions {
   /** Default: all. */
   shards?: readonly number[];
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
-  /** Called for each outbox entry that could not be stored and was set aside. */
   onSetAside?: (entry: SetAside) => void;
   /** Called for each notification about the outbox that could not be made. */
   onLeftOut?: (error: unknown) => void;

@@ -1,4 +1,3 @@
-/** Fills shards of Redis from Postgres. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -38,7 +37,6 @@ import {
 export type OnUnreadable = (user: { tenantNo: number; id: string }) => void;
 
 interface FillOptions {
-  /** The server that holds the shards. */
   redis: Redis;
   pool: Pool;
   loaders: Loaders;
@@ -194,7 +192,6 @@ class Filling {
 /** Number of counts to collect before they are loaded, since there may be as many point totals as users. */
 const COLLECTED = 100_000;
 
-/** Counts of a rebuild, by key of a hash and field. */
 class Counts {
   private readonly loaders: Loaders;
   private readonly keys = new Map<string, Map<string, number>>();
@@ -214,12 +211,10 @@ class Counts {
     }
   }
 
-  /** Loads the collected counts if there are many. Resolves when there is room for more. */
   async relieve(): Promise<void> {
     if (this.size >= COLLECTED) await this.load();
   }
 
-  /** Adds the collected counts to the loaded ones. */
   async load(): Promise<void> {
     for (const [key, counts] of this.keys) {
       const loader = this.loaders.get(shardOfKey(key))!;

@@ -28,7 +28,6 @@ import {
   useText,
 } from './derived-keys.ts';
 
-/** The two databases to compare. */
 export interface Sides {
   redis: Redis;
   pool: Pool;
@@ -48,7 +47,6 @@ async function storedPlaces({ pool, boards }: Sides, tenantNo: number, id: strin
   return packed === null ? [] : placesOf(tenantNo, stateOf({ state: packed }), await boards.of(tenantNo));
 }
 
-/** A user's place in a sorted set. */
 export const placeSuspect = (
   sides: Sides,
   { tenantNo, id, key }: { tenantNo: number; id: string; key: string },
@@ -65,7 +63,6 @@ const scoreText = (score: string | number | null): string | null => (score === n
 
 const LISTED = 'listed';
 
-/** A group in the set of a run's groups, in which a user has a place. */
 function groupSuspect(
   sides: Sides,
   { tenantNo, id, key, group }: { tenantNo: number; id: string; key: string; group: string },
@@ -83,7 +80,6 @@ function groupSuspect(
   };
 }
 
-/** The set of the groups of a run. */
 export const groupsSuspect = (
   { redis, boards }: Sides,
   { tenantNo, key, boardNo, runDay }: { tenantNo: number; key: string; boardNo: number; runDay: number },
@@ -253,7 +249,6 @@ function quarantineText(hash: ReadonlyMap<string, string>): string | null {
   return fields.length === 0 ? null : fields.toSorted().join('; ');
 }
 
-/** A tenant's events in quarantine. */
 export const quarantineSuspect = ({ redis, pool }: Sides, tenantNo: number): Suspect => ({
   key: quarantineKey(tenantNo),
   part: '',

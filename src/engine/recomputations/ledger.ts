@@ -1,4 +1,3 @@
-/** The ledger of a replay: the points and achievements that a user earned. */
 import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
 import { SUM_BOUND, toMicros } from '../../domain/decimal.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -11,7 +10,6 @@ export interface TriggerPoints {
   points: number;
 }
 
-/** Sums of points by trigger and segment. */
 class AwardTally {
   private readonly byTrigger = new Map<number, Map<number, number>>();
 
@@ -100,7 +98,6 @@ export class Ledger {
   }
 }
 
-/** The user data that completes achievements. */
 interface Reached {
   state: UserState;
   /** See `UserReplay.highestCount`. */

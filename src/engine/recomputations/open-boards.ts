@@ -20,7 +20,6 @@ export interface OpenBoard {
   runs: OpenRun[];
 }
 
-/** The boards with runs that are not final at a time. */
 export function openBoards(compiled: CompiledCatalog, nowMs: number): OpenBoard[] {
   return compiled.catalog.leaderboards.flatMap((leaderboard) => {
     const runs = leaderboard.status === 'inactive' ? [] : openRuns(leaderboard, nowMs);

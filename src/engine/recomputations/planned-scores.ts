@@ -1,4 +1,3 @@
-/** Scores that a recomputation proposes, and their differences from the current ones. */
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoard } from '../../catalog/plan.ts';
@@ -12,9 +11,7 @@ import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
 import type { OpenBoard, OpenRun } from './open-boards.ts';
 
-/** The proposed change of a score in an open run. */
 export interface PlannedScore {
-  /** The board's number. */
   no: number;
   /** First day of the run (epoch day). */
   run: number;

@@ -35,7 +35,6 @@ export interface ScoreMove {
   instead?: string;
 }
 
-/** The same in stored form, with the figures to show. */
 export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore' | 'scores'> {
   scores: PlannedScore[];
   /** By system number: the total at planning time, and the proposed one. */

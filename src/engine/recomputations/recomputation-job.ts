@@ -1,4 +1,3 @@
-/** The job of a recomputation, slice by slice. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -37,7 +36,6 @@ import { planSlice } from './slice-proposal.ts';
 /** The outcome for a user: RECOMPUTED. */
 type Recomputed = (typeof RECOMPUTED)[keyof typeof RECOMPUTED];
 
-/** Why a user was not changed. */
 const SKIPPED: Partial<Record<Recomputed, string>> = {
   [RECOMPUTED.nothing]: 'Nothing of the plan was left to do: the user has changed since.',
   [RECOMPUTED.gone]: 'The user was deleted since.',
@@ -80,7 +78,6 @@ interface RecomputingOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
 }
 

@@ -34,14 +34,12 @@ import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 export interface RecomputationsOptions {
   pool: Pool;
   clock: Clock;
-  /** Makes workers look for jobs. */
   wake: () => Promise<void>;
 }
 
 /** Maximum number of users of each sort in an answer. */
 const MOST_SAMPLES = 20;
 
-/** The actions that each status allows. `cancelled`: some of the plan may have been applied. */
 const MAY = {
   apply: ['planned'],
   revert: ['applied', 'cancelled'],

@@ -1,4 +1,3 @@
-/** Replays a user's events by today's rules. */
 import type { PoolClient } from 'pg';
 import type { PlanTrigger } from '../../catalog/plan.ts';
 import { toMicros } from '../../domain/decimal.ts';
@@ -23,7 +22,6 @@ interface UserReplayOptions {
   rules: Rules;
   /** By points system number; empty if only counts are needed. */
   ledgers: readonly Ledger[];
-  /** Oldest first. */
   completions: readonly PackedCompletion[];
   /** Oldest first. */
   fixed: readonly FixedAward[];
@@ -186,7 +184,6 @@ export function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: Read
   return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);
 }
 
-/** A sum over history, and its highest value, in millionths. */
 interface Running {
   sum: bigint;
   peak: bigint;

@@ -29,7 +29,6 @@ export class EventPartitionsAhead implements ScheduledWork {
   readonly name = 'partitions of events';
   readonly seesItself = true;
   private readonly pool: Pool;
-  /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
   constructor({ pool }: { pool: Pool }) {

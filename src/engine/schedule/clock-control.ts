@@ -1,4 +1,3 @@
-/** Sets the test clock, and does all work that falls due on the way. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
@@ -57,7 +56,6 @@ const STORING_MS = 30_000;
 const ROUNDS = 3;
 const NOT_STORED = 'Not all accepted events are stored yet; the clock is unchanged. Try again in a moment';
 
-/** Sets the test clock of all processes. */
 export class ClockControl {
   private readonly options: ClockControlOptions;
 
@@ -65,7 +63,6 @@ export class ClockControl {
     this.options = options;
   }
 
-  /** The current time as this process sees it (epoch ms). */
   nowMs(): number {
     return this.options.clock.now();
   }

@@ -20,7 +20,6 @@ export class DueKind {
   readonly work: ScheduledWork;
   private readonly attempts: Attempts;
   private readonly traces: Traces | null;
-  /** When the oldest known unfinished work fell due; `null` if there is none. */
   private oldestMs: number | null = null;
 
   constructor(work: ScheduledWork, { onTrouble, patienceMs, traces = null }: DueKindOptions) {
@@ -29,7 +28,6 @@ export class DueKind {
     this.attempts = new Attempts({ onFailed: (error) => onTrouble(work.name, error), patienceMs });
   }
 
-  /** Whether it is currently set aside. */
   get aside(): boolean {
     return this.attempts.aside;
   }

@@ -52,7 +52,6 @@ export interface JobRunnerOptions {
   works: readonly JobWork<never>[];
   /** How long a worker that died keeps its jobs from the others; ms. */
   leaseMs?: number;
-  /** Called when a slice fails, each time. */
   onFailed?: OnPieceFailed | undefined;
   /** Called at each moment of a slice, so that tests can stop there. */
   onMoment?: ((moment: JobMoment, job: Job) => void | Promise<void>) | undefined;
@@ -60,7 +59,6 @@ export interface JobRunnerOptions {
 
 const LEASE_MS = 15_000;
 const PATIENCE_MS = 120_000;
-/** See `JobWork.waitMs`. */
 const WAIT_MS = 200;
 /** The longest rest after a slice. */
 const MOST_REST_MS = 1_000;

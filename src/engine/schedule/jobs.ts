@@ -17,7 +17,6 @@ import {
 } from '../../postgres/jobs.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 
-/** The subject of a kind of job, and the actions that administrators may take. */
 interface KindRules {
   subject: NonNullable<ShownJob['subject']>['kind'] | null;
   /** Further changes on cancellation, in its transaction; `null` if it cannot be cancelled, for the reason in `stays`. */
@@ -83,7 +82,6 @@ export class Jobs {
     this.wake = wake;
   }
 
-  /** Some jobs, newest first. */
   async list(
     query: SeenJobs & { kind?: JobKind; status?: JobStatus; limit: number; skip: number },
   ): Promise<ShownJob[]> {

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { isUnavailable } from '../unavailable.ts';
 
 interface AttemptsOptions {
-  /** Called at every failure, except those caused by the process's end. */
   onFailed: (error: unknown) => void;
   /** A call that takes longer counts as failed (ms). */
   patienceMs: number;
@@ -26,7 +25,6 @@ export class Attempts {
     this.options = options;
   }
 
-  /** Whether it is currently set aside. */
   get aside(): boolean {
     return this.hanging || performance.now() < this.retryAtMs;
   }
@@ -36,7 +34,6 @@ export class Attempts {
     return this.hanging ? -Infinity : performance.now() - this.retryAtMs;
   }
 
-  /** Resets the backoff. */
   succeeded(): void {
     this.failures = 0;
   }
@@ -93,7 +90,6 @@ export function userPiece(tenantNo: number, userId: string, more: Record<string,
   };
 }
 
-/** The piece of a whole tenant. */
 export const tenantPiece = (tenantNo: number): Piece => ({
   key: String(tenantNo),
   name: `tenant ${tenantNo}`,
@@ -106,14 +102,11 @@ interface PieceFailure {
   error: unknown;
 }
 
-/** Called at every failure of a piece. */
 export type OnPieceFailed = (failure: PieceFailure) => void;
 
 interface PiecesOptions {
-  /** Name of the kind of work. */
   kind: string;
   onFailed?: OnPieceFailed | undefined;
-  /** A piece that takes longer counts as failed (ms). */
   patienceMs?: number | undefined;
 }
 
@@ -133,12 +126,10 @@ export class Pieces {
     this.options = options;
   }
 
-  /** Whether a piece is currently set aside. */
   isAside(key: string): boolean {
     return this.failed.get(key)?.attempts.aside === true;
   }
 
-  /** The pieces that are currently set aside. */
   get aside(): Piece[] {
     return [...this.failed.values()].filter(({ attempts }) => attempts.aside).map(({ piece }) => piece);
   }

@@ -1,4 +1,3 @@
-/** The schedule: does the due work of each kind, and waits for the next due time. */
 import type { Clock } from '../../clock.ts';
 import { DueKind, type DueKindOptions } from './due-kind.ts';
 import type { ScheduledWork } from './due-work.ts';
@@ -17,11 +16,9 @@ interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs' | 't
 /** `done`: nothing is due any longer. `more`: the pass reached its limit, or was aborted. */
 export type PassOutcome = { state: 'done' | 'more' } | { state: 'held up'; by: string };
 
-/** The health of a kind of work. */
 export interface KindState {
   kind: string;
   overdueMs: number;
-  /** See `DueKind.piecesAside`. */
   aside: number;
 }
 
@@ -153,13 +150,11 @@ export class Schedule {
   }
 }
 
-/** A kind's answer about its due work. */
 interface Answer {
   kind: DueKind;
   dueMs: number;
 }
 
-/** The first due work. Up to `beforeMs` no other kind has anything to do. */
 interface Due {
   kind: DueKind;
   dueMs: number;

@@ -24,7 +24,6 @@ export class TestClock implements Clock {
   private readonly looks = new SharedRuns(() => this.read(), { everyMs: 0 });
   private closed = false;
 
-  /** `worker`: whether this process does due work. */
   constructor({ pool, signals, worker }: { pool: Pool; signals: Signals; worker: boolean }) {
     this.pool = pool;
     this.worker = worker;
@@ -40,7 +39,6 @@ export class TestClock implements Clock {
     return this.followed;
   }
 
-  /** Registers a function that is called whenever the clock was set or released. */
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }

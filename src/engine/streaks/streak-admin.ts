@@ -30,7 +30,6 @@ export interface StreakAdminOptions {
   persisted: (tenantNo: number) => Promise<void>;
 }
 
-/** Nothing was changed, and that is not an error. */
 export class NothingDone {
   readonly reason: string;
 
@@ -39,7 +38,6 @@ export class NothingDone {
   }
 }
 
-/** The user whose streak was changed. */
 export interface StreakOwner {
   userId: string;
 }

@@ -22,13 +22,10 @@ import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
-  /** Called if a tenant's zone, or a user, cannot be swept. */
   onFailed?: OnPieceFailed;
-  /** Approximate duration of a piece of work. */
   workMs?: number;
 }
 
-/** The midnights of a tenant's zone. */
 const zonePiece = ({ tenantNo, zone }: SweptZone): Piece => ({
   key: `${tenantNo}:${zone}`,
   name: `zone ${zone === '' ? 'UTC' : zone} of tenant ${tenantNo}`,
@@ -37,7 +34,6 @@ const zonePiece = ({ tenantNo, zone }: SweptZone): Piece => ({
 
 /** Users that Postgres examines in one statement; progress is stored after each page. */
 const USERS_A_PAGE = 5_000;
-/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
 
 /**

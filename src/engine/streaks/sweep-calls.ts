@@ -11,17 +11,14 @@ import { callUsers } from '../scripts.ts';
 
 export interface SweepCallsOptions {
   redis: Redis;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** Called with a user who cannot be settled; the others are. */
   onUserFailed?: (tenantNo: number, userId: string, error: unknown) => void;
-  /** Users in a script call; for tests. */
   usersACall?: number;
   /** Entries that may wait for Postgres before the sweep waits. */
   maxAhead?: number;
 }
 
-/** The start of a day in a tenant's zone. */
 export interface Midnight {
   tenantNo: number;
   /** IANA name; '' means UTC. */

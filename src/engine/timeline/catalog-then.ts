@@ -12,7 +12,6 @@ import {
   type Then,
 } from '../../postgres/timeline/catalog-then.ts';
 
-/** A resource at the time at which something was applied. */
 export interface ResourceThen {
   doc: Record<string, unknown>;
   /** Whether this version is known: former versions are stored only since the timeline exists. */
@@ -43,7 +42,6 @@ export class CatalogThen {
     this.frequencyNow = frequencyNow;
   }
 
-  /** Reads the resources with some numbers, and all levels and leaderboards. */
   async load(nos: Iterable<number>): Promise<void> {
     const wanted = [...new Set(nos)];
     for (const found of await resourcesByNo(this.pool, this.tenantNo, { nos: wanted, kinds: WHOLE })) this.add(found);
@@ -59,13 +57,11 @@ export class CatalogThen {
     }
   }
 
-  /** Reads the resources with some IDs. */
   async loadById(ids: Iterable<string>): Promise<void> {
     const missing = [...new Set(ids)].filter((id) => !this.ofId.has(id));
     for (const found of await resourcesById(this.pool, this.tenantNo, missing)) this.add(found);
   }
 
-  /** Reads former versions of resources. */
   async loadThen(asked: readonly { resource: StoredResource; when: Then }[]): Promise<void> {
     const questions = new Map(
       asked
@@ -80,7 +76,6 @@ export class CatalogThen {
     }
   }
 
-  /** Reads the streak frequencies configured at some times. */
   async loadFrequencies(asked: readonly Then[]): Promise<void> {
     const settings = await streaksThen(this.pool, this.tenantNo, asked);
     for (const [index, then] of asked.entries()) {
@@ -97,7 +92,6 @@ export class CatalogThen {
     return this.ofId.get(id) ?? null;
   }
 
-  /** The resources of a kind that existed at a time. */
   there(kind: Kind, atMs: number): StoredResource[] {
     return [...this.ofId.values()].filter(
       (resource) =>

@@ -1,4 +1,3 @@
-/** A user's timeline: pages of entries, newest first. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import {
@@ -182,7 +181,6 @@ type Found =
   | { position: string; is: 'quarantine'; row: QuarantineRow }
   | { position: string; is: 'audit'; row: TimelineAuditRow };
 
-/** A user's completions by the position of their cause. */
 type Completions = ReadonlyMap<string, TimelineCompletionRow[]>;
 
 /** All completions of a user. A completion without a recorded cause has a position of its own. */
@@ -242,7 +240,6 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
     ),
 };
 
-/** The first `limit` items of a range, of all kinds or of one. */
 async function firstOf(from: Source, kind: TimelineQuery['kind']): Promise<Found[]> {
   const { newest, limit } = from.range;
   const sources = kind === undefined ? Object.values(SOURCES) : [SOURCES[kind]!];

@@ -25,7 +25,6 @@ export interface SentUser {
   [SENT.occurred]?: object;
 }
 
-/** The fields of a user, without the ID. */
 const PROFILE_FIELDS = Object.keys(UpdatedUser.properties) as (keyof UpdatedUser)[];
 
 type Sent = Readonly<Record<string, string>> | undefined;

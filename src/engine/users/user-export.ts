@@ -1,4 +1,3 @@
-/** Exports everything that Laurel stores about a user. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -91,7 +90,6 @@ export class UserExport {
     });
   }
 
-  /** The contents of the user's state. */
   private profile(
     compiled: CompiledCatalog,
     { userId, state, names }: { userId: string; state: UserState; names: ReadonlyMap<number, string> },

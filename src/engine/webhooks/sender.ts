@@ -1,4 +1,3 @@
-/** Sends a message: signature, request, response, and retry delays. */
 import type { Span } from '@opentelemetry/api';
 import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
@@ -15,17 +14,14 @@ export interface Target {
   url: string;
   /** Name of the header with the signature by the whole secret; default: `USUAL_HEADER`. */
   header?: string | undefined;
-  /** Newest first. */
   secrets: readonly string[];
 }
 
 interface SentMessage {
-  /** UUID, the same in every try. */
   id: string;
   sequence: number;
   /** JSON text. */
   payload: string;
-  /** Tries recorded before this one. */
   tries: number;
 }
 
@@ -52,13 +48,11 @@ export interface Try {
 }
 
 export interface SenderOptions extends GuardOptions {
-  /** Timeout of a try, from the name look-up to the end of the answer. */
   timeoutMs: number;
   /** Makes a span of each sampled try, which the receiver can continue; `null` turns spans off. */
   traces?: Traces | null | undefined;
 }
 
-/** Descriptions of connection errors, by code. */
 const TEXTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection broke before an answer came',
@@ -183,7 +177,6 @@ export class Sender {
   }
 }
 
-/** The span of a try. Contains only the URL's host, since a path may be secret. */
 const trySpan = ({ url }: Target, { id, tries }: SentMessage): WorkSpan => ({
   name: 'webhook_delivery',
   isCall: true,
@@ -225,7 +218,6 @@ function standardSignature(secrets: readonly string[], { id, timestamp, payload 
   return secrets.map((secret) => `v1,${hmac(Buffer.from(secret.slice(PREFIX.length), 'base64'), text)}`).join(' ');
 }
 
-/** Stored length of an answer. */
 const KEPT_BYTES = 4_096;
 /** Shorter answers are read to the end, so that the connection can serve the next message. */
 const READ_BYTES = 65_536;

@@ -1,4 +1,3 @@
-/** Starts tries within each webhook's share, and records the outcomes. */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -61,7 +60,6 @@ class Slots {
     this.tidy(tenantNo);
   }
 
-  /** Queues a webhook for a slot; a waiting one keeps its place. */
   wait(endpoint: Endpoint): void {
     const { waiting } = this.tenant(endpoint.tenantNo);
     if (!waiting.has(endpoint)) waiting.set(endpoint, performance.now());
@@ -121,7 +119,6 @@ interface TriesOptions {
   onLater: (later: { atOnce?: true; dueMs?: number; openMs?: number }) => void;
   /** Called for a webhook that must be disabled. Nothing more is sent to it until its target is read again. */
   onHopeless: (endpoint: Endpoint, url: string, reason: DisableReason) => void;
-  /** Called with the outcome of every try. */
   onTried?: ((outcome: Outcome) => void) | undefined;
   /** Called when an answer arrived, so that tests can stop there. */
   onAnswered?: (() => void | Promise<void>) | undefined;
@@ -185,7 +182,6 @@ export class Tries {
     const { url } = target;
     this.slots.take(endpoint, failing);
     const beganMs = performance.now();
-    // Rejects on abort. The outcome is then unknown, so the message is sent again.
     const tried = await sender.send(target, message, this.calledOff.signal).catch(() => null);
     if (tried !== null) await onAnswered?.();
     this.slots.release(endpoint, failing);
@@ -196,7 +192,6 @@ export class Tries {
     this.handOut();
   }
 
-  /** Hands out the free slots one at a time. */
   private handOut(): void {
     while (!this.ended && !this.options.recorder.isBehind) {
       const next = this.slots.next();

@@ -1,4 +1,3 @@
-/** Deliveries as administrators see them: list, details, resends and tests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
@@ -60,7 +59,6 @@ export class WebhookDeliveries {
     this.options = options;
   }
 
-  /** A page of the log, newest first, and the cursor of the next page (`null` if there is none). */
   async list(
     { tenantNo, webhook }: OwnWebhook,
     { limit, cursor, status, type, userId, from, to }: DeliveryQuery,
@@ -144,7 +142,6 @@ export class WebhookDeliveries {
     return readWebhookState(this.options.pool, { webhookId: id, enabled });
   }
 
-  /** The latest resends of a webhook, newest first, with their progress. */
   resends({ tenantNo, webhook }: OwnWebhook): Promise<Resend[]> {
     return listResends(this.options.pool, tenantNo, webhook.id);
   }
@@ -168,7 +165,6 @@ export class Resends implements JobWork<Resend> {
   readonly kinds = ['webhook_resend'] as const;
   readonly title = 'messages to send again';
   readonly waitMs = 1_000;
-  /** Wakes the delivery. */
   readonly onRecorded: () => void;
   private readonly pool: Pool;
   private readonly clock: Clock;

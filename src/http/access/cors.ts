@@ -4,14 +4,11 @@ import type { Handler } from '../paths.ts';
 import { requestIdOf } from '../request-head.ts';
 import { errorResponse, type Response, write } from '../respond.ts';
 
-/** Request headers that scripts may always send. */
 const ALLOWED = ['X-API-KEY', 'Content-Type', 'Idempotency-Key', 'Tenant-ID'];
-/** Response headers that scripts may read. */
 const EXPOSED = 'Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
 /** How long browsers may cache a preflight, in seconds: two hours, the longest that browsers accept. */
 const MAX_AGE = '7200';
 
-/** Headers that let pages of this origin (`*`: any) read a response. */
 export const corsHeaders = (origin: string): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': EXPOSED,

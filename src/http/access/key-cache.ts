@@ -1,6 +1,5 @@
 import type { KeyRecord } from '../../postgres/access/keys.ts';
 
-/** Finds a key by its public part, or returns `null`. */
 export interface KeyLookup {
   find(prefix: string): Promise<KeyRecord | null>;
 }

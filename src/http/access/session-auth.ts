@@ -6,10 +6,7 @@ import type { HttpRequest } from '../uws.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
-/** Sessions of the console: cookie and authentication. */
-
 const LIMITS: KeyCacheLimits = { entries: 1_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
-/** Interval of recording that a key is in use. */
 const USE_MS = 60_000;
 
 export interface SessionAuthenticator {
@@ -18,7 +15,6 @@ export interface SessionAuthenticator {
    * or has ended, and with 403 for a change without the session's CSRF token.
    */
   authenticate: (session: PresentedSession) => Caller | Promise<Caller>;
-  /** Clears the cache, when keys changed or when an announcement may have been missed. */
   invalidate: () => void;
 }
 
@@ -38,7 +34,6 @@ function callerOf(record: KeyRecord, token: string): Caller {
 
 const ENDED = 'The session is over: sign in again';
 
-/** The session's caller, if it is valid at `nowMs` (the machine's time). Throws 401 or 403. */
 function admit(record: KeyRecord | null, { token, csrfToken, changes }: PresentedSession, nowMs: number): Caller {
   if (record === null) throw new KeyRefusal('session', { prefix: null, message: ENDED });
   const { prefix } = record;
@@ -60,7 +55,6 @@ function isSame(given: string, right: string): boolean {
 
 /** Creates the authenticator for stored sessions. Lookups use the hash of the token, so their timing reveals nothing about a guess. */
 export function createSessionAuthenticator(options: {
-  /** Finds sessions by the hash of their token, base64url. */
   lookup: KeyLookup;
   /** The machine's time, epoch ms. */
   nowMs?: () => number;

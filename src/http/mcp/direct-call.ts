@@ -12,7 +12,6 @@ import { routeOf, type Route } from '../route.ts';
 /** Maximum characters of an answer. Larger ones are for programs, not for a conversation. */
 const MOST = 262_144;
 
-/** Who calls, and for which tenant. */
 export interface CalledBy {
   caller: Caller;
   /** The `Tenant-ID` header. */

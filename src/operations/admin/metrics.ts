@@ -1,4 +1,3 @@
-/** Metrics, their attributes, and batches of events. */
 import { Type } from 'typebox';
 import { writersIn } from '../../catalog/rules/references.ts';
 import {

@@ -1,4 +1,3 @@
-/** The organisation, its environments, and the settings of a tenant. */
 import { Type } from 'typebox';
 import { Organisation, OrganisationSettings } from '../../domain/administration/admin.ts';
 import { DEFAULT_BRANDING, Environment, Settings, SettingsChanges } from '../../domain/settings.ts';
@@ -68,7 +67,6 @@ export const adminEnvironmentsList = operation({
   handle: async ({ environment }) => ({ status: 200, body: [environment] }),
 });
 
-/** The organisation's settings in the contract's shape. */
 const settingsAnswer = (row: OrganisationRow): Settings => ({
   branding: { appName: row.name, ...DEFAULT_BRANDING, ...row.branding },
   experimentation: {
@@ -78,7 +76,6 @@ const settingsAnswer = (row: OrganisationRow): Settings => ({
   aggregationPeriod: row.aggregationPeriod,
 });
 
-/** The fields that a request in that shape sets. */
 function changedSettings(changes: SettingsChanges): Partial<OrganisationRow> {
   const { branding, experimentation, aggregationPeriod } = changes;
   const { controlRatio, userActivationWindow } = experimentation ?? {};

@@ -1,4 +1,3 @@
-/** The installation: its state, its clock and its API document. */
 import { Type } from 'typebox';
 import { ClockTime, SystemState } from '../../domain/administration/system.ts';
 import { AppError } from '../../errors.ts';
@@ -51,7 +50,6 @@ export const adminClockPut = operation({
   responses: { 200: ClockTime },
   handle: async ({ testClock }, { by, body }) => {
     const nowMs = Date.parse(body.now);
-    // A leap second matches the format but not JavaScript's clock.
     if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
     if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
     await testClock!.set(nowMs, by);

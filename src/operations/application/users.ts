@@ -43,7 +43,6 @@ function recordProfileChange(
   });
 }
 
-/** Changes a user; with `upsert`, creates the user if necessary. */
 async function changeProfile(
   services: Services,
   call: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by' | 'span'>,

@@ -1,4 +1,3 @@
-/** The operations whose answers name their range. */
 export const OF_RANGE = [
   'users',
   'retention',

@@ -1,4 +1,3 @@
-/** What fields of the configuration mean, by name, or by `<field around it>.<name>` where that decides. */
 export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_achievements_preview.users': 'How many would hold it; null: it cannot be said.',
   'admin_achievements_preview.of': 'How many users there are.',

@@ -1,4 +1,3 @@
-/** What fields of corrections mean, by name, or by `<field around it>.<name>` where that decides. */
 export const CORRECTION_TEXTS: Readonly<Record<string, string>> = {
   revokeAchievements:
     'Whether achievements go that the event completed, with composites that need them, and their points; those for which the user qualifies without it stay.',

@@ -33,11 +33,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...PAYLOAD_TEXTS,
 };
 
-/** Where a field or parameter stands. */
 export interface Place {
-  /** ID of the operation. */
   operation: string;
-  /** The operation's path. */
   path: string;
   /** Names of the fields around it, outermost first, after `body` for a request, `answer` for an answer and `payload` for a webhook. */
   names: readonly string[];
@@ -90,7 +87,6 @@ function fieldText({ operation, path, names: around }: Place, names: string[], i
   return undefined;
 }
 
-/** A parameter's schema, with what it means and an example. */
 export function describedParameter(
   schema: Schema,
   { operation, path, name }: Pick<Place, 'operation' | 'path'> & { name: string },

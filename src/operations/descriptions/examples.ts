@@ -1,4 +1,3 @@
-/** A JSON Schema, as far as examples need it. */
 export interface Schema {
   type?: string;
   description?: string;

@@ -1,4 +1,3 @@
-/** What fields of guards and of the quarantine mean, by name, or by `<field around it>.<name>` where that decides. */
 export const GUARD_TEXTS: Readonly<Record<string, string>> = {
   'admin_users_export.guards': 'How often guards of metrics stopped events of the user.',
   minValue: 'The smallest value of an event.',

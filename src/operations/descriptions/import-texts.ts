@@ -1,4 +1,3 @@
-/** What fields of imported users mean, by name, or by `<field around it>.<name>` where that decides. */
 export const IMPORT_TEXTS: Readonly<Record<string, string>> = {
   'users.skipped': 'Parts of the user that were not imported; with the status `skipped`, why nothing was.',
   'skipped.field': 'The field that was not imported, for example `metrics.steps`.',

@@ -14,7 +14,6 @@ const FIELDS: Readonly<Record<string, string>> = {
   finished: 'When it was done, failed or was cancelled; null: not yet.',
 };
 
-/** What the fields of jobs mean, by operation and name. */
 export const JOB_TEXTS: Readonly<Record<string, string>> = {
   'subject.id': 'ID of what the job is about.',
   'subject.name': 'Name of what the job is about now; null: it has none.',

@@ -1,4 +1,3 @@
-/** What the fields of live streams mean, by their names. */
 export const LIVE_TEXTS: Readonly<Record<string, string>> = {
   boards: 'Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported.',
   metricIds: 'Of what is about a metric, only these.',

@@ -1,4 +1,3 @@
-/** What fields about users and their progress mean, by name, or by `<field around it>.<name>` where that decides. */
 export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   signUpDate: 'The day on which the user signed up; a date-time is cut to its UTC day. Null: not known.',
   resetAt: 'When an administrator reset the streak in this period.',

@@ -1,4 +1,3 @@
-/** What fields of recomputations mean, by name, or by `<field around it>.<name>` where that decides. */
 export const RECOMPUTATION_TEXTS: Readonly<Record<string, string>> = {
   what: '`achievements`: by their current conditions. `points`: by the current triggers and boosts, for events and their consequences. `boards`: scores in runs that are not final, by all of history; with `points` or `achievements`, their awards count in the runs of the days on which they would have been given.',
   since:

@@ -1,4 +1,3 @@
-/** What fields of a user's timeline mean, as in `ADMINISTRATION_TEXTS`. */
 export const TIMELINE_TEXTS: Readonly<Record<string, string>> = {
   entries: 'What happened, in the order in which it was recorded.',
   'entries.kind': 'What kind of thing happened, and so which fields there are.',

@@ -1,9 +1,7 @@
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 
 interface WebhookText {
-  /** What it reports. */
   summary: string;
-  /** When it comes, and when not. */
   description: string;
 }
 
@@ -95,7 +93,6 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
   },
 };
 
-/** What fields of payloads mean, by name, or by `<field around it>.<name>` where that decides. */
 export const PAYLOAD_TEXTS: Readonly<Record<string, string>> = {
   boost: 'The boost.',
   consumed: 'How many freezes were consumed.',

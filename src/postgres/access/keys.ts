@@ -1,4 +1,3 @@
-/** API keys: generation, lookup and last use. */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { KeyScope } from '../../domain/administration/author.ts';
@@ -20,7 +19,6 @@ const BODY_BYTES = 32;
 /** The stored hash of a key's secret part. A plain hash suffices, because the body has 256 random bits. */
 export const keyHash = (body: string): Buffer => createHash('sha256').update(body).digest();
 
-/** Creates a key. `kind` begins its readable part: `app_…` or `adm_…`. */
 export function newKey(kind: 'app' | 'adm'): NewKey {
   const letters = Array.from({ length: PREFIX_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]);
   const prefix = `${kind}_${letters.join('')}`;
@@ -77,12 +75,10 @@ export class GatheredLookup<Found> {
   }
 }
 
-/** A stored key of either kind. */
 export interface KeyRecord {
   id: string;
   kind: 'admin' | 'application';
   prefix: string;
-  /** SHA-256 of the body. */
   hash: Buffer;
   userId: string | null;
   /** The tenant of an application key, or the only tenant of an admin key; `null` for an admin key of all tenants. */
@@ -123,7 +119,6 @@ export const keyLookup = (pool: Pool): GatheredLookup<KeyRecord> =>
 const TABLES = { admin: 'admin_keys', application: 'application_keys' } as const;
 type Kind = keyof typeof TABLES;
 
-/** How long uses are collected before they are written together. */
 const WAIT_MS = 250;
 /** Most keys that wait. The uses of further keys are ignored until these are written. */
 const MOST = 10_000;
@@ -149,7 +144,6 @@ export class KeyUses {
     this.timer ??= setTimeout(() => void this.flush(), WAIT_MS).unref();
   }
 
-  /** Writes the waiting uses. Never rejects. */
   async flush(): Promise<void> {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;

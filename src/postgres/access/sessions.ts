@@ -1,4 +1,3 @@
-/** Sessions of the console, and the tokens to sign in. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
@@ -9,7 +8,6 @@ import { CAN_CREATE_KEYS } from './admin-key-rows.ts';
 import { writeAudit } from './audit.ts';
 import { GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
 
-/** A new session, as the client sees it once. */
 interface NewSession {
   /** Secret in the cookie. Only its hash is stored. */
   token: string;
@@ -84,7 +82,6 @@ export class Sessions {
     });
   }
 
-  /** Ends a session; every process knows within a second. `hash`: hash of its token. No effect if it has already ended. */
   async end(hash: Buffer, by: Author): Promise<void> {
     const ended = await transaction(this.pool, async (client) => {
       const prefix = await deleteSession(client, hash);
@@ -156,7 +153,6 @@ export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Pr
   return new Map(rows.map(({ hash, expiresMs }) => [hash.toString('base64url'), expiresMs]));
 }
 
-/** Stores a session if its key is active and still has the secret with this hash. Returns the key's prefix, or `null`. */
 async function insertSession(
   client: PoolClient,
   session: { hash: Buffer; keyId: string; keyHash: Buffer; nowMs: number; expiresMs: number },
@@ -172,7 +168,6 @@ async function insertSession(
   return rows[0]?.prefix ?? null;
 }
 
-/** Deletes a session. Returns its key's prefix, or `null` if it did not exist. */
 async function deleteSession(client: PoolClient, hash: Buffer): Promise<string | null> {
   const { rows } = await client.query<{ prefix: string }>(
     'DELETE FROM sessions USING admin_keys AS key WHERE sessions.hash = $1 AND key.id = key_id RETURNING prefix',

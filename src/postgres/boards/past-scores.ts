@@ -1,4 +1,3 @@
-/** Scores computed from the stored history. */
 import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import type { HistorySum } from '../../packed/packed-arrays.ts';
@@ -112,7 +111,6 @@ export interface PastScore {
   score: number;
 }
 
-/** Collects scores of past runs until those of all users are complete. */
 export async function putPastScores(
   client: PoolClient,
   { tenantNo, boardNo }: { tenantNo: number; boardNo: number },

@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
 
-/** An active leaderboard, and the clock's progress with it. */
 export interface BoardProgress {
   tenantNo: number;
   board: Leaderboard;

@@ -26,7 +26,6 @@ export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptD
   return { dead, sweptDay: swept[0]?.sweptDay ?? null };
 }
 
-/** Records that Redis holds nothing of a deleted leaderboard any longer. */
 export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query(
@@ -37,7 +36,6 @@ export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard):
   });
 }
 
-/** Records the day of a scan of Redis. */
 export async function noteSwept(pool: Pool, day: number): Promise<void> {
   await pool.query(
     `INSERT INTO stray_sets (swept_day) VALUES ($1)

@@ -1,4 +1,3 @@
-/** Recomputations and their proposals for each user. */
 import type { Pool, PoolClient } from 'pg';
 import type { RecomputationAsked, RecomputationStatus } from '../../domain/administration/recomputation.ts';
 import { addJob, cancelJob } from '../jobs.ts';
@@ -63,7 +62,6 @@ const SELECT = `
 
 const MOST_LISTED = 100;
 
-/** Creates a recomputation, which a job then plans. Violates a unique index if the tenant has an active one. */
 export async function insertRecomputation(
   client: PoolClient,
   one: Pick<StoredRecomputation, 'id' | 'tenantNo' | 'request' | 'cohort' | 'catalogVersion' | 'requestedBy'> & {
@@ -113,7 +111,6 @@ export async function laterStep(
   return rows[0]?.id ?? null;
 }
 
-/** A tenant's recomputations, at most a hundred, newest first. */
 export async function listRecomputations(pool: Pool, tenantNo: number): Promise<StoredRecomputation[]> {
   const { rows } = await pool.query<StoredRecomputation>(
     `${SELECT} WHERE recomputation.tenant_no = $1 ORDER BY recomputation.no DESC LIMIT ${MOST_LISTED}`,
@@ -193,7 +190,6 @@ export async function beginPlanning(
   return rows[0]!.users;
 }
 
-/** Records the figures after a slice. */
 export async function noteFigures(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -209,7 +205,6 @@ const ENDED: Partial<Record<RecomputationStatus, string>> = {
   reverted: 'reverted',
 };
 
-/** Sets the status when a step ends or restarts. */
 export async function setStatus(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -301,7 +296,6 @@ export async function noteSkipped(
   );
 }
 
-/** Records why the remaining users are skipped. */
 export async function skipOpen(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -313,7 +307,6 @@ export async function skipOpen(
   ]);
 }
 
-/** Number of users whose changes were applied, reverted and skipped. */
 export async function outcomeOf(
   client: Pool | PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,

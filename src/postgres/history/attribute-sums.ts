@@ -47,7 +47,6 @@ export const USER_ATTRIBUTE_SUMS = `
 /** Sum of a metric's events with one value of an event attribute, in one window of days. */
 export interface AttributeSum {
   metricNo: number;
-  /** The attribute's key. */
   key: string;
   value: string;
   /** Index of the window. */

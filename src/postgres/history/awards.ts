@@ -1,4 +1,3 @@
-/** Points awards of a user, and totals by user attributes. */
 import type { Pool } from 'pg';
 
 interface StoredAward {

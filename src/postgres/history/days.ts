@@ -1,15 +1,12 @@
-/** Sums per day, of a tenant and of a user. */
 import type { Pool } from 'pg';
 import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
 import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
 
-/** Changes by local day, read at one moment. */
 export interface DayRows {
   /** The user's packed state; `null` if the user is not stored yet. */
   state: Buffer | null;
   /** Sum of the changes after the last requested day, as decimal text. */
   later: string;
-  /** Epoch days with changes, ascending. */
   days: number[];
   /** Decimal text, one per entry of `days`. */
   changes: string[];
@@ -89,10 +86,8 @@ export const USER_METRIC_DAYS = `
   GROUP BY metric_no, local_date
   ORDER BY metric_no, local_date`;
 
-/** A user's events of one metric on one local day. */
 export interface MetricDay {
   metricNo: number;
-  /** Epoch day. */
   day: number;
   events: number;
   /** Number of events with a value above 0. */
@@ -120,10 +115,8 @@ export const USER_POINTS_DAYS = `
   GROUP BY system_no, local_date
   ORDER BY system_no, local_date`;
 
-/** A user's awards in one points system on one local day. */
 export interface PointsDay {
   systemNo: number;
-  /** Epoch day. */
   day: number;
   /** Sum of the awards, as decimal text. */
   change: string;

@@ -1,4 +1,3 @@
-/** Changes of a sample of users, for distributions. */
 import type { Pool } from 'pg';
 import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
 import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';

@@ -1,4 +1,3 @@
-/** Streaks: changes, pauses, the longest, and the facts from which a streak is replayed. */
 import type { Pool, PoolClient } from 'pg';
 import { dateOf, type Frequency } from '../../domain/periods.ts';
 import { FREQUENCIES, type Settlement, type SettlementKind } from '../../domain/streaks/settle.ts';
@@ -139,7 +138,6 @@ interface EventsWanted {
   metricNos: readonly number[] | null;
   /** Events (32 hex digits) to include in any case. */
   named: readonly string[];
-  /** Defaults to `MOST_EVENTS`. */
   mostEvents?: number | undefined;
 }
 

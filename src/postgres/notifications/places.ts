@@ -11,7 +11,6 @@ export interface MovedBoard extends BoardPlace {
   compareMs: number;
 }
 
-/** A rank on a leaderboard. */
 interface KnownPlace {
   userId: string;
   rank: number;
@@ -39,7 +38,6 @@ export async function boardsToCompare(
   return (await pool.query<MovedBoard>(MOVED, [upToMs, except, limit])).rows;
 }
 
-/** Starts comparing leaderboards that are not followed yet. */
 export async function followBoards(
   client: PoolClient | Pool,
   boards: readonly (BoardPlace & { tenantNo: number })[],
@@ -77,7 +75,6 @@ export async function forgetBoardsOf(pool: Pool, tenantNos: readonly number[]): 
   await pool.query('DELETE FROM notification_boards WHERE tenant_no = ANY ($1)', [tenantNos]);
 }
 
-/** The ranks at the last comparison. */
 export async function knownPlaces(client: PoolClient, boardId: number): Promise<Map<string, KnownPlace>> {
   const { rows } = await client.query<KnownPlace>(
     'SELECT user_id AS "userId", rank, value FROM notification_places WHERE board_id = $1',

@@ -1,4 +1,3 @@
-/** Windows: 15 minutes after a message, during which similar notifications are merged. */
 import type { Pool, PoolClient } from 'pg';
 import { FURTHEST_END_MS, type NotificationType, windowEndMs } from '../../domain/notifications/notification.ts';
 import { binaryArray, TEXT } from '../persist/binary-rows.ts';
@@ -157,7 +156,6 @@ export async function endWindowsAhead(pool: Pool, nowMs: number): Promise<boolea
   return rowCount !== 0;
 }
 
-/** Tenants of the first windows that ended by a time. */
 export async function tenantsWithEndedWindows(pool: Pool, upToMs: number, limit: number): Promise<number[]> {
   const { rows } = await pool.query<{ tenantNo: number }>(
     `SELECT DISTINCT tenant_no AS "tenantNo"

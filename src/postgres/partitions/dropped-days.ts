@@ -64,7 +64,6 @@ export const addEvents = (rows: string): string => `
     SET events = known.events + EXCLUDED.events, positive = known.positive + EXCLUDED.positive,
         value = known.value + EXCLUDED.value`;
 
-/** Adds awards to the sums of their days. Not idempotent. */
 export const addAwards = (rows: string): string => `
   INSERT INTO award_days AS known (tenant_no, user_id, system_no, local_date, awarded)
   SELECT tenant_no, user_id, system_no, local_date, sum(awarded)

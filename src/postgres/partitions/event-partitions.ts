@@ -1,4 +1,3 @@
-/** The monthly partitions of the table of events. */
 import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { transaction } from '../transaction.ts';
@@ -30,7 +29,6 @@ export const firstIdOf = (day: number): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 };
 
-/** The existing partitions in order of days. */
 export async function readEventPartitions(client: Pool | PoolClient): Promise<EventPartition[]> {
   const { rows } = await client.query<EventPartition>(
     `SELECT first_day AS "firstDay", end_day AS "endDay", keys_indexed AS "keysIndexed", is_gone AS "isGone"

@@ -4,8 +4,6 @@ import { lockCursors } from '../shards.ts';
 import { addAwards, addEvents } from './dropped-days.ts';
 import { LOCK_WAIT_MS, whole } from './event-partitions.ts';
 
-/** Retention: drops old partitions of the table of events. */
-
 /** Events per slice, plus the rest of its last user's: about 50 ms during which nothing else is stored. */
 const SLICE = 5_000;
 
@@ -95,7 +93,6 @@ export async function dropEvents(client: PoolClient, part: number): Promise<bool
   return empty;
 }
 
-/** The largest `lateEventDays` of any tenant. */
 export async function mostLateDays(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ days: number }>(
     `SELECT max(coalesce((event_settings ->> 'lateEventDays')::int, $1)) AS days FROM tenants WHERE status = 'active'`,

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { FIRST_POSITION, LAST_POSITION, lastAwardOf } from '../../domain/administration/timeline.ts';
 
-/** A range of IDs, from inclusive, to exclusive. */
 export interface IdWindow {
   fromId: string;
   toId: string;

@@ -81,7 +81,6 @@ export class BinaryRows {
     return this;
   }
 
-  /** Epoch ms. */
   timestamptz(ms: number): this {
     const micros = (ms - EPOCH_MS) * 1000;
     if (Number.isSafeInteger(micros)) return this.int8(micros);
@@ -92,12 +91,10 @@ export class BinaryRows {
     return this;
   }
 
-  /** Epoch day. */
   date(day: number): this {
     return this.int4(day - EPOCH_DAYS);
   }
 
-  /** 32 hex digits. */
   uuid(hex: string): this {
     this.begin(16);
     if (this.buffer.write(hex, this.at, 16, 'hex') !== 16) throw new UnstorableValue('an ID must have 32 hex digits');
@@ -165,7 +162,6 @@ export class BinaryRows {
     return this;
   }
 
-  /** Returns the finished bytes. Nothing may be added afterwards. */
   finish(): Buffer {
     this.room(2);
     this.at = this.buffer.writeInt16BE(END_OF_ROWS, this.at);
@@ -208,7 +204,6 @@ function largeDigits(whole: number, weight: number): number[] {
   return Array.from({ length: weight + 1 }, (_, index) => Number(text.slice(index * 4, index * 4 + 4)));
 }
 
-/** Number of decimal places that these millionths need. */
 function placesOf(micros: number): number {
   if (micros === 0) return 0;
   let places = 6;
@@ -292,8 +287,6 @@ export function copyRows(client: PoolClient, statement: string, rows: string | B
     stream.end(rows);
   });
 }
-
-/** Values in Postgres's text format for COPY: columns end with a tab, rows with a line feed. */
 
 const SPECIAL = /[\\\t\n\r\0]/;
 const EACH_SPECIAL = /[\\\t\n\r\0]/g;

@@ -1,4 +1,3 @@
-/** Completed achievements. */
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './binary-rows.ts';

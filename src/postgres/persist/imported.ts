@@ -14,7 +14,6 @@ export interface ImportedDayRow {
   /** The user's total of the metric at the end of the day. */
   total: Decimal;
   atMs: number;
-  /** Epoch day. */
   localDay: number;
 }
 
@@ -51,7 +50,6 @@ const DAYS = `
   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::numeric[], $6::numeric[], $7::float8[], $8::int[])
     AS imported (id, tenant_no, user_id, metric_no, value, total, at_ms, day)`;
 
-/** Adds imported days. Call it exactly once for each. */
 export async function insertImportedDays(client: PoolClient, days: readonly ImportedDayRow[]): Promise<void> {
   if (days.length === 0) return;
   await client.query(DAYS, [

@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Kind } from '../../domain/kinds.ts';
 
-/** A catalog resource, current or deleted, in its latest form. */
 export interface StoredResource {
   id: string;
   no: number;

@@ -1,4 +1,3 @@
-/** Causes of awards and completions. */
 import type { Pool } from 'pg';
 import { lastAwardOf } from '../../domain/administration/timeline.ts';
 import { idsByWindows, windowAround } from '../partitions/id-windows.ts';

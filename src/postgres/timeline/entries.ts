@@ -1,4 +1,3 @@
-/** Timeline entries that are not events. */
 import type { Pool } from 'pg';
 import { msOf, type TimelineBounds } from '../../domain/administration/timeline.ts';
 import { storableText } from '../storable-json.ts';
@@ -17,7 +16,6 @@ export interface TimelineStreakRow {
   toDay: number;
   length: number | null;
   atMs: number;
-  /** The administrator's key. */
   who: string | null;
   correction: string | null;
   supersededBy: string | null;
@@ -120,11 +118,9 @@ export interface TimelineRecomputationRow {
   cause: string;
   recomputationId: string;
   reverts: boolean;
-  /** Readable part of the administrator's key. */
   who: string;
   at: Date;
   catalogVersion: null;
-  /** Numbers of achievements. */
   gained: number[];
   lost: number[];
 }

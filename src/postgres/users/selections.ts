@@ -1,4 +1,3 @@
-/** Selections of users: a sample, the next slice, and a count within a time limit. */
 import type { Pool, PoolClient } from 'pg';
 import { codeOf } from '../../network-errors.ts';
 import { eventsAndSums } from '../partitions/dropped-days.ts';

@@ -1,9 +1,7 @@
-/** Users' stored states. */
 import type { Pool, PoolClient } from 'pg';
 import { SHARDS } from '../../redis/keys.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A user's packed state in Postgres; `null` if the user is not stored. One index lookup. */
 export async function storedState(
   pool: Pool | PoolClient,
   { tenantNo, userId }: { tenantNo: number; userId: string },
@@ -129,7 +127,6 @@ interface NamedUser {
   id: string;
 }
 
-/** Those users that are not stored. */
 export async function missingUsers(pool: Pool, users: readonly NamedUser[]): Promise<NamedUser[]> {
   if (users.length === 0) return [];
   const { rows } = await pool.query<NamedUser>(
@@ -154,7 +151,6 @@ export async function countUsers(pool: Pool, tenantNo: number): Promise<number> 
   return rows[0]?.n ?? 0;
 }
 
-/** Number of users who completed an achievement. */
 export async function countCompletions(pool: Pool, tenantNo: number, achievementNo: number): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
     'SELECT count(*) AS n FROM completions WHERE tenant_no = $1 AND achievement_no = $2',

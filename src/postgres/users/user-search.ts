@@ -1,8 +1,6 @@
 import type { Pool, QueryConfig } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** Lists and searches of users. */
-
 export type UserOrder = 'asc' | 'desc';
 
 /** A user's position in a search: the index in `KEYS` of the key that matched, and the key's text. */
@@ -43,7 +41,6 @@ export function listQuery({
   };
 }
 
-/** The IDs of a page; see `listQuery`. */
 export async function listUsers(pool: Pool, page: Parameters<typeof listQuery>[0]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(listQuery(page));
   return rows.map(({ id }) => id);

@@ -1,8 +1,6 @@
-/** Leases of webhooks: which process sends to which, what is due, and where a webhook's messages go. */
 import type { Pool, PoolClient } from 'pg';
 import { signingSecrets, type SigningSecrets } from './secrets.ts';
 
-/** A webhook leased by the process that sends to it. */
 export interface LeasedWebhook {
   webhookId: string;
   tenantNo: number;
@@ -151,7 +149,6 @@ interface WaitingMessages {
   oldestMs: number;
 }
 
-/** Counts the waiting messages. Reads all of them. */
 export async function waitingMessages(pool: Pool, nowMs: number): Promise<WaitingMessages> {
   const { rows } = await pool.query<{ count: number; created: number | null }>(
     `SELECT count(*) AS count, (extract(epoch FROM min(queued.created)) * 1000)::float8 AS created

@@ -1,4 +1,3 @@
-/** Webhook messages: creation, the daily partitions of their log, and the webhooks that want them. */
 import type { Pool, PoolClient } from 'pg';
 import type { NewMessage } from '../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -150,7 +149,6 @@ export async function forgetDeletedWebhooks(pool: Pool): Promise<void> {
   );
 }
 
-/** Deletes messages from before a day from the default partition and the queue, a few thousand at most. */
 export async function deleteMessagesBefore(pool: Pool, day: number): Promise<void> {
   for (const table of ['webhook_messages_default', 'webhook_queue']) {
     await pool.query(
@@ -180,7 +178,6 @@ interface Row extends Revisions {
   tenants: [no: number, version: number][];
 }
 
-/** Reads everything in one snapshot. */
 export async function readListening(pool: Pool): Promise<Listening> {
   const { rows } = await pool.query<Row>(
     `SELECT revision AS organisation, catalogs_revision AS catalogs, control_share AS "controlShare",

@@ -21,13 +21,11 @@ import { boardPayload } from '../payloads.ts';
 /** Places that are read of a board: all if the board has a maximum, else the best ones. */
 export const MOST_PLACES = 1_000;
 
-/** An active board, with its run and group. */
 export interface BoardInPlay {
   board: Leaderboard;
   status: BoardStatus;
 }
 
-/** Reads boards for notifications. */
 export class BoardRankings {
   private readonly redis: Redis;
 
@@ -66,7 +64,6 @@ export class BoardRankings {
     return ranked(standings, members, { from, before: undefined });
   }
 
-  /** Rankings in the form of the contract. */
   async rankings(tenantNo: number, places: readonly RankedMember[]): Promise<LeaderboardRanking[]> {
     const names = await userNames(this.redis, tenantNo, places);
     return places.map(({ userId, rank, score }, index) => ({

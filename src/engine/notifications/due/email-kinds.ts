@@ -1,4 +1,3 @@
-/** The kinds of e-mails: recaps, streak reminders, and reactivations. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import {
@@ -22,7 +21,6 @@ import { streakHistory } from '../../streaks/streak-reads.ts';
 import { notificationPreferences } from '../../users/preferences.ts';
 import { reactivationDue, recapDue, streakReminderDue, userJson } from '../payloads.ts';
 
-/** The settings for a tenant's e-mails. */
 export interface EmailSettings {
   compiled: CompiledCatalog;
   aggregation: Settings['aggregationPeriod'];
@@ -39,7 +37,6 @@ interface Asked extends EmailSettings {
   moment: LocalMoment;
 }
 
-/** An e-mail that is due for a user. */
 export interface DueEmail {
   userId: string;
   /** The occasion. A user gets one e-mail for each, even after changing zones. */

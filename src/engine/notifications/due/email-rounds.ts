@@ -1,4 +1,3 @@
-/** Makes the e-mails that are due in a zone, and those of users whose zone changed. */
 import type { Pool, PoolClient } from 'pg';
 import { type LocalMoment, momentToday } from '../../../domain/zone.ts';
 import type { Notification } from '../../../domain/notifications/notification.ts';
@@ -19,7 +18,6 @@ import type { Publisher } from './publisher.ts';
 
 interface EmailRoundsOptions {
   publisher: Publisher;
-  /** Called if a kind of e-mail fails in a tenant's zone. */
   onFailed?: OnPieceFailed;
   /** Approximate duration of a piece of work. */
   workMs?: number;

@@ -11,7 +11,6 @@ import { zonesOf } from '../../../postgres/streak-sweep.ts';
 import type { EmailKind, EmailSettings } from './email-kinds.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
-/** A kind of e-mail that a receiver wants from a tenant. */
 interface Wanted {
   tenantNo: number;
   kind: EmailKind;
