@@ -49,10 +49,7 @@ export interface Env {
   bodyLimitBytes: number;
   /** The origin whose pages may use the Application API from a browser; `*` for any, `null` for none. */
   corsOrigin: string | null;
-  /**
-   * Default limit of requests per second for a user's application keys in a frontend, unless the organisation or the
-   * key sets another; 0: unlimited.
-   */
+  /** Requests per second of a user's keys in a frontend, unless the organisation or the key sets a limit; 0: unlimited. */
   rateLimit: number;
   /** The same for an admin key. */
   adminRateLimit: number;
@@ -95,10 +92,7 @@ const SEVERAL_HOSTS = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/**
- * Reads the environment. Empty variables count as not set. Throws one `StartError` that names all problems without
- * repeating values that may be secret.
- */
+/** Reads the environment; empty variables count as not set. Throws one `StartError` with all problems. */
 export function readEnv(variables: Variables): Env {
   const problems: string[] = [];
   const read = reader(variables, problems);

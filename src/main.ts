@@ -141,10 +141,7 @@ async function startProcesses(
   }
 }
 
-/**
- * The first SIGINT or SIGTERM stops everything in order; a later one stops it at once. If `npm start` itself was killed
- * and could not pass on a signal, its processes stop as well.
- */
+/** The first signal stops everything in order, a later one at once. Also stops if `npm start` was killed. */
 function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void }): void {
   let askedMs: number | null = null;
   const end = (signal: NodeJS.Signals | 'npm is gone'): void => {

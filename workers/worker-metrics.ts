@@ -77,10 +77,7 @@ export class WorkerMetrics {
 
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
-/**
- * Serves the result of `read` at GET `/metrics`, and `/healthz`, on a worker's own port. Resolves with a function that
- * closes it. Throws a `StartError` if the port cannot be opened.
- */
+/** Serves `/metrics` and `/healthz` on a worker's port. Returns a function that closes it. Throws a `StartError`. */
 export async function openMetricsPort(
   { host, port }: { host: string; port: number },
   read: () => Promise<string>,

@@ -15,10 +15,7 @@ interface Loading {
 
 const RETRY_MS = 500;
 
-/**
- * Compiled catalogs in the memory of this process. A loaded catalog can be read without waiting. A newer version replaces it atomically once it is
- * loaded; until then, or if loading fails, the old one stays.
- */
+/** Compiled catalogs in memory. A newer version replaces the loaded one atomically; until then, the old one stays. */
 export class Catalogs implements ChangeListener {
   private readonly pool: Pool;
   private readonly loaded = new Map<number, CompiledCatalog>();
@@ -110,10 +107,7 @@ interface ChangeListener {
   anyCatalogChanged?(): void;
   /** Keys, tenants or the organisation have changed, or may have. */
   organisationChanged?(): void;
-  /**
-   * Something was written to Postgres since the last call, by anyone, including other users of the same server. Called when the counters are
-   * read, every few seconds at most, and never while nothing is written.
-   */
+  /** Something was written to Postgres since the last call, by anyone. Called every few seconds at most. */
   written?(): void;
 }
 
@@ -171,10 +165,7 @@ export class Changes {
     return () => void this.listeners.delete(listener);
   }
 
-  /**
-   * Resolves when the subscription exists and the counters have been read. If Redis is unreachable, it does not wait: it subscribes later
-   * and compares the counters then.
-   */
+  /** Resolves when subscribed and up to date. If Redis is unreachable, subscribes later and catches up then. */
   async start(): Promise<void> {
     await this.compare();
     this.followSignals();

@@ -31,8 +31,8 @@ interface DraftOptions {
 const STRICT: RuleSettings = { webhookAllowPrivate: false };
 
 /**
- * A catalog that is being edited. `changes` lists the differences from the original. Setting a resource to its current
- * value is not a change. Lists are replaced, never changed in place.
+ * A catalog that is being edited. Setting a resource to its current value is not a change. Lists are never changed in
+ * place.
  */
 export class CatalogDraft {
   readonly catalog: Catalog;
@@ -68,10 +68,7 @@ export class CatalogDraft {
     return this.storeAll(kind, [{ id, fields }])[0]!;
   }
 
-  /**
-   * Replaces the configured fields of existing resources and adds the others with new numbers, as the newest of their kind, in order.
-   * O(resources of the kind), regardless of how many are stored.
-   */
+  /** Replaces existing resources and adds the others with new numbers, in order. O(resources of the kind). */
   storeAll<K extends Kind>(kind: K, all: readonly { id: string; fields: Fields<K> }[]): ResourceOf[K][] {
     const list = [...listOf(this.catalog, kind)];
     const places = new Map(list.map(({ id }, place) => [id, place]));
@@ -175,10 +172,7 @@ export class CatalogDraft {
     (this.catalog[LISTS[kind]] as Resource[]) = list;
   }
 
-  /**
-   * Records when a trigger was last activated, because `time` triggers award nothing for the time before, and when an administrator finished a
-   * leaderboard.
-   */
+  /** Records when a trigger was activated (`time` triggers pay nothing for earlier) or a leaderboard was finished. */
   private activation(kind: Kind, current: Resource | null, fields: object): object {
     if (kind === 'leaderboard') {
       const finishing =

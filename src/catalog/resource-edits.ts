@@ -32,9 +32,7 @@ export function workProblems(draft: CatalogDraft): Problem[] {
 
 const MOST_NAMED = 5;
 
-/**
- * Deletes those resources that nothing refers to once the others are deleted. Returns the reason for each of the rest. Runs in slices.
- */
+/** Deletes resources that nothing refers to once the others are deleted. Returns why the rest stay. Runs in slices. */
 export async function deleteUnreferred(draft: CatalogDraft, kind: Kind, ids: string[]): Promise<Map<string, string>> {
   const slices = new Slices();
   const left = new Set(ids);

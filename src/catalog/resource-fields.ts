@@ -26,10 +26,7 @@ export interface ResourceOf {
 
 export type Resource = ResourceOf[Kind];
 
-/**
- * The kinds in the configuration document. Webhooks are not among them: their targets and secrets belong to a deployment, and documents move from one
- * deployment to another.
- */
+/** The kinds in the document. Webhooks stay out: their targets and secrets belong to one deployment. */
 export type DocumentKind = Exclude<Kind, 'webhook'>;
 
 /** Fields that Laurel manages; they cannot be configured. */
@@ -50,10 +47,7 @@ const KEPT: ReadonlySet<string> = new Set<Kept>(['id', 'no', 'created', 'updated
 const configured = (resource: object): [string, unknown][] =>
   Object.entries(resource).filter(([name]) => !KEPT.has(name));
 
-/**
- * Names of the configured fields in which two resources would differ after storing them: compared as JSON, where -0 is 0 and the order of fields is
- * irrelevant.
- */
+/** Names of the fields in which two resources would differ once stored, compared as JSON. */
 export function differences(before: object, after: object): string[] {
   const values = new Map(configured(before));
   return configured(after).flatMap(([name, value]) => (canonical(value) === canonical(values.get(name)) ? [] : [name]));

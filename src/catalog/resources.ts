@@ -52,10 +52,7 @@ const CONDITIONS = [
   'eventAttributes',
 ] as const satisfies (keyof Achievement)[];
 
-/**
- * Achievements that an edit activated, or changed while active, so that some users may already qualify. Excludes achievements that only calls
- * complete.
- */
+/** Achievements that an edit activated, or changed while active. Excludes those that only calls complete. */
 function toBackdate(changes: readonly Change[]): Achievement[] {
   return changes.flatMap(({ kind, before, after }) => {
     if (kind !== 'achievement' || after === null) return [];

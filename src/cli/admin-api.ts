@@ -31,10 +31,7 @@ export const withAdminOptions = (command: Command): Command =>
     .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'))
     .option('--json', 'print JSON');
 
-/**
- * Accepts the same options anywhere in a command line (`laurel --url … config pull`, `laurel config --url … pull`).
- * Commander assigns them to the program; this passes them on to the command. A command without such options refuses them.
- */
+/** Accepts the same options anywhere in the command line. A command without such options refuses them. */
 export function withAdminOptionsAnywhere(laurel: Command): Command {
   for (const { flags, description } of withAdminOptions(new Command()).options) laurel.option(flags, description);
   return laurel.hook('preAction', (_, action) => {
@@ -48,10 +45,7 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
   });
 }
 
-/**
- * Sends a request to the Admin API and returns the answer's body. Ends the command with a sentence if the request is
- * refused or not answered.
- */
+/** Sends a request and returns the answer's body. Ends the command if it is refused or not answered. */
 export async function askAdmin(
   { url, key, tenant }: AdminOptions,
   {

@@ -94,10 +94,7 @@ const BAR = 24;
 /** Interval between reports about the same step (ms): in a terminal, and elsewhere, where each report is a line. */
 const EVERY_MS = { terminal: 100, lines: 2_000 };
 
-/**
- * Reports progress on standard error. In a terminal, a bar is overwritten; elsewhere, each step prints a line, and
- * another every 2 s. A final call with `null` removes the bar.
- */
+/** Reports progress on standard error: a bar in a terminal, lines elsewhere. A final `null` removes the bar. */
 export function progressBar(): (progress: CliProgress | null) => void {
   const startedMs = performance.now();
   const { stderr } = process;

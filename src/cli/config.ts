@@ -153,10 +153,7 @@ function demoFlag({ removeDemo, keepDemo }: DemoFlags): DemoChoice | undefined {
   return removeDemo ? 'remove' : keepDemo ? 'keep' : undefined;
 }
 
-/**
- * Asks about the demo if a file does not name all of it; `undefined` if there is nothing to ask. Ends the command if
- * nobody can be asked, or the answer is no.
- */
+/** Asks about demo resources that a file does not name; `undefined` if there is nothing to ask. May end the command. */
 async function askAboutDemo(left: DemoResource[]): Promise<DemoChoice | undefined> {
   if (left.length === 0) return undefined;
   const demo = `The demo is configured here, and the file does not name ${counted(left.length, 'resource')} of it.`;

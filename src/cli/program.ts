@@ -50,10 +50,7 @@ export function createProgram(): Command {
   return laurel;
 }
 
-/**
- * Adds `laurel completion <shell>` and the hidden `laurel complete` that shells call. The library is loaded only for
- * these two.
- */
+/** Adds `laurel completion <shell>` and the hidden `laurel complete`. The library is loaded only for these two. */
 export async function addCompletion(laurel: Command, command: string | undefined): Promise<void> {
   if (command === 'completion' || command === 'complete') {
     const { default: complete } = await import('@bomb.sh/tab/commander');

@@ -65,10 +65,7 @@ export interface Sight {
 
 export type ShardEvent =
   | { type: 'disconnected' }
-  /**
-   * The server does not serve the shard: it is a replica or a former master, or it replied READONLY, MOVED, CLUSTERDOWN or
-   * LOADING. The client reconnects, or reads the layout of the cluster. `keyByKey`: it replied ASK or TRYAGAIN.
-   */
+  /** A reply READONLY, MOVED, CLUSTERDOWN or LOADING, or a replica. `keyByKey`: ASK or TRYAGAIN. */
   | { type: 'redirected'; keyByKey?: boolean }
   /** A Redis function refused a call because its Redis process or the shard's mark is not the expected one. */
   | { type: 'refused' }

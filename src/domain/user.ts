@@ -66,10 +66,7 @@ export const User = Type.Object({
 });
 export type User = Static<typeof User>;
 
-/**
- * A user after a change. `pendingLeaderboards`: keys of leaderboards that still show the user's score in the group of the
- * previous attributes, until the user's next event moves it. Omitted if there are none.
- */
+/** `pendingLeaderboards`: boards that still rank the user in the previous group, until the next event. */
 export const ChangedUser = Type.Object({
   ...User.properties,
   pendingLeaderboards: Type.Optional(Type.Array(Type.String())),

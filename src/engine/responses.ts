@@ -129,10 +129,7 @@ export interface BaseStreak extends ReturnType<typeof streakDates> {
   freezeAutoEarnAmount?: number;
 }
 
-/**
- * A settled streak in the configured frequency on a local day. Includes freezes if the tenant uses them. `offDays`: see
- * `streakDates`.
- */
+/** A settled streak on a local day, with freezes if the tenant uses them. `offDays`: see `streakDates`. */
 export function baseStreak(
   compiled: CompiledCatalog,
   { streak, freezesLeft, day, offDays }: { streak: StreakAsLeft; freezesLeft: number; day: number; offDays: number },
@@ -181,10 +178,7 @@ export const daysOffOf =
     return isOnWeekday(preferred ?? weekdaySet(inForce.daysOff), day);
   };
 
-/**
- * Settles a user's streaks up to now. `day`: the user's local day. `offDays`: the number of consecutive days off that
- * start on the day by which the user must act to keep the daily streak.
- */
+/** Settles a user's streaks up to now. `offDays`: consecutive days off after the day by which the user must act. */
 export function settledNow(
   { catalog }: CompiledCatalog,
   state: UserState,

@@ -122,10 +122,7 @@ interface UserCall<S extends keyof UserScripts> {
   sent?: SentUser | null;
   keys?: readonly string[];
   states?: readonly Buffer[];
-  /**
-   * Whether Postgres holds the effects of the call with this ID (32 hex digits). Omit it for calls that change nothing
-   * the second time.
-   */
+  /** Whether Postgres holds a call's effects (ID: 32 hex digits). Omit it for calls that are idempotent. */
   isStored?: (id: string) => Promise<boolean>;
   span?: Span | undefined;
 }
@@ -184,10 +181,7 @@ export class Scripts {
   private readonly options: ScriptsOptions;
   /** The position after the last write, by shard. */
   private readonly positions = new Map<number, string>();
-  /**
-   * The position after the last write that a caller may know of, by shard. If replicas have to acknowledge writes, they
-   * have acknowledged this one.
-   */
+  /** The last position that a caller may know of, by shard, acknowledged by the replicas that have to. */
   readonly acknowledged = new Map<number, string>();
 
   constructor(options: ScriptsOptions) {
@@ -260,8 +254,8 @@ export class Scripts {
   }
 
   /**
-   * Returns the script's replies without the position; `null` if `foundElsewhere` ended the call. Throws 503 if Redis
-   * does not answer; the call may then have been applied, or may still be applied.
+   * The script's replies without the position; `null` if `foundElsewhere` ended the call. Throws 503; it may have been
+   * applied.
    */
   async callShard(tenantNo: number, call: ShardCall): Promise<Buffer[] | null> {
     if (call.spans === undefined || call.spans.length === 0) return this.make(tenantNo, call);
@@ -334,10 +328,7 @@ export class Scripts {
     }
   }
 
-  /**
-   * Resolves when the replicas that have to acknowledge a tenant's writes have done so; `null` if none has to. Rejects
-   * with 503.
-   */
+  /** Resolves when the required replicas hold a tenant's writes; `null` if none has to. Rejects with 503. */
   replicated(tenantNo: number): Promise<void> | null {
     const shard = shardOf(tenantNo);
     const acknowledgement = this.acknowledgementOf(shard);

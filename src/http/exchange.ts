@@ -374,10 +374,7 @@ export class Exchange {
     });
   }
 
-  /**
-   * Answers 413 and closes the connection when the whole body was read and discarded, or when the client pauses. Closing it while the client is
-   * writing would look like a broken connection and hide the answer.
-   */
+  /** Answers 413 once the body was read, or the client pauses; closing earlier would hide the answer. */
   private linger(): void {
     const nowMs = performance.now();
     const { untilMs } = (this.lingering ??= {

@@ -32,9 +32,7 @@ interface Ready {
   notices: () => readonly string[];
 }
 
-/**
- * `/readyz`: 200, or 503 with what is missing; both include what is degraded and notices, if there are any. 503 once draining begins.
- */
+/** `/readyz`: 200, or 503 with what is missing or while draining. */
 export const readyHandler =
   (context: ExchangeContext, ready: Ready) =>
   (headOnly: boolean): Handler =>
@@ -107,10 +105,7 @@ export interface Readiness {
   degraded: readonly string[];
 }
 
-/**
- * Runs the checks concurrently, each with a limit of `timeoutMs`. Concurrent calls share one run. The result names the failed checks but not
- * the reasons, because the endpoint is public. Never rejects.
- */
+/** Runs the checks concurrently, each up to `timeoutMs`. Names failed checks without reasons. Never rejects. */
 export function createReadiness(
   checks: Readonly<Record<string, ReadinessCheck>>,
   timeoutMs = 2_000,

@@ -195,10 +195,7 @@ function endOf(pattern: RegExp, text: string, at: number): number {
   return pattern.test(text) ? pattern.lastIndex : at;
 }
 
-/**
- * The position of the first character that cannot continue JSON text, or the text's length if it ends too early; `null` for valid
- * JSON. The messages of `JSON.parse` differ between versions, often have no position, and quote the body. O(text).
- */
+/** The position of the first fault of JSON text; `null` if it is valid. `JSON.parse` quotes the body instead. O(text). */
 export function jsonFaultAt(text: string): number | null {
   const ends: ('}' | ']')[] = [];
   let expected: Expected = 'value';

@@ -93,10 +93,7 @@ abstract class LiveConnection implements LiveSink {
 const PIECE_BYTES = 65_536;
 const RETRY_MS = 2_000;
 
-/**
- * Proxies must neither cache nor buffer the stream. The connection closes with the stream, which must be announced here: uWS writes the header into
- * the body if it is asked to close at the end of a chunked body.
- */
+/** Proxies must neither cache nor buffer the stream, which closes the connection. */
 const HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store, no-transform',
@@ -123,9 +120,7 @@ export function openEventStream(
 /** A message as an event. Its JSON contains no line breaks. */
 const eventText = ({ id, type, json }: LiveMessage): string => `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
 
-/**
- * A stream of server-sent events as a sink. uWS buffers data for slow clients without limit, so it gets one piece at a time; the rest waits here.
- */
+/** Server-sent events as a sink. uWS buffers without limit, so it gets one piece at a time. */
 class EventStream extends LiveConnection {
   private readonly res: HttpResponse;
   private flows = true;

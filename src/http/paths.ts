@@ -31,10 +31,7 @@ export class Paths {
     this.paths.set(pattern, verbs);
   }
 
-  /**
-   * Registers everything with uWS. Besides `any`, it registers each path's other methods individually: uWS tries `any` last, so GET of `/metrics/events`
-   * (POST only) would otherwise match `/metrics/{id}`.
-   */
+  /** Registers everything. Other methods of a path are registered individually, because uWS tries `any` last. */
   register(
     app: TemplatedApp,
     {
@@ -76,10 +73,7 @@ export interface OtherPort {
 const fits = (declared: string, step: string | undefined): boolean =>
   declared.startsWith('{') ? step !== '' && step !== undefined : declared === step;
 
-/**
- * The hint for a request that belongs to the other port; `undefined` if that port has no such operation either. Apart
- * from the port, it reveals nothing beyond the OpenAPI documents.
- */
+/** The hint for a request that belongs to the other port; `undefined` if it has no such operation either. */
 export function otherPortHint(
   surface: Operation['surface'],
   { operations, port }: OtherPort,

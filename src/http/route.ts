@@ -22,10 +22,7 @@ export interface Route {
   dropUnsent: (body: unknown) => void;
 }
 
-/**
- * The route of an operation. Its schemas are compiled by its first request.
- * @param limits.bodyBytes limit for every body; an operation may set a lower one
- */
+/** The route of an operation. Its first request compiles its schemas. `bodyBytes`: limit for every body. */
 export function routeOf(
   operation: Operation,
   { limits, requests }: { limits: { bodyBytes: number }; requests: RequestMetrics },

@@ -93,10 +93,7 @@ export interface ServerOptions {
   endStreams?: () => void;
   /** The origin whose pages may call this surface from a browser; `*` for any, `null` (default) for none. */
   corsOrigin?: string | null;
-  /**
-   * Lets several processes listen on the port; the kernel distributes connections. If false (the default), a port in use is refused. uWS
-   * would otherwise let a second Laurel share it unnoticed.
-   */
+  /** Lets several processes share the port. Otherwise a port in use is refused, which uWS would not notice. */
   sharedPort?: boolean;
 }
 

@@ -8,10 +8,7 @@ export interface Listener {
   portVariable: string;
 }
 
-/**
- * Throws a `StartError` if a port is already in use. Frontends share their port, so without this check a second Laurel would
- * silently take half of the first one's connections.
- */
+/** Throws a `StartError` if a port is in use: a second Laurel would silently share it. */
 export async function requireFreePorts(listeners: readonly Listener[]): Promise<void> {
   for (const { host, port, hostVariable, portVariable } of listeners) {
     const code = await tryListen(host, port);

@@ -11,9 +11,7 @@ import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
 
-/**
- * @param example omitted if there is none; otherwise given a name, since viewers then show lists and objects unchanged
- */
+/** `example`: omitted if there is none; otherwise named, since viewers then show it unchanged. */
 const json = (schema: unknown, example?: unknown) => ({
   'application/json': { schema, ...(example !== undefined && { examples: { Example: { value: example } } }) },
 });

@@ -81,10 +81,7 @@ export type Answer =
   | { status: 200; file: StaticFile };
 
 export interface Operation {
-  /**
-   * The OpenAPI operationId. Begins with the file's path below `operations/`, without `application/`:
-   * `admin_users_list` in `admin/users.ts`.
-   */
+  /** The OpenAPI operationId, such as `admin_users_list` in `admin/users.ts`. */
   id: string;
   surface: 'application' | 'admin';
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -128,22 +125,13 @@ export interface Operation {
   isBodyOptional: boolean;
   /** Maximum size of the body, checked before it is buffered; `null` for `BODY_LIMIT`, which limits every body. */
   bodyBytes: number | null;
-  /**
-   * The body's known fields, if others are refused (400) by name; `null` if others are ignored. Items of a bulk
-   * operation are checked individually (`bulk.ts`).
-   */
+  /** The body's known fields, if others are refused (400); `null` if others are ignored. */
   knownFields: TSchema | null;
   /** Answer schemas by status; the error statuses are added for every operation. */
   responses: Record<number, TSchema | null>;
-  /**
-   * The users that a call names (path, query or body). An application key may name only its own user. `null` if calls
-   * name none.
-   */
+  /** The users that a call names; an application key may name only its own. `null` if calls name none. */
   namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
-  /**
-   * For operations with the same answer for everybody: makes the answer once, for the first request. Requests are counted by
-   * address. `null` for other operations.
-   */
+  /** Makes an answer that is the same for everybody, once. Counted by address. `null`: no such operation. */
   file: ((services: Services) => Promise<StaticFile>) | null;
   handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
 }

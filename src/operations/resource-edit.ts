@@ -158,10 +158,7 @@ const textOf = (problems: Problem[]): string =>
 /** Not a resource's number: numbers begin with 1. */
 const NO_NUMBER = 0;
 
-/**
- * The resource that an item would create or, if the item has an `id`, change, with the resulting catalog. Stores
- * nothing. Throws 422 with the item's problems.
- */
+/** The resource that an item would create or change, with the resulting catalog. Stores nothing. Throws 422. */
 export async function previewOf<K extends Kind>(
   resources: Resources,
   { tenantNo, resource, item }: { tenantNo: number; resource: AdminResource<K>; item: object },

@@ -30,10 +30,7 @@ const maxBytes: FuncKeywordDefinition = {
     text.length * MOST_BYTES_A_UNIT <= limit || Buffer.byteLength(text) <= limit,
 };
 
-/**
- * Creates a compiler for schemas of requests and their items. `useDefaults`: adds defaults to values. `isChecked`: the
- * schemas are known to be valid, so the first of them does not compile the schema of schemas, which takes 30 ms.
- */
+/** A schema compiler. `useDefaults`: adds defaults. `isChecked`: skips checking the schemas, which takes 30 ms. */
 export function makeAjv({ useDefaults = false, isChecked = false } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     useDefaults,
@@ -163,10 +160,7 @@ function messageOf(error: ErrorObject): ValidationMessage {
   return { field: fieldOf(pointer), text, keyword: error.keyword, unusable };
 }
 
-/**
- * The message for Ajv's errors of one failed validation (first error only). If no alternative matches, it is that of
- * the alternative with the right type, else the list of all types.
- */
+/** The message for Ajv's first error: that of the alternative with the right type, else the list of types. */
 function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
   const last = errors.at(-1);
   if (!last) return { field: '', text: 'does not fit', keyword: '', unusable: false };
@@ -201,10 +195,7 @@ interface UnknownField {
   nearest: string | null;
 }
 
-/**
- * Names the fields of a value that its schema does not know, each with the most similar known one; `null` if all are
- * known. Skips parts that violate the schema in other ways. O(fields of the value).
- */
+/** Names a value's unknown fields, each with the most similar known one; `null`: all are known. */
 export function unknownFieldsText(schema: TSchema, value: unknown): string | null {
   const found: UnknownField[] = [];
   collect(schema as Shape, value, { path: '', found });

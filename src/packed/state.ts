@@ -106,10 +106,7 @@ export const unpack = (packed: Buffer): unknown => recordOf(unpackr.unpack(packe
 export const unpackAll = (packed: Buffer): unknown[] =>
   packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []).map(recordOf);
 
-/**
- * Decodes a sequence of msgpack values and passes each, with its bytes, to `onValue`. Records are converted by `recordOf`.
- * Throws at the first invalid value, after passing on those before it.
- */
+/** Decodes values and passes each with its bytes to `onValue`. Throws at the first invalid one. */
 export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buffer) => void): void {
   if (packed.length === 0) return;
   unpackr.unpackMultiple(packed, (value: unknown, start = 0, end = packed.length) => {
@@ -336,10 +333,7 @@ export function decodeState(packed: Buffer): UserState {
   };
 }
 
-/**
- * Converts an event's record, which is packed as a list (EVENT_RECORD), to a map by RECORD. Returns other values unchanged:
- * other records and refusals are packed as maps.
- */
+/** Converts an event's packed list to a map by RECORD; returns other values unchanged. */
 export function recordOf(value: unknown): unknown {
   if (!Array.isArray(value) || value[EVENT_RECORD.kind] !== KIND.event || value.length <= EVENT_RECORD.boards)
     return value;

@@ -76,10 +76,7 @@ interface CatalogChanges {
   deleted: string[];
 }
 
-/**
- * Locks a tenant's catalog against other edits for the rest of the transaction. Returns the next resource's number, or
- * `null` if the tenant does not exist.
- */
+/** Locks a tenant's catalog for the transaction. Returns the next number; `null` for an unknown tenant. */
 export async function lockCatalog(client: PoolClient, tenantNo: number): Promise<number | null> {
   const { rows } = await client.query<{ nextNo: number }>(
     'SELECT next_no AS "nextNo" FROM tenants WHERE no = $1 FOR NO KEY UPDATE',
@@ -262,10 +259,7 @@ export async function deletedResources(
   return deleted;
 }
 
-/**
- * IDs of a tenant's demo resources: those that the first start created, unless somebody has changed them or applied a
- * document since.
- */
+/** IDs of demo resources that nobody has changed since the first start. */
 export async function demoResources(client: Pool | PoolClient, tenantNo: number): Promise<ReadonlySet<string>> {
   const { rows } = await client.query<{ id: string }>(
     'SELECT id FROM catalog_resources WHERE tenant_no = $1 AND demo AND deleted IS NULL',

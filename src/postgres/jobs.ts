@@ -104,10 +104,7 @@ const knownKinds = (kinds: readonly LeasableKind[]): [string[], number[]] => [
   kinds.map(({ minAgeMs }) => minAgeMs / 1000),
 ];
 
-/**
- * Leases the job that has been due for the longest time, so that jobs take turns; `null` if none is due. Nobody else can
- * lease the job until the lease expires or is given up. Leases use the clock of Postgres.
- */
+/** Leases the job that has been due longest; `null` if none. Leases use the clock of Postgres. */
 export async function leaseJob(
   pool: Pool,
   { lease, leaseMs, kinds }: { lease: string; leaseMs: number; kinds: readonly LeasableKind[] },

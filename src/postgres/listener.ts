@@ -32,10 +32,7 @@ export class Listener {
     return this.opened ? this.client : null;
   }
 
-  /**
-   * Resolves when notifications of all later commits will arrive. Call it only while nothing is open. Rejects if the test
-   * notification is missing.
-   */
+  /** Resolves when notifications of later commits will arrive. Rejects if the test notification is missing. */
   async open(): Promise<void> {
     const { pool, channel, onNotification } = this.options;
     const client = new pg.Client({

@@ -38,10 +38,7 @@ interface CursorRow extends Revisions {
   storageEpoch: string;
 }
 
-/**
- * Locks a shard's cursor, which excludes other persisters of the shard until the transaction ends. `null` if another one
- * holds it. One round trip; `shard` is a number, so it can be part of the text.
- */
+/** Locks a shard's cursor for the transaction, in one round trip; `null` if another persister holds it. */
 export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
   const results = (await client.query(
     `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${PLANNED_BY_KEYS}; ` +
@@ -110,10 +107,7 @@ export async function readStorageEpoch(client: Pool | PoolClient, shard: number)
   return rows[0]?.storageEpoch ?? '';
 }
 
-/**
- * Locks the cursors of some shards (by default, all) until the transaction ends. Waits for active persisters; afterwards
- * none can store what it read under an older storage epoch.
- */
+/** Locks cursors (by default, all) and waits for active persisters, none of which can store afterwards. */
 export async function lockCursors(client: PoolClient, shards: readonly number[] = SHARD_NUMBERS): Promise<void> {
   await client.query('SELECT FROM outbox_cursors WHERE shard = ANY ($1) ORDER BY shard FOR UPDATE', [shards]);
 }

@@ -14,10 +14,7 @@ export interface SweptZone {
   version: number;
 }
 
-/**
- * The zones of active tenants whose sweep is furthest behind. One row per zone: its name and the last day swept for all of them.
- * @param except tenants' zones to skip, as `<tenant no>:<zone>`
- */
+/** Zones whose sweep is furthest behind, and the last day swept. `except`: `<tenant no>:<zone>`. */
 export async function leastSwept(pool: Pool, except: readonly string[]): Promise<{ zone: string; sweptDay: number }[]> {
   const { rows } = await pool.query<{ zone: string; sweptDay: number }>({
     name: 'least_swept',

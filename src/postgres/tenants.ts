@@ -69,9 +69,7 @@ class HeldTenants {
     clearTimeout(this.retry);
   }
 
-  /**
-   * Reads everything again. Keeps the old data on failure. Concurrent calls share the work; each sees what was committed before it.
-   */
+  /** Reads everything again; keeps the old data on failure. Concurrent calls share the work. */
   refresh(): Promise<void> {
     if (this.refreshing !== null) {
       this.again = true;

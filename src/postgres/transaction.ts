@@ -2,10 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { codeOf, isNetworkError } from '../network-errors.ts';
 
-/**
- * Runs `work` in one transaction: commits if it resolves, rolls back if it rejects. If even the rollback fails, closes the
- * connection instead of returning it to the pool.
- */
+/** Runs `work` in a transaction. Closes a connection whose rollback fails. */
 export async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
@@ -34,10 +31,7 @@ export const inSnapshot = <T>(pool: Pool, work: (client: PoolClient) => Promise<
     return work(client);
   });
 
-/**
- * Runs `work` unless another process holds the same lock; then returns `null` and does nothing. The lock belongs to one
- * connection. If that breaks, `lost` is aborted, and another process may start while the work is still ending.
- */
+/** Runs `work` unless another process holds the lock (`null`). `lost` aborts if the lock's connection breaks. */
 export async function exclusively<T>(
   pool: Pool,
   lock: number,

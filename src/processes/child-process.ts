@@ -2,10 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Registry } from 'prom-client';
 import { familiesOf, type Family, labelled } from '../telemetry/metrics.ts';
 
-/**
- * Makes a process that the supervisor started end with its parent, even if that was killed. Does nothing without a parent (a
- * process of its own in a container).
- */
+/** Makes a process end with its parent, even if that was killed. Does nothing without a parent. */
 export function endWithParent(): void {
   if (process.send === undefined) return;
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
@@ -36,10 +33,7 @@ const isMessage = (value: unknown): value is Message =>
 
 type Children = () => readonly (readonly [name: string, process: ChildProcess])[];
 
-/**
- * The parent's side. Call it for each child that is started. It answers the child's requests with the metrics of all
- * processes, each value labelled with the name of its process, and with the parent's own.
- */
+/** The parent's side, for each child: answers requests with the labelled metrics of all processes. */
 export function gatherFor(children: Children, own: () => Promise<Family[]>): (child: ChildProcess) => void {
   let asked = 0;
   const collect = (child: ChildProcess): Promise<Family[]> =>

@@ -60,19 +60,13 @@ export interface Core {
   connectQueues(): Redis;
   /** Registers a function that `close` calls before it closes what was created earlier. */
   onClose(close: () => unknown): void;
-  /**
-   * Resolves when Redis is connected and inspected, and the clock is right. Throws for a Redis or database that must not be
-   * used.
-   */
+  /** Resolves when Redis is inspected and the clock is right. Throws for servers that must not be used. */
   start(): Promise<void>;
   /** Closes everything, newest first. If a step fails, the others still run; then the first error is thrown. */
   close(): Promise<void>;
 }
 
-/**
- * Connects to Postgres and Redis (in a cluster, to at least one master). Rejects with nothing left open. Afterwards the
- * caller closes the core, even if `start` rejects.
- */
+/** Connects to Postgres and Redis. Rejects with nothing left open; afterwards the caller closes the core. */
 export async function createCore(settings: CoreSettings & { log: Log }, role: CoreRole): Promise<Core> {
   const { redisUrl, databaseUrl, acknowledgeMs = null, traces = null, log } = settings;
   const closing = new Closing();

@@ -29,10 +29,7 @@ interface Prepared {
 /** Time limit for connecting to a Redis that was checked a moment ago. */
 const ANNOUNCE_MS = 1_000;
 
-/**
- * Migrates the database to this version and makes sure that an admin key exists. Outside production, configures the demo in
- * a database without configuration unless `LAUREL_DEMO` is 0. Safe to call at every start, in several processes at once.
- */
+/** Migrates the database, makes sure that an admin key exists, and may load the demo. Safe in several processes. */
 export async function prepareDatabase({
   env,
   servers,
@@ -139,10 +136,7 @@ const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '
 /** Interval at which the screen reports that a step is still running, ms. */
 const STILL_MS = 5_000;
 
-/**
- * Shows the steps of a start: a line when a step begins, one every five seconds while it runs, and one with its duration.
- * `say` prints a line. Steps run one after another.
- */
+/** Shows the steps of a start, one after another, with their durations. `say` prints a line. */
 export class StartSteps {
   private readonly say: (line: string) => void;
   private readonly of: number;

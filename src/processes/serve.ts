@@ -36,10 +36,7 @@ const onAdminPort = (operations: readonly Operation[]): Operation[] =>
     .filter(({ path }) => !path.startsWith('/v1/live'))
     .map((operation) => ({ ...operation, path: `/application${operation.path}`, aliases: [] }));
 
-/**
- * Ready means that events of at least one tenant are accepted. Postgres is not needed for that: if every frontend became unready
- * while Postgres restarts, the load balancer would turn a delay into an outage.
- */
+/** Ready: events of at least one tenant are accepted, for which Postgres is not needed. */
 function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
   const holds = (what: () => boolean) => async (): Promise<void> => {

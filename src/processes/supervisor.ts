@@ -44,10 +44,7 @@ export class Supervisor {
     this.gather = gatherFor(running, async () => supervisedFamilies(this.children.map(stateOf)));
   }
 
-  /**
-   * Starts a child and resolves when it is ready. If it exits before, throws a `StartError` and does not restart it. With
-   * `retry`, restarts it like a child that exits later and throws nothing; use it if other children do the same work.
-   */
+  /** Resolves when a child is ready; throws a `StartError` if it exits before. `retry`: restarts it instead. */
   async start(command: ChildCommand, { retry = false } = {}): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');
     const child: Child = { command, process: null, failures: 0, restarts: 0, timer: null };

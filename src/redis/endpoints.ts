@@ -76,10 +76,7 @@ export async function scanServers(
 
 const known = new WeakMap<Redis, readonly number[]>();
 
-/**
- * The shards that hold tenants, as far as this process knows; all shards if unknown. For repeated work, which may miss a tenant that
- * was just created on another shard. Not for work that must be complete.
- */
+/** The shards that hold tenants, as far as this process knows. Not for work that must be complete. */
 export const shardsInUse = (redis: Redis): readonly number[] => known.get(redis) ?? SHARD_NUMBERS;
 
 /** Sets the shards in use; `null` if unknown. */

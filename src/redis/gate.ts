@@ -203,10 +203,7 @@ export const gateOf = (redis: Redis): Gate | undefined => gates.get(redis);
 export const isOpen = (redis: Redis, shard: number): boolean =>
   gates.get(connectionOf(redis, shard))?.isOpen(shard) !== false;
 
-/**
- * Resolves when everything that Redis replied about a shard before this call is safe to report to clients: immediately, or once
- * a replica holds it. Throws NotReplicated.
- */
+/** Resolves when what Redis replied about a shard is safe to report. Throws NotReplicated. */
 export async function acknowledged(redis: Redis, shard: number): Promise<void> {
   await gates.get(connectionOf(redis, shard))?.acknowledgement?.wait();
 }

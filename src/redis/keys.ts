@@ -100,10 +100,7 @@ export const listeningUsersKey = (tenantNo: number): string => `${tenant(tenantN
 export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
 export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;
 
-/**
- * hash: a bucket of used idempotency keys, digest → event time (ms). `bucket`: 4 hex digits, plus a digit if it is narrow;
- * see `USED`.
- */
+/** hash: a bucket of used idempotency keys, digest → packed use. `bucket`: 4 hex digits, 5 if narrow; see `USED`. */
 export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
 
 /** Matches every `idempotencyKey` and captures the tenant's number. */

@@ -79,9 +79,7 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
   };
 }
 
-/**
- * Tenants whose live streams have listeners, or had some within `LISTENED_MS`, and the users concerned. Throws errors of Redis.
- */
+/** Tenants whose streams had listeners within `LISTENED_MS`, and the users concerned. Throws errors of Redis. */
 export async function listenedTenants(redis: Redis): Promise<Map<number, ListenedUsers>> {
   const servers = await Promise.all(byServer(redis, shardsInUse(redis)).map(listenedOn));
   return new Map(servers.flat());
@@ -141,10 +139,7 @@ async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeli
   }) as Replies;
 }
 
-/**
- * Why a reader cannot continue from a position without a gap; `null` if it can. `asOfMs`: when (by Redis's clock) the reader
- * had read everything, possibly long after the position's own time.
- */
+/** Why a reader cannot continue from a position; `null` if it can. `asOfMs`: when it had read everything. */
 export function gapAfter(
   { position, asOfMs }: { position: LivePosition; asOfMs: number },
   { nowMs, since }: { nowMs: number; since: LivePosition },
@@ -202,10 +197,7 @@ export function parseAnnounced([id, fields]: RawEntry): { id: string; notificati
   return { id: id.toString('latin1'), notification: JSON.parse(String(fields[3])) as Notification };
 }
 
-/**
- * Announces notifications that no outbox record produces (those of the clock) to tenants with live stream listeners; writes
- * nothing for others. Call it after the commit that stored them. Never rejects, because they are already stored.
- */
+/** Announces the clock's notifications to tenants with listeners, after the commit. Never rejects. */
 export async function announceLive(redis: Redis, notifications: readonly Notification[]): Promise<void> {
   const byShard = new Map<number, Notification[]>();
   for (const notification of notifications) {
@@ -246,9 +238,7 @@ interface NewGrant {
   ttlMs: number;
 }
 
-/**
- * Stores a grant. Revokes the key's oldest grants beyond `most`. If the process dies between the two calls, those expire instead.
- */
+/** Stores a grant, and revokes the key's oldest grants beyond `most`. */
 export async function storeGrant(
   redis: Redis,
   kind: GrantKind,

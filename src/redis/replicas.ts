@@ -43,10 +43,7 @@ export class InSyncReplicas {
     this.offset = offset;
   }
 
-  /**
-   * The replicas that receive the master's earlier writes within `timeoutMs`; `null` if none does. `shard`: see `follow`. Throws
-   * errors of Redis.
-   */
+  /** The replicas that receive earlier writes within `timeoutMs`; `null` if none. Throws errors of Redis. */
   static async find(redis: Redis, shard: number | null, timeoutMs: number): Promise<InSyncReplicas | null> {
     const { replicas } = attachedOf(await redis.call('ROLE'));
     if (replicas.size === 0) return null;
@@ -214,10 +211,7 @@ export class RoundConnection {
       await sleep(LOOK_MS);
   }
 
-  /**
-   * Whether the connection leads to a Redis process. If not, reconnects, unless it just did: then the process is that of a
-   * former master (`former`). Throws errors of Redis.
-   */
+  /** Whether the connection leads to a Redis process. If not, reconnects, or it is `former`. Throws errors of Redis. */
   async leadsTo(redisProcessId: string): Promise<'there' | 'elsewhere' | 'former'> {
     if (this.redisProcessId === redisProcessId) return 'there';
     const { connectedMs } = this;

@@ -43,10 +43,7 @@ const MAX_FRAMES = 30;
 const FIELD = /^[\w.:@/\- ]{1,100}$/;
 const FRAME = /^\s+at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/;
 
-/**
- * The loggable form of an error: class, codes, a message without values, stack, causes. Contains no argument of a command or
- * statement, no body, key or password, whatever the error carries. Never throws.
- */
+/** The loggable form of an error: class, codes, a message without values, stack, causes. Never throws. */
 export function loggedError(error: unknown): LoggedError {
   return describe(error, MAX_DEPTH);
 }

@@ -1,10 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { Traces, WorkSpan } from './traces.ts';
 
-/**
- * Does work in a root span if there are traces and this one is sampled; otherwise just does the work. `work` may add
- * attributes to the span. An error of the work is recorded on the span by its class and rethrown.
- */
+/** Does work in a root span if it is sampled. Its error is recorded by class, and rethrown. */
 export async function around<T>(
   traces: Traces | null,
   what: WorkSpan,

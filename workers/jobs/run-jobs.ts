@@ -8,10 +8,7 @@ import { rounds, type Rounds } from '../../src/rounds.ts';
 const LANES = 3;
 /** Interval of checking for jobs while one pauses, or another lane or process holds it. */
 const EVERY_MS = 1_000;
-/**
- * Pause between two slices, which gives events priority. With 200 users per slice, a job processes at most 10,000 users per
- * second.
- */
+/** Pause between slices, which gives events priority. */
 const PAUSE_MS = 20;
 const REPEAT_MS = 10_000;
 

@@ -39,10 +39,7 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
   });
 }
 
-/**
- * Achievements in the script's form. Each composite follows those of its parts that are in the list, so that one pass
- * completes everything, however composites are nested. Otherwise the order is kept.
- */
+/** Achievements in the script's form, parts before the composites that need them, so that one pass completes everything. */
 export function compileAchievements(
   catalogIndex: CatalogIndex,
   achievements: readonly Achievement[],

@@ -14,10 +14,7 @@ const OWN_LISTS = {
 } as const;
 const PART_LISTS = { points_level: 'levels', points_trigger: 'triggers', points_boost: 'boosts' } as const;
 
-/**
- * The demo resources that a document would keep because it omits their lists.
- * @param demo IDs of the demo resources
- */
+/** The demo resources (IDs: `demo`) that a document would keep because it omits their lists. */
 export function demoLeft(catalog: Catalog, sent: Configuration, demo: ReadonlySet<string>): DemoResource[] {
   const systems = new Map(catalog.pointsSystems.map(({ id, key }) => [id, key]));
   const sentSystems = new Map(sent.pointsSystems?.map((system) => [system.key, system]));

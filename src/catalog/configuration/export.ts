@@ -48,10 +48,7 @@ const isOmitted = (value: unknown, { default: byDefault }: Field): boolean =>
     ? byDefault === null || byDefault === undefined
     : value === false || (Array.isArray(value) && value.length === 0);
 
-/**
- * Exports a catalog as a document. Applying it to the same catalog changes nothing.
- * @param without IDs of resources to omit
- */
+/** Exports a catalog as a document, except the resources `without`. Applying it to the same catalog changes nothing. */
 export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<string>): Required<Configuration> =>
   new Export(catalog).document(without);
 

@@ -134,10 +134,7 @@ function daysOffAfter(
 
 type Freezes = StreakSettings['freezes'];
 
-/**
- * Merges a request into a catalog's streak settings, and reports contradictions: two names of a setting with different values, an unknown key. Unknown
- * fields are ignored.
- */
+/** Merges a request into streak settings. Reports unknown keys and two names of a setting with different values. */
 export function changedStreaks(
   { streaks: current, metrics }: Pick<Catalog, 'streaks' | 'metrics'>,
   changes: StreakSettingsChanges,

@@ -132,10 +132,7 @@ function isInternalName(host: string): boolean {
   return !name.includes('.') || INTERNAL_NAME.test(name);
 }
 
-/**
- * Whether a webhook wants notifications of a type: those about a subject, by its filter, or, without a subject, any of
- * them. A filter excludes notifications about other resources of a kind that it names.
- */
+/** Whether a webhook's filter admits a type: about a subject or, without one, any notification of the type. */
 export const isWanted = (webhook: Webhook, type: NotificationType, about?: NotificationSubject): boolean =>
   webhook.enabled && webhook.events.includes(type) && (about === undefined || passes(webhook, about));
 

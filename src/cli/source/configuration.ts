@@ -250,10 +250,7 @@ class SourceReader {
     };
   }
 
-  /**
-   * All items of a list; `null` if the source does not show it. Requests pages until one has nothing new, since servers
-   * may return fewer items than requested.
-   */
+  /** All items of a list; `null` if the source hides it. Reads pages until one has nothing new. */
   private async list(kind: DocumentKind, path: string, label: string): Promise<Item[] | null> {
     const found = new Map<string, Item>();
     for (;;) {

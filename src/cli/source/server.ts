@@ -11,10 +11,7 @@ export class SourceRefusal extends Error {
   }
 }
 
-/**
- * The error that ends the command after a refusal that affects every request: a redirect, or a refused key. `null` for
- * other refusals.
- */
+/** The error that ends the command after a refusal that affects every request; `null` for other refusals. */
 export function fatalRefusal({ status, message }: SourceRefusal): CommandError | null {
   if (status >= 300 && status < 400)
     return new CommandError(
@@ -157,10 +154,7 @@ export class Source {
 /** The status of the refusal of a too long answer. */
 const TOO_LARGE = 413;
 
-/**
- * The body of an answer as text; `null` if it is too long. Counts unpacked bytes, since a short answer may unpack to a
- * long one.
- */
+/** The body of an answer; `null` if it is too long. Counts unpacked bytes, since a short answer may unpack to a long one. */
 async function boundedText({ body }: Response): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

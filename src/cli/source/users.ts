@@ -130,10 +130,7 @@ interface ReadFor {
   nowMs: number;
 }
 
-/**
- * Reads everything that the contract's Application API shows about a user. Throws SourceRefusal if the user itself
- * cannot be read; other parts that fail are in `unread`.
- */
+/** Reads everything that the contract shows about a user. Failed parts are in `unread`. Throws SourceRefusal. */
 export async function readUser(ask: Ask, { userId, systemKeys, boards, nowMs }: ReadFor): Promise<ReadUser> {
   const path = `/v1/users/${encodeURIComponent(userId)}`;
   const profile = (await ask(path)) as Answer;

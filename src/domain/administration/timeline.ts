@@ -170,10 +170,7 @@ const StreakEntry = Type.Object({
   length: Nullable(Type.Integer()),
   /** Readable part of the administrator's key; `null` if the clock changed the streak. */
   who: Nullable(Type.String()),
-  /**
-   * `correction`: ID of the late event or reversal that caused this entry. `supersededBy`: ID of the one that replaced it. Both
-   * are `null` if there is none.
-   */
+  /** ID of the late event or reversal that caused this entry, and of the one that replaced it; `null`: none. */
   correction: Nullable(Uuid),
   supersededBy: Nullable(Uuid),
 });
@@ -215,10 +212,7 @@ export const TimelineEntry = Type.Union([
 ]);
 export type TimelineEntry = Static<typeof TimelineEntry>;
 
-/**
- * A page of the timeline. `nextCursor` is `null` on the last page. `detailsFrom`: events and awards before this UTC date are
- * deleted.
- */
+/** A page of the timeline. `detailsFrom`: events and awards before this UTC date are deleted. */
 export const TimelinePage = Type.Object({
   entries: Type.Array(TimelineEntry),
   detailsFrom: Nullable(Type.String({ format: 'date' })),

@@ -21,10 +21,7 @@ function schemaOf(one: Field): TSchema {
   return described(hasDefault ? ({ ...schema, default: one.default } as TSchema) : schema, one);
 }
 
-/**
- * A field's names in the document. Achievements are named by key, or by name if they have no key, or by ID if they have no key and
- * their name is not unique.
- */
+/** A field's names in the document: of an achievement its key, else its name, else (if not unique) its ID. */
 export function documentNames(name: string, { refersTo }: Field): string[] {
   if (refersTo === undefined || refersTo === 'user attribute') return [name];
   const named = refersTo === 'achievement' ? ['Key', 'Name', 'Id'] : ['Key'];

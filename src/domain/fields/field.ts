@@ -39,10 +39,7 @@ export interface Field {
   readonly default?: unknown;
   /** Stored instead of `default` if `when` applies. */
   readonly defaultWhen?: unknown;
-  /**
-   * How answers show a missing value: not at all, or as an empty text. Default: `null` if the field is clearable,
-   * otherwise not at all.
-   */
+  /** How answers show a missing value. Default: `null` if the field is clearable, otherwise not at all. */
   readonly ifUnset?: 'omitted' | 'empty';
   /** Laurel's addition: other servers of the contract lack the field. */
   readonly addition?: true;

@@ -70,10 +70,7 @@ export const storedFrom = (fields: Fields, item: object): Values =>
     }),
   );
 
-/**
- * The stored form of a new resource: the given fields, and the defaults of the others.
- * @param today `YYYY-MM-DD`
- */
+/** The stored form of a new resource: given fields, and defaults. `today`: `YYYY-MM-DD`. */
 export function withDefaults(fields: Fields, given: object, today: string): Values {
   const all: Values = { ...given };
   for (const [name, one] of Object.entries(fields)) {

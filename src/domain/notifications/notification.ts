@@ -50,10 +50,7 @@ export interface NewMessage {
 /** Shortest time between two notifications that are otherwise sent at once; ms. */
 const WINDOW_MS = 15 * 60_000;
 
-/**
- * Windows end at multiples of this (ms), so that many end together: with 100,000 open windows, a few statements flush several
- * hundred of them every 5 s.
- */
+/** Windows end at multiples of this (ms), so that a few statements flush many of them. */
 const STEP_MS = 5_000;
 
 /** When a window that begins at `beginMs` ends (epoch ms). */

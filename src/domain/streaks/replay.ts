@@ -31,10 +31,7 @@ export interface ChangedEvents {
 export const factsFrom = (day: number, weekStart: WeekStart): number =>
   Math.min(...FREQUENCIES.map((frequency) => periodStart(periodOf(day, frequency, weekStart), frequency, weekStart)));
 
-/**
- * Replays the user's streaks with events added and removed.
- * @returns the streaks in all frequencies and the current freezes, and the changes to the records (`SettlementRepair`)
- */
+/** Replays the user's streaks with events added and removed. Returns streaks, freezes and changes to the records. */
 export function replayStreaks(facts: StreakFacts, { add = [], remove = new Set() }: ChangedEvents): StreakReplay {
   const changed = [...add, ...facts.events.filter(({ id }) => remove.has(id))];
   const firstDay = Math.min(facts.now.day, ...changed.map(({ day }) => day));
@@ -144,10 +141,7 @@ const isGainSince = (gain: RecordedGain, day: number): boolean =>
 interface SettlementRepair {
   /** Numbers of the stored rows that no longer hold. */
   superseded: string[];
-  /**
-   * The settlements that replace them, in order. Those with a time happened then, the others now. Settlements that are not stored
-   * yet and still hold are in `unstored`.
-   */
+  /** The settlements that replace them, in order. Those without a time happen now. */
   settlements: Settlement[];
   gains: StreakMachine['gains'];
   unstored: { settlements: RecordedSettlement[]; gains: RecordedGain[] };
@@ -320,10 +314,7 @@ export interface StreakFacts extends Omit<StreakSurroundings, 'endedBefore' | 'r
   settlements: readonly RecordedSettlement[];
   /** Freezes earned or given, oldest first. */
   gains: readonly RecordedGain[];
-  /**
-   * Administrators' actions on the streaks, including those that a later replay found to have no effect, and changes of zone
-   * that moved the user's current day forward. In any order.
-   */
+  /** Administrators' actions, even without effect, and changes of zone that moved the day forward. In any order. */
   calls: readonly Exclude<StreakStep, { do: 'event' }>[];
   /** Events on and after `factsFrom`, in any order. */
   events: readonly StreakEvent[];

@@ -31,10 +31,7 @@ export interface StreakSettlementRule {
   earning: readonly [number, number, number, number] | null;
 }
 
-/**
- * A previous rule and the user's last local day under it. `settled` is true if the streaks are already settled up to the
- * moment when the rule was replaced.
- */
+/** A previous rule and the last local day under it. `settled`: streaks are settled up to its end. */
 export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; settled?: boolean };
 
 export interface StreaksAsLeft {
@@ -53,10 +50,7 @@ export interface StreaksAsLeft {
 
 export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored' | 'replaced' | 'off' | 'reset';
 
-/**
- * A change to a streak: days excused by a freeze, a pause or a day off; a streak that was lost or reset, with its days and
- * length; a restored streak; or the streak that a restored one replaced.
- */
+/** A change to a streak: days excused, or a streak that was lost, reset, restored or replaced. */
 export interface Settlement {
   frequency: Frequency;
   kind: SettlementKind;
@@ -84,10 +78,7 @@ export interface SettledStreaks {
   settlements: Settlement[];
 }
 
-/**
- * Returns a user's streaks on a local day, and the changes since the last settlement. Pure.
- * @param earlier the previous rules, oldest first
- */
+/** A user's streaks on a local day, and the changes since the last settlement. Pure. `earlier`: oldest first. */
 export function settleStreaks(
   left: StreaksAsLeft,
   rule: StreakSettlementRule,

@@ -11,15 +11,9 @@ import {
 } from './settle.ts';
 import type { StreakAsLeft } from './streak.ts';
 
-/*
- * Moves a user's streaks forward step by step, as `lua/record_events.lua` and `lua/adjust_streak.lua` do when the steps
- * happen. `replay.ts` runs it over history. `test/model` is an independent implementation of the same rules.
- */
+/** Moves streaks forward step by step, as the scripts do. `test/model` implements the same rules independently. */
 
-/**
- * The rule that meets a period: the required sums of all metrics or of any one. Without metrics, any event with a
- * positive value.
- */
+/** The sums that meet a period, of all metrics or any. Without metrics, any positive event does. */
 export interface MeetingRule {
   on: boolean;
   all: boolean;
@@ -238,10 +232,7 @@ function isMet({ all, metrics }: MeetingRule, sums: ReadonlyMap<number, Micros>,
 
 const WINDOW_DAYS = 90;
 
-/**
- * First day (epoch day) of the window from which a lost streak can be restored: 90 days back; for weekly streaks the week
- * that contains 1 January; for monthly streaks January of the previous year.
- */
+/** First day from which a lost streak can be restored: 90 days back; weekly: 1 January; monthly: January before. */
 export function restoreWindowStart(
   day: number,
   { frequency, weekStart }: { frequency: Frequency; weekStart: WeekStart },

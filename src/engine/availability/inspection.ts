@@ -27,10 +27,7 @@ export interface Inspection {
   shards: SeenShard[];
 }
 
-/**
- * Reads Redis, then Postgres, because a cursor must not be older than the position that it is compared with. Throws
- * RedisNotReady if another node of the cluster serves a shard.
- */
+/** Reads Redis before Postgres: a cursor must not be older than the position compared with it. Throws RedisNotReady. */
 export async function inspect(redis: Redis, client: Pool | PoolClient, shards: readonly number[]): Promise<Inspection> {
   const [redisProcessId, marks, handed, positions] = await Promise.all([
     readRedisProcessId(redis),
@@ -117,10 +114,7 @@ const gapOf = ({
 }: Pick<SeenShard, 'shard' | 'handed' | 'cursor'>): Gap | null =>
   comparePositions(floor, position) > 0 ? { shard, from: position, to: floor } : null;
 
-/**
- * The gaps of a Postgres that was restored from an older state. Empty if it was not, or if Redis still holds all that
- * it lost.
- */
+/** The gaps of a Postgres restored from an older state; empty if Redis still holds all that it lost. */
 export const gapsOf = ({ shards }: Pick<Inspection, 'shards'>): Gap[] => shards.flatMap((seen) => gapOf(seen) ?? []);
 
 export async function readGaps(
@@ -159,10 +153,7 @@ export interface LostWrites {
   held: string;
 }
 
-/**
- * Finds the shards whose last acknowledged write is lost: a master may have replied before the replica that took over
- * received the write. Call it before the process writes to the new master.
- */
+/** Shards whose last acknowledged write the new master lacks. Call it before the process writes to that master. */
 export async function lostWrites(
   { redis, pool }: { redis: Redis; pool: Pool },
   last: ReadonlyMap<number, string>,

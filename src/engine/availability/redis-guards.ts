@@ -65,10 +65,7 @@ export class RedisGuards {
     await Promise.all(this.guards.map((guard) => guard.start()));
   }
 
-  /**
-   * Reads which shards hold a tenant (`shardsInUse`). Call it when tenants may have been created. Never rejects: while
-   * the set is unknown, all shards count.
-   */
+  /** Reads which shards hold a tenant. Never rejects: while that is unknown, all shards count. */
   tenantsChanged(): Promise<void> {
     return this.looks.run();
   }

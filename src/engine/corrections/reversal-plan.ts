@@ -125,10 +125,7 @@ interface BoardMove {
 const awardDay = ({ root, tz }: Pick<PlannedReversal, 'root' | 'tz'>): number =>
   root.occurredMs === root.atMs ? dayOf(root.localDate) : dayIn(tz, root.atMs);
 
-/**
- * Changes in runs that are not final. Boards of the metric: the run that contains the event's local day. Boards of
- * points: the runs of the awards.
- */
+/** Changes in runs that are not final: of the event's local day on metric boards, of the awards on points boards. */
 function boardMoves(
   compiled: CompiledCatalog,
   planned: PlannedReversal,

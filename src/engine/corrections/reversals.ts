@@ -117,10 +117,7 @@ export class Reversals {
     throw new AppError('unavailable', 'The user does too much at once for a reversal; try again in a moment.');
   }
 
-  /**
-   * Applies a reversal once, even if the connection breaks during the call. Returns `null` if the user has changed
-   * since the computation or an earlier try was stored; the next round finds out which.
-   */
+  /** Applies a reversal once. `null`: the user has changed, or an earlier try was stored; the next round finds out. */
   private async make(
     compiled: CompiledCatalog,
     userId: string,

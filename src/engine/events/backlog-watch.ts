@@ -2,9 +2,7 @@ import type { Redis } from 'ioredis';
 import { endpointsOf, shardsInUse } from '../../redis/endpoints.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
 
-/**
- * Interval between measurements of the outboxes. Few events, compared with the limit, are accepted past it in between.
- */
+/** Interval between measurements. Few events are accepted past the limit in between. */
 const INTERVAL_MS = 200;
 /** Interval between measurements of their bytes, which cost more: at most 1.4 % of Redis's time. */
 const BYTES_INTERVAL_MS = 1_000;

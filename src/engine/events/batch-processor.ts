@@ -44,10 +44,7 @@ export interface BatchProcessorOptions {
   idempotencyKeysPerDay?: number;
 }
 
-/**
- * Events in a script call. 50 in a call took 39 µs of Redis for each event, 200 took 38 µs; single events wait for a
- * call to end.
- */
+/** 50 events in a call took 39 µs of Redis each, 200 took 38 µs; single events wait for a call to end. */
 const EVENTS_A_STEP = 100;
 
 /** How a step ended (STEP). */
@@ -70,8 +67,8 @@ export class BatchProcessor {
   }
 
   /**
-   * Processes a shard's batches, oldest first, until none is left, another processor works on them, or `ending` is
-   * aborted. Throws errors of Redis and Postgres; a later call continues from there.
+   * Processes a shard's batches, oldest first, until none is left or `ending` aborts. A later call continues after an
+   * error.
    */
   async drain(shard: number, ending?: AbortSignal): Promise<void> {
     if (this.atWork.has(shard)) return;
@@ -192,19 +189,13 @@ interface BatchStep {
   /** The events for the script, and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
-  /**
-   * The time (epoch ms) of the step's only event if it has an `occurredAt`. `null`: the events happened when the batch
-   * was accepted.
-   */
+  /** Time of the step's only event with an `occurredAt`; `null`: when the batch was accepted. */
   occurredMs: number | null;
   /** The events that the current catalog does not allow. */
   refused: UnsentEvent[];
 }
 
-/**
- * Prepares up to `count` events of a batch from an index on, or a single event with an `occurredAt`. `catalog`: or the
- * reason why there is none. Never throws for an event.
- */
+/** Prepares up to `count` events from an index on, or one with `occurredAt`. Never throws for an event. */
 function batchStep(
   batch: QueuedBatch,
   { from, count, catalog, ids }: { from: number; count: number; catalog: CompiledCatalog | AppError; ids: KeyedIds },

@@ -42,10 +42,7 @@ interface Server {
   scheduled: boolean;
 }
 
-/**
- * Maximum number of commands in flight to a server, and of parts in flight for a tenant. Events that arrive meanwhile
- * share the next command. A part that has to be retried delays only its tenant.
- */
+/** Most commands in flight to a server, and parts in flight of a tenant. A retried part delays only its tenant. */
 const MAX_ON_THE_WAY = 2;
 /** Events in a command. More would only add latency (see `EVENTS_A_STEP`). */
 const MAX_EVENTS = 64;
@@ -60,10 +57,7 @@ export class EventQueues {
   private readonly tenants = new Map<number, TenantQueue>();
   private readonly servers = new WeakMap<Redis, Server>();
 
-  /**
-   * `send`: sends a command with these parts to a server, and resolves when it is answered. It reports each part to
-   * `finished`.
-   */
+  /** `send` resolves when the command is answered, and reports each part to `finished`. */
   constructor({ redis, send }: { redis: Redis; send: (redis: Redis, parts: readonly Part[]) => Promise<void> }) {
     this.redis = redis;
     this.send = send;
@@ -283,10 +277,7 @@ export class EventBatcher {
     return packed.map((reply) => unpack(reply) as ScriptReply);
   }
 
-  /**
-   * Some events of a retried call are in Postgres; those get their replies from there. The first try was applied as a
-   * whole, so the other events were refused then, and the script refuses them again.
-   */
+  /** Events of a retried call that Postgres holds get their replies from there; the others were refused and are again. */
   private async callOthers(
     tenantNo: number,
     events: ReadyEvent[],

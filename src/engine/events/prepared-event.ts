@@ -23,10 +23,7 @@ export function matching(counters: readonly Counter[], attributes: Record<string
     .join(',');
 }
 
-/**
- * Checks an event against the catalog and prepares it for the script. Throws 422 for an unknown metric, attribute or
- * time zone.
- */
+/** Prepares an event for the script. Throws 422 for an unknown metric, attribute or time zone. */
 export function prepareEvent(
   compiled: CompiledCatalog,
   metricKey: string,

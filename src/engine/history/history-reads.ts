@@ -37,10 +37,7 @@ export class HistoryReads {
     this.limits = limits;
   }
 
-  /**
-   * A user's total of a metric in each period of a range, by the user's local dates. Throws 404 for an unknown user or
-   * metric, 422 for an invalid range, 429 beyond the limits.
-   */
+  /** A user's total in each period of a range. Throws 404, 422 for an invalid range, 429 beyond the limits. */
   async metricSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
     const metric = findMetric(compiled, key);
     return this.summary(

@@ -21,10 +21,7 @@ interface TenantReads {
   waiting: WaitingRead[];
 }
 
-/**
- * Limits concurrent reads of history in a process, by user and tenant, since each may read a lot. A few more wait up to
- * a second; users with the fewest running reads go first. Others are answered 429.
- */
+/** Limits concurrent history reads by user and tenant. A few wait up to a second; others are answered 429. */
 export class ReadLimits {
   private readonly tenants = new Map<number, TenantReads>();
 

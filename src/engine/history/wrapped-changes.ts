@@ -15,10 +15,7 @@ export interface ComparedDays {
   before: Days;
 }
 
-/**
- * The change in percent with two decimals. A change from 0 has no percentage: an increase counts as 100, a decrease as
- * −100, none as 0.
- */
+/** Change in percent with two decimals. From 0: 100 for an increase, −100 for a decrease. */
 export function percentChange(change: Micros, before: Micros): number {
   if (before === 0n) return change > 0n ? 100 : change < 0n ? -100 : 0;
   const size = before < 0n ? -before : before;

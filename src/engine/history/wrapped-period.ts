@@ -91,10 +91,7 @@ interface Place {
   shown: WrappedLeaderboard;
 }
 
-/**
- * A user's places on all boards and in all runs: final runs as they ended, others as they stand now. A perpetual board
- * has a single run, so its rank is the current one.
- */
+/** A user's places in all runs, final or current. A perpetual board has one run, so its rank is the current one. */
 export async function userPlaces(
   { redis, past }: { redis: Redis; past: PastRuns },
   compiled: CompiledCatalog,

@@ -43,10 +43,7 @@ export interface ImportedAwardRow {
   atMs: number;
   day: number;
   boostNos: number[];
-  /**
-   * How many multiples of its trigger's threshold the award was for, as far as the amount shows it; negative if it was
-   * taken back.
-   */
+  /** Multiples of the trigger's threshold that the award was for, judged by its amount; negative if taken back. */
   multiples: number;
 }
 

@@ -39,10 +39,7 @@ interface FinalRunsOptions {
   graceMs?: number;
 }
 
-/**
- * Delay before a final run is copied. An earlier event may still be on its way to Redis, since calls are retried for 2
- * s and clocks differ.
- */
+/** Delay before a final run is copied: calls are retried for 2 s, and clocks differ. */
 const GRACE_MS = 10_000;
 /** Further delay before the run's sorted sets are removed from Redis. Readers that began there have finished long before. */
 const CLEAR_MS = 60_000;
@@ -114,10 +111,7 @@ export class FinalRuns implements DueWork {
     return (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs;
   }
 
-  /**
-   * Declares a board's next run final, or all next runs without scores. Returns the board's progress; `null` if it was
-   * aborted.
-   */
+  /** Declares a board's next run final, or all next empty ones. Returns its progress; `null`: aborted. */
   private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
     const { redis, pool } = this.options;
     const over = overRun(progress)!;
@@ -252,10 +246,7 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
   });
 }
 
-/**
- * The same as `copyChunk`. If the group changed in spite of its end, so that a user would be in it twice, copying
- * starts again.
- */
+/** As `copyChunk`, but copies the group again if it changed after its end. */
 async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promise<boolean> {
   try {
     return await copyChunk(options, copying);

@@ -47,10 +47,7 @@ interface PageQuery {
   groupOf?: string | null;
 }
 
-/**
- * Reads leaderboards. Ranks are current. A streak board shows each length as of the user's last event or the last
- * sweep, which follows midnight by some seconds.
- */
+/** Reads leaderboards. Ranks are current; streak boards follow midnight by some seconds. */
 export class LeaderboardReads {
   private readonly redis: Redis;
   private readonly users: UserReads;
@@ -117,10 +114,7 @@ export class LeaderboardReads {
     return { ...leaderboardResponse(compiled, board), status, rankings };
   }
 
-  /**
-   * A user's place on a board, and the last `numEvents` daily snapshots, oldest first; while the run is on, the last
-   * one shows the current state. Throws 404 for an unknown user or board, 422 as `rankings` does.
-   */
+  /** A user's place and the last `numEvents` daily snapshots, oldest first. Throws 404, and 422 as `rankings` does. */
   async ofUser(
     compiled: CompiledCatalog,
     userId: string,
@@ -239,10 +233,7 @@ export class LeaderboardReads {
   }
 }
 
-/**
- * The group that a `userAttributes` filter names. The filter must give a value for exactly the breakdown attributes; a
- * board without a breakdown takes no filter and has the group ''. Throws 422 otherwise.
- */
+/** The group that a `userAttributes` filter names: a value for exactly the breakdown attributes. Throws 422. */
 function groupOfFilter(
   compiled: CompiledCatalog,
   board: Leaderboard,

@@ -26,10 +26,7 @@ export interface UserScoresOptions {
 
 /** How often a user is summed up again whose new events cannot be distinguished from past ones, before the user is left out. */
 const TRIES = 50;
-/**
- * For this many tries the sums must match the user's state exactly. After that, the increase of a busy user's total is
- * added.
- */
+/** For this many tries the sums must match the state exactly. Then the increase of a busy user is added. */
 const EXACT_TRIES = 10;
 
 interface Filling {
@@ -40,10 +37,7 @@ interface Filling {
   fill: { tenantNo: number; boardNo: number; openRunDay: number | null };
 }
 
-/**
- * Sets users' scores on a board from history. Scores are set, not added, so a repetition changes nothing. A user whose
- * state changed since the sums were read is summed up again.
- */
+/** Sets users' scores from history, not adding, so a repetition changes nothing. Changed users are summed again. */
 export class UserScores {
   private readonly options: UserScoresOptions;
 

@@ -41,10 +41,7 @@ export class LiveListener {
   readonly places = new Map<number, HeldPlace>();
   /** Determines where its user plays; `null` for an unknown user. */
   user: SeatedUser | null = null;
-  /**
-   * Unreported changes of boards from before it joined the others, and the position up to which it was informed about
-   * boards; `null` if there are none.
-   */
+  /** Unreported changes of boards from before it joined, and the position of its boards; `null`: none. */
   earlier: { pending: PendingBoards; boards: string } | null = null;
   /** The position up to which it read on its own; `null` if it is level with the others. */
   ahead: { outbox: string; announced: string } | null = null;
@@ -221,10 +218,7 @@ export interface AskedPlace {
 /** Rank and score; `null` if the user is not on the board. */
 type Place = { rank: number; value: number } | null;
 
-/**
- * Reads current places, in the order of the request. A place that several streams ask for is read once. Takes two round
- * trips in total. Throws errors of Redis.
- */
+/** Reads current places in order, in two round trips. Throws errors of Redis. */
 export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const names = asked.map(({ tenantNo, board, seat, userId }) =>
     JSON.stringify([tenantNo, board.no, seat.runDay, seat.group, userId]),

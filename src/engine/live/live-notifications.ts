@@ -81,10 +81,7 @@ const ORDER: ReadonlyMap<NotificationType, number> = new Map(
 const NUMBERS_A_TYPE = 1_000;
 const NOT_ON_THE_BOARD = -1;
 
-/**
- * Reads the parts of an entry that a listener wants. Pure. Calls `onProblem` and continues if a record has an unknown
- * form or its notifications cannot be built.
- */
+/** The parts of an entry that a listener wants. Pure. Calls `onProblem` for unknown forms, and continues. */
 export function liveEntry(
   { id: position, records, states }: OutboxEntry,
   { compiled, controlShare, wantsUser, wantsType }: Readers,
@@ -113,10 +110,7 @@ export function liveEntry(
   };
 }
 
-/**
- * Numbers a record's notifications by type and by order within it. The numbers do not depend on which types are made,
- * since readers want different ones.
- */
+/** Numbers notifications by type and order, independent of which types the readers want. */
 function numberedIn(index: number, made: readonly Notification[]): LiveEntry['notifications'] {
   const counts = new Map<NotificationType, number>();
   const numbered = made.map((notification) => {
@@ -168,10 +162,7 @@ function moveOf(
   };
 }
 
-/**
- * The amount that a record added to a user's score on a board. Together with the new score it gives the previous one,
- * which records may omit. `null` if the record does not say.
- */
+/** What a record added to a user's score, which yields the previous score; `null` if unknown. */
 export function earnedOn(compiled: CompiledCatalog, board: Leaderboard, record: HappenedRecord): Micros | null {
   // Hiding or showing a user does not change the score.
   if (record[kindField] === KIND.user && record[RECORD.points] === undefined) return 0n;

@@ -48,10 +48,7 @@ export interface LastId {
 const SIGNATURE_CHARACTERS = 16;
 const SIGNED = /^([\w-]{22})~[\w~:;.+-]{0,8192}$/;
 
-/**
- * Makes and checks message IDs. An ID contains positions in Redis and reported ranks. It is signed, so a client can
- * send back only IDs that it received.
- */
+/** Makes and checks signed message IDs, which contain positions in Redis and reported ranks. */
 export class MessageIds {
   private readonly key: KeyObject;
 

@@ -39,10 +39,7 @@ type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
 
 /** Shortest interval between two reports of boards. */
 const BOARDS_MS = 250;
-/**
- * The next report follows after this multiple of the last one's duration, at most `MOST_BOARDS_MS`. So reports take at
- * most a third of the time, even if one user's changing score affects all streams of a board.
- */
+/** Pause before the next report, as a multiple of the last one's duration: reports take at most a third of the time. */
 const BOARDS_REST = 3;
 const MOST_BOARDS_MS = 5_000;
 /** Longest interval between comparisons of places: midnights and deletions change places without a move. */
@@ -195,10 +192,7 @@ class TenantFeed {
     }
   }
 
-  /**
-   * Adds a listener that read on its own and has caught up. From now on this feed informs it. `moves`: moves on boards
-   * that it read but did not report.
-   */
+  /** Adds a listener that has caught up. `moves`: moves on boards that it read but did not report. */
   join(
     listener: LiveListener,
     { readUpTo, boards, moves }: { readUpTo: { outbox: string; announced: string }; boards: string; moves: ReadMove[] },

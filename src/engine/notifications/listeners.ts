@@ -54,10 +54,7 @@ function listenersAmong(webhooks: readonly Webhook[]): Listeners {
 const VERSION_8 = 0x80;
 const VARIANT = 0x80;
 
-/**
- * ID of the message that a webhook gets for a notification: a UUID of version 8 (RFC 9562) from a SHA-256 of the three
- * fields. A message that is made again, after a crash or in another process, has the same ID. `source`: the notification's.
- */
+/** A UUID of version 8 from a SHA-256 of the fields, so a message that is made again has the same ID. */
 export function messageId({
   webhookId,
   type,

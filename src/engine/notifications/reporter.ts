@@ -34,10 +34,7 @@ export interface Reporting {
 interface Heard {
   compiled: CompiledCatalog;
   listeners: Listeners;
-  /**
-   * Whether a user's live streams have listeners. Live streams build notifications from records on their own, but
-   * completions must be noted.
-   */
+  /** Whether a user's streams have listeners, for which completions must be noted. */
   isListened: (userId: string) => boolean;
   concerns: (entry: HappenedEntry) => boolean;
 }

@@ -144,10 +144,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await addAnalytics(client, batch.analytics.rows(await countedSegments(client, batch.analytics.values())));
 }
 
-/**
- * Deletes a user's rows, and the idempotency keys in Redis that only the rows name. The keys go before the commit, so
- * that a crash leaves none behind; nothing reads them any longer, even if the commit fails.
- */
+/** Deletes a user's rows and idempotency keys. The keys go before the commit, so that a crash leaves none. */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
@@ -171,10 +168,7 @@ export interface Reports {
   reporting: Reporting;
 }
 
-/**
- * Makes messages of the notifications to be sent now, and stores the others until they are due. Runs in the client's
- * transaction, which holds the shard's cursor. Skips notifications that Postgres refuses; the rows are stored nevertheless.
- */
+/** Makes messages to send now and stores the others, in the client's transaction. Skips what Postgres refuses. */
 export async function storeReport(
   client: PoolClient,
   reporter: Reporter,
@@ -205,10 +199,7 @@ export async function byHalves<T>(
   await byHalves(client, items.slice(half), on);
 }
 
-/**
- * Does a part of a transaction's work. Returns `null`, or the reason why it failed and was rolled back. Throws errors
- * that are not about data.
- */
+/** Does a part of a transaction. Returns why it was rolled back, or `null`. Throws errors that are not about data. */
 export async function attempt(client: PoolClient, work: () => Promise<unknown>): Promise<string | null> {
   await client.query('SAVEPOINT part');
   try {

@@ -38,10 +38,7 @@ import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
 import { addImported, type ImportedRows } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
-/**
- * Counts records by tenant and UTC day, including those of users who are deleted later. Takes about 40 ns for each
- * record, since consecutive records nearly always share tenant and day.
- */
+/** Counts records by tenant and UTC day, including those of users deleted later. About 40 ns per record. */
 class DayTally {
   private readonly byDay = new Map<string, DayCountsRow>();
   private last: DayCountsRow | undefined;
@@ -145,10 +142,7 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
   return { ...batch, touched: touched.byNews() };
 }
 
-/**
- * Converts some records of one entry to rows, without its states. `after`: the states, for reports. Throws
- * UnreadableEntry if a record is malformed.
- */
+/** Converts records of one entry to rows. `after`: the states, for reports. Throws UnreadableEntry. */
 export function recordsBatch(tenantNo: number, records: readonly unknown[], after: ReadEntry['states']): Batch {
   const touched = new TouchedUsers();
   const batch = noRows();

@@ -142,10 +142,7 @@ export class DeadLetters {
 
 const noLetter = (): AppError => new AppError('not_found', 'There is no dead letter with this ID');
 
-/**
- * Stores the missing parts of a dead letter in the client's transaction, except those that still fail. Skips a user's
- * state if a newer one is stored, and the deletion of a user who came back after it.
- */
+/** Stores a letter's missing parts. Skips outdated states, and deletions of users who came back. */
 async function storeAgain(
   client: PoolClient,
   redis: Redis,
@@ -182,10 +179,7 @@ async function storeAgain(
   return failed;
 }
 
-/**
- * Another letter may hold a newer state of users whose state was stored now; that state is to be stored when that
- * letter is retried.
- */
+/** Another letter may hold a newer state of these users; its retry stores it. */
 async function noteYounger(
   client: PoolClient,
   {

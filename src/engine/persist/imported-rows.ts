@@ -22,10 +22,7 @@ export interface ImportedRows {
 
 const NOON_MS = DAY_MS / 2;
 
-/**
- * Adds the rows of an imported user. Each row's ID carries the time of its subject, so that rows are read in that
- * order. The IDs are made here, since a batch is stored once or not at all.
- */
+/** Adds the rows of an imported user. Each row's ID carries the time of its subject, which orders reads. */
 export function addImported(rows: ImportedRows, tenantNo: number, record: ImportedRecord): void {
   const { [RECORD.userId]: userId, [RECORD.atMs]: atMs } = record;
   for (const each of record[RECORD.days]) {

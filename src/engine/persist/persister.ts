@@ -54,10 +54,7 @@ export interface Stored {
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
-  /**
-   * The storage epoch of an open shard; `null` if the shard is closed, so that nothing may be stored. Without a gate
-   * everything is stored.
-   */
+  /** The storage epoch of an open shard; `null` if it is closed and nothing may be stored. */
   gate?: {
     storageEpochOf(shard: number): string | null;
     /** Called when Redis and Postgres contradict each other about a shard. */
@@ -77,10 +74,7 @@ export interface PersisterOptions {
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
 
-/**
- * Maximum number of entries, and their approximate size, in a transaction. The number read follows the size of the last
- * entries. The first read is small because an entry may have 1 to some hundred events.
- */
+/** Most entries, and their approximate size, in a transaction. The first read is small. */
 const MAX_ENTRIES = 2000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const FIRST_ENTRIES = 64;
@@ -91,10 +85,7 @@ const FIRST_ENTRIES = 64;
  * after an idle time does not wait.
  */
 const PAUSE_MS = 250;
-/**
- * If a process stores more shards than this, pauses grow in proportion, up to a second. A transaction costs the same
- * for one event as for ten, and many small tenants are spread over as many shards.
- */
+/** Above this many shards pauses grow, up to a second: a transaction costs the same for one event as for ten. */
 const SHARDS_A_PAUSE = 8;
 const MAX_PAUSE_MS = 1_000;
 
@@ -315,10 +306,7 @@ export class Persister {
   }
 }
 
-/**
- * The span of a transaction starts a trace of its own. To continue the traces of its events, records would need 24 more
- * bytes each in Redis, and one span cannot belong to several traces anyway.
- */
+/** Starts a trace of its own: a span cannot belong to several traces. */
 const transactionSpan = (shard: number, { entries, events }: Batch): WorkSpan => ({
   name: 'persist',
   isCall: true,

@@ -21,10 +21,7 @@ export class UserPoints {
     this.clock = clock;
   }
 
-  /**
-   * A user's live total and level, and the last `awards` awards from Postgres, newest first. Throws 404 for an unknown
-   * user or points system.
-   */
+  /** A user's live total and level, and the last awards from Postgres, newest first. Throws 404. */
   async points(
     compiled: CompiledCatalog,
     userId: string,
@@ -39,10 +36,7 @@ export class UserPoints {
     return { ...pointsResponse(system), total, level: level === null ? null : levelResponse(level), awards };
   }
 
-  /**
-   * The boosts that apply to a user's awards on the user's local date, oldest first: those for all users, those whose
-   * attributes the user has, and the user's own. Throws 404 for an unknown user or points system.
-   */
+  /** Boosts that apply to a user's awards today, oldest first. Throws 404. */
   async boosts(compiled: CompiledCatalog, userId: string, key: string): Promise<PointsBoostResponse[]> {
     const system = findSystem(compiled, key);
     const state = await this.users.state(compiled.catalog.tenantNo, userId);

@@ -116,10 +116,7 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
   }
 }
 
-/**
- * The same for `placesOf` and `countersOf`. Returns an empty state if it cannot be read, so that the other users are
- * still handled.
- */
+/** As above; an unreadable state counts as empty, so that the other users are handled. */
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 

@@ -49,10 +49,7 @@ const KEYS_A_PAGE = 5_000;
 /** Number of old keys to collect before they are loaded. Those of a bucket form one segment, which is then written once. */
 const OLD_AT_ONCE = 200_000;
 
-/**
- * Fills some empty shards with the users, used idempotency keys and quarantined events in Postgres. Resolves when Redis
- * has all of it. Throws errors of Redis, of Postgres and of `Loader`.
- */
+/** Fills empty shards from Postgres. Throws errors of Redis, of Postgres and of `Loader`. */
 export async function fillShards(options: FillOptions): Promise<void> {
   const { pool, loaders } = options;
   const isAll = loaders.size === SHARD_NUMBERS.length;
@@ -237,10 +234,7 @@ export class RebuildOvertaken extends Error {}
 
 type Word = string | Buffer;
 
-/**
- * Writes to one shard for a rebuild, many commands in a call. Throws RedisNotReady after another rebuild took over or
- * Redis restarted.
- */
+/** Writes to one shard for a rebuild, many commands in a call. Throws RedisNotReady after another rebuild. */
 export class Loader {
   /** Shared by the loaders of all shards, so that an empty Redis receives the library once. */
   private readonly script = scriptNamed('load_rebuilt');

@@ -192,10 +192,7 @@ async function suspectGroup(sides: Sides, { tenantNo, id, listedIn }: Standing):
   return [groupSuspect(sides, { tenantNo, id, ...listedIn })];
 }
 
-/**
- * The counts of a points system, if they differ from the sums of the users' states (`noted`). They are one suspect,
- * since an event changes several of them.
- */
+/** The counts of a points system if they differ from the users' states: one suspect, since they change together. */
 export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
   if (await noted.areCounted(key, heldCounts(redis, key))) return [];
   const { tenantNo, rest } = tenantKey(key)!;
@@ -347,10 +344,7 @@ export async function stored({ redis, pool, shards }: Servers): Promise<void> {
   if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
 }
 
-/**
- * The suspects that really differ, although events arrive: Redis did not change while Postgres caught up. A value that
- * changes constantly is read several times, and counts as equal if it never rests.
- */
+/** The suspects that really differ while Redis did not change. A value that never rests counts as equal. */
 export async function confirm(servers: Servers, suspects: readonly Suspect[]): Promise<Difference[]> {
   const found: Difference[] = [];
   let open = [...suspects];

@@ -36,8 +36,8 @@ const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Reco
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
 /**
- * Points of one user in one system during a replay of history. `lua/lib/points.lua` owns the rules; a test compares the
- * two implementations.
+ * A user's points in one system during a replay. `lua/lib/points.lua` owns the rules; `test/lua/points.test.ts`
+ * compares.
  */
 export class Ledger {
   readonly system: SystemRules;
@@ -128,10 +128,7 @@ function everQualified(
   return toMicros(total) >= wanted || (peak !== undefined && toMicros(peak) + micros >= wanted);
 }
 
-/**
- * Numbers of the achievements that a user gains and loses by the current rules; composites follow. `may`: which ones
- * may be lost.
- */
+/** Achievements that a user gains and loses by the current rules. `may`: which ones may be lost. */
 export function changesOf(
   achievements: readonly PlanAchievement[],
   reached: Reached,

@@ -69,10 +69,7 @@ function awardedIn({ by, system, from, to }: PlanBoard, run: OpenRun, awards: re
 const isIn = ({ first, last = Infinity }: OpenRun, day: number | undefined): boolean =>
   day !== undefined && day >= first && day <= last;
 
-/**
- * By board number and first day of a run (`scoreKey`): the score that follows from history minus the current one, in
- * millionths. Omits equal scores.
- */
+/** By board and run (`scoreKey`): the score by history minus the current one, in millionths. Omits equal ones. */
 export type ScoreDifferences = ReadonlyMap<string, bigint>;
 
 const scoreKey = (boardNo: number, runDay: number): string => `${boardNo} ${runDay}`;

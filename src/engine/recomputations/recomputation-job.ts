@@ -86,10 +86,7 @@ type RecomputationJob = Job & { tenantNo: number; subjectId: string };
 
 /** Users in a planning slice; the pause after it is equally long. */
 const USERS_A_PLAN = 400;
-/**
- * Users in a slice that applies or reverts, and in a script call. Events wait for a call and come between calls. The
- * slice shares the overhead of two commits and of loading the catalog.
- */
+/** Users in a slice that applies or reverts, and in a script call, between which events come. */
 const USERS_A_SLICE = 200;
 const USERS_A_CALL = 10;
 /** The next slice is not applied while more entries than this wait to be stored, since the outbox is meant for events. */

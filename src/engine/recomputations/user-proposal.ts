@@ -19,10 +19,7 @@ export interface PlanRules {
   achievements: boolean;
   /** The boards whose open runs are recomputed; `null`: awards change boards in the run of the day of application. */
   boards: readonly OpenBoard[] | null;
-  /**
-   * Where segments of time begin (epoch days), see `boundsOf`. Awards are dated within their segments; without bounds
-   * they are dated on application.
-   */
+  /** Where segments of time begin (epoch days), see `boundsOf`; without bounds awards are dated on application. */
   bounds: readonly number[];
   mayRevoke: boolean;
   /** The first local day (epoch day) of which awards and completions may change. */

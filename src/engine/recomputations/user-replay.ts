@@ -106,10 +106,7 @@ export class UserReplay {
     }
   }
 
-  /**
-   * Pays the rest. `gained`: achievements that are completed now, on a local day (epoch day). `lost`: achievements that
-   * pay nothing.
-   */
+  /** Pays the rest. `gained`: completed now, on `day` (epoch day). `lost`: pay nothing. */
   finish({ gained, lost, day }: { gained: readonly number[]; lost: readonly number[]; day: number }): void {
     this.passTo(Infinity);
     for (const each of this.due) {

@@ -12,10 +12,7 @@ export interface DueKindOptions {
   traces?: Traces | null | undefined;
 }
 
-/**
- * A kind of work with its health. If it fails or hangs, it is set aside for a period that doubles, so that the others
- * go on. Its own work keeps its order, since nothing later is tried meanwhile.
- */
+/** A kind of work. If it fails or hangs, it is set aside for a period that doubles; its own order is kept. */
 export class DueKind {
   readonly work: ScheduledWork;
   private readonly attempts: Attempts;

@@ -5,10 +5,7 @@
  */
 export interface DueWork {
   readonly name: string;
-  /**
-   * Whether it sees its own results at once, before the outbox has brought them to Postgres, and gives other kinds
-   * nothing to do. Its next piece of work then need not wait until Postgres holds the last one.
-   */
+  /** Whether it sees its own results before Postgres has them, and gives other kinds nothing to do. */
   readonly seesItself?: boolean;
   readonly apartFrom?: readonly string[];
   /** Pieces that failed and wait for a retry, for operators. `due` ignores them. */

@@ -104,10 +104,7 @@ export class Jobs {
     });
   }
 
-  /**
-   * Runs a cancelled or failed job again, or retries a waiting one at once. Throws 404; 409 if it is done, is running
-   * without a failure, or can only be requested again.
-   */
+  /** Runs a cancelled or failed job again, or a waiting one at once. Throws 404; 409 if it may not. */
   async retry(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
     const job = await this.change({ seen, id, by, action: 'retry' }, async (client, one, nowMs) => {
       const retry = retryOf(one);

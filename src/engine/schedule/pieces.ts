@@ -11,10 +11,7 @@ interface AttemptsOptions {
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 30_000;
 
-/**
- * The health of something that is retried. After a failure it is set aside for a period that doubles; while a call
- * hangs it is set aside until the call ends.
- */
+/** The health of something that is retried: set aside after a failure, twice as long each time. */
 export class Attempts {
   private readonly options: AttemptsOptions;
   private failures = 0;
@@ -114,10 +111,7 @@ const PATIENCE_MS = 30_000;
 /** A piece that was not tried for this long is gone or healthy. */
 const FORGOTTEN_MS = 600_000;
 
-/**
- * The failed pieces of a kind of work. Each is set aside individually for a period that doubles (0.25 s to 30 s), so
- * that the others go on. Errors of an unavailable database are thrown instead.
- */
+/** The failed pieces of a kind of work, each set aside for 0.25 s to 30 s. Rethrows errors of an unavailable database. */
 export class Pieces {
   private readonly options: PiecesOptions;
   private readonly failed = new Map<string, { piece: Piece; attempts: Attempts }>();
@@ -134,10 +128,7 @@ export class Pieces {
     return [...this.failed.values()].filter(({ attempts }) => attempts.aside).map(({ piece }) => piece);
   }
 
-  /**
-   * Does a piece of work. Returns `undefined` if it failed, which is reported, or took too long; its signal is then
-   * aborted. Rejects, without a change to the piece, if Redis or Postgres is unavailable.
-   */
+  /** Does a piece of work; `undefined` if it failed or took too long. Rejects if Redis or Postgres is unavailable. */
   async attempt<T>(
     piece: Piece,
     ending: AbortSignal,

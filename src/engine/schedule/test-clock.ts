@@ -8,10 +8,7 @@ import { SharedRuns } from '../../shared-runs.ts';
 /** Interval of unconditional checks, in case a signal is lost, and of heartbeats. */
 const BACKSTOP_MS = 1_000;
 
-/**
- * The clock that the admin API sets, in this process: real time, or the time at which it was stopped. Follows the
- * setting in Postgres at each signal and once a second, and stores there which version this process has.
- */
+/** The clock that the Admin API sets. Follows the setting in Postgres, and stores there which version it has. */
 export class TestClock implements Clock {
   private readonly pool: Pool;
   private readonly signals: Signals;

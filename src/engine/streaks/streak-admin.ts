@@ -145,10 +145,7 @@ export class StreakAdmin {
     return { userId };
   }
 
-  /**
-   * Makes a change once, even if the connection breaks during the call. Returns `null` if it was made. Throws 503 while
-   * Redis is away.
-   */
+  /** Makes a change once, even if the connection breaks. `null`: it was made. Throws 503. */
   async change(
     compiled: CompiledCatalog,
     userId: string,

@@ -75,10 +75,7 @@ export class StreakReads {
     };
   }
 
-  /**
-   * Lengths of the streaks of 1 to 100 users, longest first, equal ones in the requested order; 0 for an unknown user.
-   * Throws 422.
-   */
+  /** Streak lengths of 1 to 100 users, longest first; 0 for an unknown user. Throws 422. */
   async list(compiled: CompiledCatalog, userIds: readonly string[]): Promise<BulkStreakResponse> {
     const asked = [...new Set(userIds)];
     if (asked.length === 0 || asked.length > MAX_USERS)

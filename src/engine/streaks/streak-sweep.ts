@@ -123,10 +123,7 @@ export class StreakSweep implements ScheduledWork {
     return first;
   }
 
-  /**
-   * Sweeps a tenant's zone to the next day. `quiet`: nobody had anything to settle, so the zone is swept up to the last
-   * day possible. `ended`: aborted, or another sweep runs.
-   */
+  /** Sweeps a zone to the next day. `quiet`: nobody had anything to settle. `ended`: aborted or overtaken. */
   private async sweep(zone: SweptZone, dueMs: number, goesOn: () => boolean): Promise<'settled' | 'quiet' | 'ended'> {
     const { pool, catalogs } = this.options;
     const { tenantNo } = zone;

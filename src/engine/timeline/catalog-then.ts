@@ -23,10 +23,7 @@ const WHOLE: readonly Kind[] = ['points_level', 'leaderboard'];
 
 const keyOf = (id: string, { version, atMs }: Then): string => `${id} ${version} ${atMs}`;
 
-/**
- * The resources of the catalog that a page of a timeline is about, including deleted ones, in their current and former
- * versions.
- */
+/** The resources that a page of a timeline is about, current and former versions, deleted ones included. */
 export class CatalogThen {
   private readonly pool: Pool;
   private readonly tenantNo: number;

@@ -41,10 +41,7 @@ function explaining(then: CatalogThen, { event, awards, completions }: Happening
   ];
 }
 
-/**
- * The effects of something, in order: the streak, achievements, awards with the levels that they led to, scores on
- * leaderboards.
- */
+/** Effects in order: the streak, achievements, awards with their levels, scores. */
 export function causedBy(then: CatalogThen, happening: Happening, user: UserNow): Caused[] {
   const when = thenOf(happening);
   if (when === null) return [];
@@ -177,10 +174,7 @@ function conditionsOf(
   return { userAttributes: pairs(userAttributes), eventAttributes: pairs(eventAttributes) };
 }
 
-/**
- * User data that, besides the rule at the time, decides whether something counts on a board. The current values are
- * used, since history lacks the former ones.
- */
+/** User data that decides whether something counts on a board; history lacks its former values. */
 export interface UserNow {
   tz: string | null;
   /** IDs of the attributes that the user has. */

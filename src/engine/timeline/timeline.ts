@@ -201,10 +201,7 @@ interface Source {
   createdMs: number;
 }
 
-/**
- * The sources of a timeline. Each returns its items in the range, in order, up to the limit. Further records about a
- * user can be added as a source, or at the position of the item that they belong to.
- */
+/** The sources of a timeline. Each returns its items in the range, in order, up to the limit. */
 const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   event: async ({ pool, range }) => happening(await eventIds(pool, range)),
   reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),

@@ -64,8 +64,8 @@ function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserSt
 }
 
 /**
- * A user's group on a board with a breakdown, by the user's attributes; `null` if a value is missing. `board_group` in
- * `lua/lib/board_scores.lua` has the same rule.
+ * A user's group on a board; `null` if a value is missing. `board_group` in `lua/lib/board_scores.lua` has the same
+ * rule.
  */
 export function groupOfUser(
   compiled: CompiledCatalog,

@@ -270,10 +270,7 @@ export class Deliveries {
     return this.restMs();
   }
 
-  /**
-   * Starts no further tries, waits some seconds for those in flight, and gives the leases back. Another process repeats
-   * tries that were not recorded.
-   */
+  /** Starts no further tries, waits some seconds for those in flight, and gives the leases back. */
   async close(): Promise<void> {
     this.ended = true;
     await this.rounds.close();
@@ -307,10 +304,7 @@ export class Deliveries {
     }
   }
 
-  /**
-   * Takes messages and starts tries for some webhooks at a time: one of each tenant in turn, within a tenant those that
-   * have waited longest. The rest follows in the next round, after newly queued messages.
-   */
+  /** Starts tries: one webhook of each tenant in turn, longest wait first. */
   private async take(): Promise<void> {
     const nowMs = performance.now();
     const asking: Endpoint[] = [];

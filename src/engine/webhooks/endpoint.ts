@@ -60,10 +60,7 @@ export class WebhookHealth {
     return wasFailing;
   }
 
-  /**
-   * Notes a failed try. A try that began before the breaker opened adds no information.
-   * @param times when it began and ended (`performance.now()`), and the time of Laurel's clock
-   */
+  /** Notes a failed try. One that began before the breaker opened adds no information. */
   failedTry({ beganMs, endedMs, nowMs }: { beganMs: number; endedMs: number; nowMs: number }): void {
     this.since ??= nowMs;
     this.atATime = 1;

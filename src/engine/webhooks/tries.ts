@@ -8,10 +8,7 @@ import { type DueMessage, type RecordedTry, recordTries, type WebhookHealth } fr
 import { type Endpoint, MOST_AT_A_TIME, OPENS_AFTER, type ReadyMessage } from './endpoint.ts';
 import { type Outcome, retryDelayMs, type Sender, type Try } from './sender.ts';
 
-/**
- * The slots of a tenant, and its webhooks that wait for one, with the start of their wait (`performance.now()`),
- * longest wait first.
- */
+/** A tenant's slots, and its webhooks that wait for one since (`performance.now()`), longest wait first. */
 interface TenantSlots {
   taken: number;
   failing: number;
@@ -126,10 +123,7 @@ interface TriesOptions {
 
 const SLOTS = 2_048;
 
-/**
- * The tries in flight. Starts as many as each webhook, its tenant and this process may have, and records the outcomes.
- * A free slot goes to the longest waiting webhook that may take it.
- */
+/** The tries in flight. A free slot goes to the longest waiting webhook that may take it. */
 export class Tries {
   private readonly options: TriesOptions;
   private readonly slots: Slots;
@@ -298,10 +292,7 @@ export class TryRecorder {
     return this.waiting.length >= MOST_WAITING;
   }
 
-  /**
-   * Records the outcome of a try. `health`: the webhook's health since, if it changed. Calls `onRecorded` when it is
-   * recorded.
-   */
+  /** Records an outcome and calls `onRecorded`. `health`: the webhook's health since, if it changed. */
   add(tried: RecordedTry, health: WebhookHealth | null, onRecorded: () => void): void {
     this.waiting.push({ tried, onRecorded });
     if (health !== null) this.health.set(health.webhookId, health);

@@ -77,20 +77,14 @@ export class WebhookDeliveries {
     return { rows: page, nextCursor: rows.length > limit ? String(page.at(-1)!.sequence) : null };
   }
 
-  /**
-   * One message, with its payload and every try. Throws 404 if it does not exist or is older than the log's retention
-   * period.
-   */
+  /** One message with its payload and tries. Throws 404 if it does not exist or has left the log. */
   async get({ webhook }: OwnWebhook, id: string): Promise<WholeDeliveryRow> {
     const row = await readDelivery(this.options.pool, { webhookId: webhook.id, id });
     if (row === null) throw noDelivery();
     return row;
   }
 
-  /**
-   * Queues a message again, with its ID and earlier tries. A message that waits for its next try becomes due at once.
-   * Idempotent while it waits. Throws 404; 422 for a disabled webhook.
-   */
+  /** Queues a message again, or makes a waiting one due. Idempotent. Throws 404; 422 for a disabled webhook. */
   async resend({ tenantNo, webhook }: OwnWebhook, id: string, by: Author): Promise<DeliveryRow> {
     const { pool, clock, onQueued } = this.options;
     mustBeEnabled(webhook);
@@ -181,10 +175,7 @@ export class Resends implements JobWork<Resend> {
   }
 }
 
-/**
- * Queues the next messages of a resend, in the transaction that records it. A resend ends with its webhook. `count`:
- * whether to count all selected messages first, which takes time in proportion to the log.
- */
+/** Queues the next messages of a resend. `count`: count all selected ones first, which reads the log. */
 async function resendSome(
   client: PoolClient,
   { subjectId: webhookId, parameters, cursor, done, total }: Resend,

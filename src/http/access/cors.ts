@@ -16,10 +16,7 @@ export const corsHeaders = (origin: string): Readonly<Record<string, string>> =>
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/**
- * Our own headers and any others that the page requests. Client libraries send headers that identify them; the server ignores these, and refusing
- * them would only break such libraries in browsers.
- */
+/** Our own headers and any that the page requests, since the server ignores headers that it does not know. */
 function allowedHeaders(asked: string): string {
   const known = new Set(ALLOWED.map((name) => name.toLowerCase()));
   const others = asked.split(',').map((name) => name.trim());

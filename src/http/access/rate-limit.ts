@@ -30,10 +30,7 @@ interface Spent {
   remaining: number;
 }
 
-/**
- * A limit per caller. A caller's state is one number: the time until which its admitted requests are paid for. Nobody owes more than one
- * burst, so dropping a whole map forgets callers last seen two bursts ago.
- */
+/** A limit per caller: the time until which its requests are paid for. Nobody owes more than one burst. */
 class Buckets {
   private readonly nowMs: () => number;
   private paidUntil = new Map<string, number>();

@@ -10,10 +10,7 @@ const LIMITS: KeyCacheLimits = { entries: 1_000, knownMs: 60_000, staleMs: 3_600
 const USE_MS = 60_000;
 
 export interface SessionAuthenticator {
-  /**
-   * Returns the caller of a session, with the rights of its key; synchronously if it is cached. Throws or rejects with 401 if the session is unknown
-   * or has ended, and with 403 for a change without the session's CSRF token.
-   */
+  /** A session's caller, synchronously if cached. Throws or rejects with 401; 403 for a change without its CSRF token. */
   authenticate: (session: PresentedSession) => Caller | Promise<Caller>;
   invalidate: () => void;
 }
@@ -108,10 +105,7 @@ export function readSession(req: HttpRequest): PresentedSession | null {
 /** Whether a proxy reports that the browser used HTTPS. Trusted from anyone, because it only makes the sender's own cookie stricter. */
 export const cameByHttps = (req: HttpRequest): boolean => req.getHeader('x-forwarded-proto').startsWith('https');
 
-/**
- * The `Set-Cookie` header. Scripts cannot read the cookie, other sites cannot cause it to be sent, and it lasts as long as the session.
- * @param options.secure send it over HTTPS only
- */
+/** The `Set-Cookie` header: hidden from scripts and other sites. `secure`: over HTTPS only. */
 export function setCookie(cookie: SessionCookie, { secure, nowMs }: { secure: boolean; nowMs: number }): string {
   const seconds = cookie === null ? 0 : Math.max(0, Math.floor((cookie.expiresMs - nowMs) / 1000));
   const flags = `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;

@@ -49,10 +49,7 @@ export class DirectCalls {
     this.bodyBytes = bodyBytes;
   }
 
-  /**
-   * The answer of an operation. Throws or rejects like the operation and its checks.
-   * @param services other ones for this call, for example some that store nothing
-   */
+  /** The answer of an operation, with its errors. `services`: others for this call, for example some that store nothing. */
   async call(
     operation: Operation,
     named: Named,

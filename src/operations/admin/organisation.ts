@@ -4,10 +4,7 @@ import { DEFAULT_BRANDING, Environment, Settings, SettingsChanges } from '../../
 import type { OrganisationRow } from '../../postgres/organisation.ts';
 import { operation } from '../operation.ts';
 
-/**
- * The organisation's fields beyond the contract's settings, and the control share, which the contract has only as a
- * rounded value.
- */
+/** The organisation's fields beyond the contract's settings, and the exact control share. */
 const organisationAnswer = ({
   name,
   multiTenancy,

@@ -30,9 +30,7 @@ export const adminClockGet = operation({
   handle: async ({ clock }) => ({ status: 200, body: { now: new Date(clock.now()).toISOString() } }),
 });
 
-/**
- * Beyond this date, work due until then (boards, midnights) would take minutes, and years would eventually have five digits.
- */
+/** Work due until a later date would take minutes, and years would get five digits. */
 const LATEST_MS = Date.UTC(3000, 0, 1);
 
 export const adminClockPut = operation({

@@ -40,10 +40,7 @@ export interface Place {
   names: readonly string[];
 }
 
-/**
- * A schema whose fields all say what they mean and, unless they are objects, have an example that fits. What the schema says of
- * itself stays.
- */
+/** A schema whose fields all have a description and, unless they are objects, an example. */
 export function describedSchema(schema: Schema, place: Place): Schema {
   const inside = (one: Schema): Schema => describedSchema(one, place);
   return {

@@ -36,10 +36,7 @@ interface Wanted<Found> {
   reject: (error: unknown) => void;
 }
 
-/**
- * Looks up items by name, many per query, in the order of the calls. So a flood of unknown keys costs Postgres little and
- * hardly delays valid ones. If a query fails, all waiting lookups fail with it.
- */
+/** Looks up names, many per query, so that a flood of unknown keys costs Postgres little. */
 export class GatheredLookup<Found> {
   private readonly findAll: (names: readonly string[]) => Promise<readonly Found[]>;
   private readonly nameOf: (found: Found) => string;
@@ -123,10 +120,7 @@ const WAIT_MS = 250;
 /** Most keys that wait. The uses of further keys are ignored until these are written. */
 const MOST = 10_000;
 
-/**
- * Writes when keys were last used, with one statement per kind for all uses of a quarter of a second. No request depends on
- * the outcome: a use that cannot be written is forgotten, and the key's next one is recorded.
- */
+/** Writes when keys were last used, together for a quarter of a second. A use that fails is forgotten. */
 export class KeyUses {
   private readonly pool: Pool;
   private waiting: Record<Kind, Map<string, number>> = { admin: new Map(), application: new Map() };

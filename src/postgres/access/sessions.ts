@@ -58,10 +58,7 @@ export class Sessions {
     );
   }
 
-  /**
-   * Starts a session. `null` if the key is not an active admin key, or the token was used or has expired. `by`: origin of
-   * the request.
-   */
+  /** Starts a session; `null` if the credential is invalid, used or expired. `by`: origin of the request. */
   async begin(credential: Credential, by: Author): Promise<NewSession | null> {
     const ofKey = 'key' in credential ? await this.activeKey(credential.key) : null;
     if ('key' in credential && ofKey === null) return null;
@@ -120,10 +117,7 @@ export class Sessions {
   }
 }
 
-/**
- * Admin keys of sessions, by the hashes of the sessions' tokens (base64url), with the session's end as the key's expiry.
- * Omits sessions that do not exist or whose key has another secret since.
- */
+/** Admin keys of sessions, by token hash (base64url). Omits sessions whose key has another secret since. */
 export async function findSessions(pool: Pool, hashes: readonly string[]): Promise<KeyRecord[]> {
   const { rows } = await pool.query<KeyRecord>({
     name: 'find-sessions',
@@ -138,10 +132,7 @@ export async function findSessions(pool: Pool, hashes: readonly string[]): Promi
   return rows;
 }
 
-/**
- * When sessions end (epoch ms), by the hashes of their tokens (base64url). Omits sessions that do not exist or whose key has
- * another secret since.
- */
+/** When sessions end (epoch ms), by token hash (base64url). Omits sessions whose key has another secret since. */
 export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ hash: Buffer; expiresMs: number }>({
     name: 'find-session-ends',
@@ -194,10 +185,7 @@ async function deleteExpired(client: PoolClient, nowMs: number): Promise<void> {
 /** Validity of a sign-in link. */
 const TOKEN_MS = 15 * 60_000;
 
-/**
- * Creates a token that starts one session, within a quarter of an hour, for the oldest admin key with full access to the
- * whole organisation. Only its hash is stored. `null` if there is no such key.
- */
+/** Creates a sign-in token for the oldest full admin key, valid a quarter of an hour. `null`: no such key. */
 export async function makeSignInToken(pool: Pool, nowMs: number): Promise<string | null> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const { rowCount } = await pool.query(
@@ -231,8 +219,5 @@ async function useSignInToken(
   return rows[0] ?? null;
 }
 
-/**
- * The token that a page sends with every change. It is derived from the session's token, which scripts cannot read. So it
- * needs no storage, and is always the same for a session.
- */
+/** The token that a page sends with every change, derived from the session's token and never stored. */
 export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update('csrf').digest('base64url');

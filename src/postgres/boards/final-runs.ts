@@ -106,10 +106,7 @@ export async function finishRun(client: PoolClient, runId: number): Promise<void
   await client.query('UPDATE board_runs SET is_final = true WHERE id = $1', [runId]);
 }
 
-/**
- * Final runs from before a time whose sorted sets are still in Redis; oldest first.
- * @param except leaderboards to skip, as `<tenant no>:<board no>`
- */
+/** Final runs whose sorted sets are still in Redis, oldest first. `except`: `<tenant no>:<board no>`. */
 export async function runsToClear(
   pool: Pool,
   { finalUpToMs, limit, except }: { finalUpToMs: number; limit: number; except: readonly string[] },

@@ -131,10 +131,7 @@ export async function putPastScores(
   );
 }
 
-/**
- * Creates final runs from the collected scores. Runs that are already final stay unchanged.
- * @param runs the past runs, with their last day and when they became final
- */
+/** Creates final runs from collected scores. Runs that are already final stay unchanged. */
 export async function rankPastScores(
   client: PoolClient,
   { tenantNo, boardNo, max }: { tenantNo: number; boardNo: number; max: number | null },

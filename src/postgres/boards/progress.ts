@@ -10,10 +10,7 @@ export interface BoardProgress {
   nextSnapshotDay: number;
   /** Whether it is still being filled from history. */
   isFilling: boolean;
-  /**
-   * Whether `time` triggers can change its scores without an event. Leaderboards that rank by streak change at midnight in
-   * any case.
-   */
+  /** Whether `time` triggers can change its scores. Streak boards change at midnight in any case. */
   isPaidForTime: boolean;
 }
 

@@ -8,10 +8,7 @@ export interface DeadBoard {
   boardNo: number;
 }
 
-/**
- * Leaderboards that no longer exist but may have sets in Redis, and the day of the last scan of Redis (epoch day; `null` for
- * never).
- */
+/** Boards that no longer exist but may have sets in Redis, and the last scan's day (`null`: never). */
 export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
   const [{ rows: dead }, { rows: swept }] = await Promise.all([
     pool.query<DeadBoard>({

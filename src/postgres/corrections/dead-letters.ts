@@ -134,10 +134,7 @@ interface Owed {
   position: string;
 }
 
-/**
- * Records that states of users could not be stored, so that their next ones are written completely. Users without a row need
- * no record.
- */
+/** Records users whose states could not be stored, so that their next ones are written completely. */
 export async function noteOwed(client: PoolClient, { tenantNo, userIds, position }: Owed): Promise<void> {
   if (userIds.length === 0) return;
   await client.query('UPDATE users SET owed_position = $3 WHERE tenant_no = $1 AND id = ANY ($2)', [

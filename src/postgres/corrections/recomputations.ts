@@ -119,10 +119,7 @@ export async function listRecomputations(pool: Pool, tenantNo: number): Promise<
   return rows;
 }
 
-/**
- * A tenant's recomputation by ID, or `null`. `lock`: locks its jobs and then the row for the transaction, in the same order
- * as its job.
- */
+/** A tenant's recomputation, or `null`. `lock`: locks its jobs, then the row, as its job does. */
 export async function readRecomputation(
   client: Pool | PoolClient,
   { tenantNo, id, lock = false }: { tenantNo: number; id: string; lock?: boolean },

@@ -26,10 +26,7 @@ export async function latestAwards(
   return rows;
 }
 
-/**
- * Points totals of the users who have all the attributes (by number), ascending, with the number of users for each total.
- * Users without points count as 0. The GIN index on `attributes` serves the filter.
- */
+/** Totals of users who have all the attributes, ascending, with the number of users. No points count as 0. */
 export async function filteredPointsTotals(
   pool: Pool,
   { tenantNo, systemNo, attributes }: { tenantNo: number; systemNo: number; attributes: Record<number, string> },

@@ -43,10 +43,7 @@ interface AskedDays {
   toDay: number;
 }
 
-/**
- * The changes on each local day, the sum of later changes, and the user's state, all read at one moment. The totals follow
- * from these without reading anything before the first day.
- */
+/** Changes by local day, the sum of later ones, and the state, read at one moment. */
 async function readDayRows(
   pool: Pool,
   query: string,

@@ -221,10 +221,7 @@ export async function endedStreaks(
 
 const LOST_OR_RESET = (['lost', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
 
-/**
- * First and last day of the user's longest streak that was alive on or after a local day and was lost or reset; the latest
- * of equals. `null` if there is none.
- */
+/** Days of the user's longest streak alive since a day that was lost or reset; `null`: none. */
 export async function longestLost(
   pool: Pool,
   { tenantNo, userId, frequency, since }: { tenantNo: number; userId: string; frequency: Frequency; since: number },

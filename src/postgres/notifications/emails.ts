@@ -104,10 +104,7 @@ interface EmailClaim {
   dueFor: string;
 }
 
-/**
- * Claims emails of a kind for users, in the client's transaction. Each user may occur only once per call.
- * @returns the users who had not been claimed before
- */
+/** Claims emails in the client's transaction, each user once. Returns the users not claimed before. */
 export async function claimEmails(
   client: PoolClient,
   { tenantNo, kind }: { tenantNo: number; kind: string },

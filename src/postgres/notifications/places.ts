@@ -27,10 +27,7 @@ const MOVED = `
                         AND jobs.tenant_no = board.tenant_no AND (parameters ->> 'boardNo')::int = board.board_no)
    ORDER BY compare_ms, id LIMIT $3`;
 
-/**
- * The next leaderboards due for comparison by a time (epoch ms). Those being filled from history wait until they are complete.
- * @param except leaderboards to skip, as `<tenant no>:<board no>`
- */
+/** The next boards due for comparison, except those being filled. `except`: `<tenant no>:<board no>`. */
 export async function boardsToCompare(
   pool: Pool,
   { upToMs, except, limit }: { upToMs: number; except: readonly string[]; limit: number },
@@ -159,10 +156,7 @@ const NOTE = `
   ON CONFLICT (tenant_no, board_no, run_day, text_digest(group_name)) DO UPDATE SET compare_ms = EXCLUDED.compare_ms
    WHERE board.compare_ms IS NULL OR board.compare_ms > EXCLUDED.compare_ms`;
 
-/**
- * Schedules leaderboards whose scores changed for comparison within 15 minutes, in the client's transaction. Each may occur
- * only once per call.
- */
+/** Schedules changed boards for comparison within 15 minutes, each once, in the client's transaction. */
 export async function noteMovedBoards(
   client: PoolClient,
   moved: readonly (BoardPlace & { tenantNo: number })[],

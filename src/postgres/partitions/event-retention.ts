@@ -12,10 +12,7 @@ interface Place {
   userId: string;
 }
 
-/**
- * Moves a slice of a table to the day sums. For users with day sums, these already contain it. Parameters: the user before
- * the slice, and the slice's last user (`null` for the table's last one).
- */
+/** Moves a slice to the day sums. Parameters: the user before the slice, and its last user (`null`: the last). */
 const move = (table: string, add: (rows: string) => string): string => `
   WITH gone AS (
     DELETE FROM ${table}

@@ -42,10 +42,7 @@ export async function idsByWindows(
   return found;
 }
 
-/**
- * The window of whole partitions that contains some IDs (at least one) and all IDs that differ from one of them only in the
- * last four digits.
- */
+/** The window of partitions that contains some IDs, and IDs that differ only in the last four digits. */
 export async function windowAround(pool: Pool, ids: readonly string[]): Promise<IdWindow> {
   const sorted = ids.toSorted();
   const bounds = await boundsAround(pool, { above: sorted[0]!, below: lastAwardOf(sorted.at(-1)!) });

@@ -37,10 +37,7 @@ const NEGATIVE = 0x4000;
 /** Far above any sum. */
 const MOST_WHOLE = 1e20;
 
-/**
- * Builds rows for `COPY … FROM STDIN (FORMAT binary)`. `row` starts a row, then the method of each column's type adds its
- * value, in order. Unlike the text format, it spares the server the parsing of timestamps, dates and numerics.
- */
+/** Builds rows for binary COPY: `row`, then each column's type in order. Spares the server parsing. */
 export class BinaryRows {
   private buffer: Buffer;
   private at: number;
@@ -193,10 +190,7 @@ export class BinaryRows {
   }
 }
 
-/**
- * The base-10,000 digits (`weight` + 1 of them) of a whole number too large for exact arithmetic in doubles. Totals are
- * bounded below that (`SUM_BOUND`); older ones are stored unchanged.
- */
+/** The base-10,000 digits of a whole number too large for exact doubles; newer totals are below that (`SUM_BOUND`). */
 function largeDigits(whole: number, weight: number): number[] {
   const text = BigInt(whole)
     .toString()
@@ -224,10 +218,7 @@ export const JSONB: ElementType = { oid: 3802, prefix: 1 };
 
 const HEADER_BYTES = 20;
 
-/**
- * A one-dimensional array as a binary parameter, which the driver passes on unchanged, without quoting here or parsing in
- * the server. `values` must not be empty.
- */
+/** An array as a binary parameter, without quoting or parsing. `values` must not be empty. */
 export function binaryArray({ oid, prefix }: ElementType, values: readonly (string | Buffer)[]): Buffer {
   let room = HEADER_BYTES;
   for (const value of values) room += 5 + (typeof value === 'string' ? value.length * 3 : value.length);

@@ -25,10 +25,7 @@ interface ImportedHistory {
 const LAST_DROPPED = `
   SELECT replace(end_id::text, '-', '') AS "endId" FROM event_partitions WHERE is_dropped ORDER BY end_id DESC LIMIT 1`;
 
-/**
- * Separates rows of a time whose events and awards are kept from those of a dropped time. Call it while holding the shard's
- * cursor, which a drop waits for.
- */
+/** Separates rows of kept days from those of dropped ones. Call it while holding the shard's cursor. */
 export async function splitImported(
   client: PoolClient,
   { days, awards }: ImportedHistory,

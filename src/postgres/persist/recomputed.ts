@@ -55,10 +55,7 @@ const NOTE = `
    WHERE planned.recomputation_no = (SELECT no FROM recomputations WHERE id = step.job)
      AND planned.user_id = step.user_id AND planned.tenant_no = step.tenant_no`;
 
-/**
- * Stores the changes of recomputations: deletes revoked completions, restores others unchanged, and records in the plan what
- * was done. Each user may occur only once per call.
- */
+/** Stores recomputations' changes: revokes, restores, and records what was done. Each user once per call. */
 export async function insertRecomputed(client: PoolClient, rows: readonly RecomputedRow[]): Promise<void> {
   if (rows.length === 0) return;
   const gone = await revoke(client, rows);

@@ -61,10 +61,7 @@ const parametersOf = ({ tenantNo, userId, bounds: { above, below }, limit }: Row
 /** Kinds of changes by administrators: restored, replaced, reset. */
 const BY_ADMINISTRATORS = '4, 5, 7';
 
-/**
- * Changes to the user's streaks by the clock and by administrators. Cost: O(the user's changes), at most a few per period of each
- * frequency.
- */
+/** Changes to the user's streaks by the clock and administrators. O(the user's changes). */
 export async function streakRows(pool: Pool, query: RowsQuery): Promise<TimelineStreakRow[]> {
   const { rows } = await pool.query<TimelineStreakRow>(
     `SELECT no, frequency, kind, from_day AS "fromDay", to_day AS "toDay", length, epoch_ms(at) AS "atMs",
@@ -95,10 +92,7 @@ export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineF
   return rows;
 }
 
-/**
- * Administrators' actions on the user, except streak changes and reversals, which have their own entries, and actions on an
- * earlier user with the same ID. Cost: O(actions on the user).
- */
+/** Administrators' actions on the user, except those with entries of their own. O(actions on the user). */
 export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
   const { rows } = await pool.query<TimelineAuditRow>(
     `SELECT no, who, action, kind, id, before, after, epoch_ms(at) AS "atMs"

@@ -52,10 +52,7 @@ export async function beforeNaming(client: PoolClient, tenantNo: number): Promis
   await client.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [LOCK, tenantNo]);
 }
 
-/**
- * For a transaction that deletes a user who has left Redis. Waits for transactions that may have read the user there, so
- * that it finds what they stored. Later ones wait for this transaction.
- */
+/** Waits for transactions that may have read a deleted user in Redis, to find what they stored. */
 export async function beforeDeletion(client: PoolClient, tenantNo: number): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1, $2)', [LOCK, tenantNo]);
 }

@@ -16,10 +16,7 @@ const KEYS = ['id COLLATE "C"', 'name_key', 'last_name_key', 'email_key'] as con
 /** Sorts after every text with the same prefix. */
 const LAST = '\u{10FFFF}';
 
-/**
- * Query for a page of a tenant's users in the byte order of IDs. `after`: an ID, whether it exists or not; `null` for the
- * beginning. Cost: O(limit) in an index at any depth, plus the users that `skip` passes over.
- */
+/** A page of users by ID (bytes). `after`: an ID, or `null`. O(limit), plus the users that `skip` passes over. */
 export function listQuery({
   tenantNo,
   after,

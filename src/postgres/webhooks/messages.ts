@@ -80,10 +80,7 @@ export async function insertMessages(
   }
 }
 
-/**
- * How long a change of partitions waits for its locks. All later users of the log, including the persister, wait behind it,
- * so it gives up early and is retried.
- */
+/** How long a change of partitions waits for its locks, behind which all later users of the log wait. */
 const LOCK_WAIT_MS = 1_000;
 
 const NAME = /^webhook_messages_d(\d+)$/;
@@ -129,10 +126,7 @@ export async function hasMessagesBefore(pool: Pool, day: number): Promise<boolea
   return rows[0]!.some;
 }
 
-/**
- * Drops the partition of a day, immediately and regardless of its size. Rejects without a change if it does not get its lock
- * within a second. `deleteMessagesBefore` deletes the day's messages that are still queued.
- */
+/** Drops a day's partition at once. Rejects without a change if it does not get its lock within a second. */
 export function dropMessageDay(pool: Pool, day: number): Promise<void> {
   return transaction(pool, async (client) => {
     await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);

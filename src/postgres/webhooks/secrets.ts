@@ -4,10 +4,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 /** How long a webhook's previous secret signs beside the new one. */
 const OVERLAP_MS = DAY_MS;
 
-/**
- * Sets the secrets of stored webhooks. The current secret keeps signing for 24 hours from `nowMs` (Laurel's clock); an older
- * one stops immediately, so a second rotation revokes a leaked secret.
- */
+/** Sets webhooks' secrets. The previous one signs for 24 more hours; an older one stops at once. */
 export async function setWebhookSecrets(
   client: PoolClient,
   { tenantNo, nowMs, webhooks }: { tenantNo: number; nowMs: number; webhooks: { id: string; secret: string }[] },

@@ -193,10 +193,7 @@ interface AnnouncementsOptions {
 }
 
 const KIND = 'announcements';
-/**
- * Interval at which a tenant's progress advances without announcements. A webhook that is enabled later does not look
- * back further.
- */
+/** How often a tenant's progress advances without announcements; later webhooks look back no further. */
 const MOVED_EVERY_MS = 3_600_000;
 
 interface Next {

@@ -33,10 +33,7 @@ export class BoardRankings {
     this.redis = redis;
   }
 
-  /**
-   * Returns what `read` reads from a tenant's boards. Throws RedisNotReady if the shard was not open throughout: a user
-   * who is missing during a rebuild has not left the board.
-   */
+  /** Returns what `read` reads. Throws RedisNotReady if the shard was not open throughout. */
   whole<T>(client: Pool | PoolClient, tenantNo: number, read: () => Promise<T>): Promise<T> {
     return whileWhole(client, { redis: this.redis, shard: shardOf(tenantNo) }, read);
   }
@@ -74,10 +71,7 @@ export class BoardRankings {
     }));
   }
 
-  /**
-   * The payload of `leaderboard.changed` for a board's current state; `null` if the board is no longer active. Throws
-   * RedisNotReady as `whole` does.
-   */
+  /** Payload of `leaderboard.changed`; `null` if the board is inactive. Throws RedisNotReady. */
   async changed(
     client: Pool | PoolClient,
     { compiled, place, nowMs }: { compiled: CompiledCatalog; place: BoardPlace; nowMs: number },

@@ -163,11 +163,7 @@ async function claimed(
   );
 }
 
-/**
- * Processes users of a tenant whose zone changed. If it was time for an e-mail in the new zone today, before they came,
- * the e-mail is due now.
- * @param zones the tenant's
- */
+/** Processes users whose zone changed: an e-mail due today in the new zone, before they came, is due now. */
 async function processMovedUsers(
   publisher: Publisher,
   zones: readonly FollowedZone[],

@@ -48,10 +48,7 @@ export class FollowedZones {
     this.types = kinds.map(({ type }) => type);
   }
 
-  /**
-   * Starts new zones and newly wanted kinds, and ends the others. E-mails fall due from the day on which a zone's first
-   * user came, or after the webhook was created. Then returns the same as `followed`.
-   */
+  /** Starts new zones and newly wanted kinds, and ends the others. Returns the same as `followed`. */
   async follow(nowMs: number): Promise<FollowedZone[]> {
     const { pool } = this.publisher;
     const wanted = await this.wanted();
