@@ -46,7 +46,7 @@ export async function loadMidnight({
   await pool.query('VACUUM ANALYZE users');
 }
 
-/** A user of some weeks, who acted the day before yesterday. */
+/** A user of some weeks whose last event was the day before yesterday. */
 function stateOf(id: string, today: number): Buffer {
   const lastDay = today - 2;
   const { offsetSeconds, untilMs } = zoneOffset(ZONE, today * DAY_MS)!;

@@ -43,7 +43,7 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     if (!what()) throw new Error('The condition is not met.');
   };
   const pings = (): Promise<unknown>[] => endpointsOf(redis).map((server) => server.redis.ping());
-  // Migrations are never reverted. An unreachable Postgres says nothing about them.
+  // Migrations are never reverted, so the last answer stays valid while Postgres is unreachable.
   let migrated = false;
   const checkMigrated = async (): Promise<void> => {
     migrated ||= await isMigrated(pool);

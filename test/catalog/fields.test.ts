@@ -35,7 +35,7 @@ const writable = (path: string): string[] =>
     .filter((name) => name !== 'id' && !PARTS.includes(name))
     .sort();
 
-/** Forms of settings, of which there is one, with the part of the request that they set. */
+/** Forms of singular settings, with the part of the request that they set. */
 const SETTINGS = {
   organisation: (): Schema => schemaOf('/v1/organisation', 'patch'),
   branding: (): Schema => schemaOf('/v1/settings', 'patch').properties!['branding']!,
@@ -44,7 +44,7 @@ const SETTINGS = {
   freezes: (): Schema => schemaOf('/v1/streaks/settings', 'patch').properties!['freezes']!.anyOf![0]!,
 } as const;
 
-/** Properties that another form sets, or the same one by another name. */
+/** Properties that another form sets, or that repeat another one. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   organisation: ['multiTenancy'],
   streaks: ['freezes', 'customizationEnabled'],
@@ -289,7 +289,7 @@ describe('a configuration with every property', () => {
   });
 });
 
-/** Other names of settings, which the document has once. */
+/** Further names of settings; the document has each setting once. */
 const OTHER_NAMES = ['customizationEnabled'];
 
 test.each([

@@ -1,4 +1,16 @@
-import { emptyCatalog, type Achievement, type Attribute, type Catalog, type Leaderboard, type Metric, type PointsBoost, type PointsLevel, type PointsSystem, type PointsTrigger, type Webhook } from '../../src/domain/catalog.ts';
+import {
+  emptyCatalog,
+  type Achievement,
+  type Attribute,
+  type Catalog,
+  type Leaderboard,
+  type Metric,
+  type PointsBoost,
+  type PointsLevel,
+  type PointsSystem,
+  type PointsTrigger,
+  type Webhook,
+} from '../../src/domain/catalog.ts';
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 
 /** Builds catalogs for tests: each call adds one resource, with defaults for what a test does not care about. */

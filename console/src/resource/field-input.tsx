@@ -11,7 +11,7 @@ const TYPES: Partial<Record<Field['input'], string>> = {
   moment: 'datetime-local',
 };
 
-/** A moment as its input has it: local time to the minute. */
+/** A time in the form of its input: local, to the minute. */
 function localMoment(iso: string): string {
   if (iso === '') return '';
   const at = new Date(iso);
@@ -150,7 +150,7 @@ interface Threshold {
   threshold: number;
 }
 
-/** A threshold for each metric; a metric without one does not count, unless none has one. */
+/** A threshold per metric. A metric without one does not count, unless no metric has one. */
 function Thresholds({
   label,
   options,
@@ -242,7 +242,7 @@ function ChooseMany({
 
 type Filter = Readonly<Record<string, readonly string[]>>;
 
-/** Lists of which each restricts something if it is not empty. */
+/** Lists of a filter; an empty list restricts nothing. */
 function FilterInput({
   label,
   hint,

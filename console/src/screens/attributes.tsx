@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Attribute>[] = [
         : `${effectiveWritableBy === 'user' ? 'users' : 'servers'}${(writableBy ?? null) === null ? ' (default)' : ''}`,
   },
 ];
-/** Who may write the sign-up date, on which anniversaries depend. */
+/** Sets who may write sign-up dates, on which anniversaries depend. */
 function SignUpDates() {
   const mayChange = useMayChange();
   const settings = useQuery(eventSettingsQuery);

@@ -5,7 +5,7 @@ import { FieldsForm } from '../resource/editor.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { Failed, Panel, Screen, Waiting } from '../ui/parts.tsx';
 
-/** Freezes that are off have no settings, so all of them are asked for. */
+/** Freezes that are off have no settings, so all fields are requested. */
 const OFF = { enabled: false };
 
 export function Streaks() {

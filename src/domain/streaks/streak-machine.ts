@@ -48,7 +48,7 @@ export interface StreakSurroundings extends Pick<StreaksAsLeft, 'createdMs' | 'd
   maxFreezes: number;
   /** Streaks that ended before the run. */
   endedBefore: readonly Settlement[];
-  /** Times of recorded resets. They decide about resets that come before the counting frequency has begun. */
+  /** Times of recorded resets, which decide resets before the counting frequency begins. */
   resetsMade: ReadonlySet<number>;
 }
 

@@ -90,7 +90,7 @@ export class EmailRounds implements ScheduledWork {
     return this.pieces.aside.map(({ key }) => Number(key)).filter(Number.isInteger);
   }
 
-  /** The kind and zone that is due first, if not after a time. */
+  /** The kind and zone that are due first, if due by a time. */
   private next(zones: readonly FollowedZone[], upToMs: number): { zone: FollowedZone; moment: LocalMoment } | null {
     let first: { zone: FollowedZone; moment: LocalMoment } | null = null;
     for (const zone of zones) {
@@ -101,7 +101,7 @@ export class EmailRounds implements ScheduledWork {
     return first;
   }
 
-  /** Processes a page of users of a zone in which it is time. Returns false if another process did. */
+  /** Processes a page of a zone's users at its due time. Returns false if another process did. */
   private async page(zone: FollowedZone, moment: LocalMoment, nowMs: number): Promise<boolean> {
     const { publisher } = this.options;
     const { settings, progress } = zone;
