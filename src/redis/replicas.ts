@@ -181,7 +181,7 @@ const covers = (held: Place, place: Place): boolean => isSame(held, place) && he
 /** How much longer than its timeout a WAIT may take. */
 const OVERDUE_MS = 2_000;
 const LOOK_MS = 10;
-/** A younger connection certainly leads where the name or the Sentinels lead now. */
+/** A connection younger than this certainly leads to the present master. */
 const FRESH_MS = 1_000;
 
 /** A connection for rounds of WAIT, one at a time, because WAIT blocks later commands. */
@@ -211,7 +211,10 @@ export class RoundConnection {
       await sleep(LOOK_MS);
   }
 
-  /** Whether the connection leads to a Redis process. If not, reconnects, or it is `former`. Throws errors of Redis. */
+  /**
+   * Whether the connection leads to a Redis process. `former`: it does not, although it is new, so that process was
+   * superseded. `elsewhere`: it was reconnected. Throws errors of Redis.
+   */
   async leadsTo(redisProcessId: string): Promise<'there' | 'elsewhere' | 'former'> {
     if (this.redisProcessId === redisProcessId) return 'there';
     const { connectedMs } = this;

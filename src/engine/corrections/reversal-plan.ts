@@ -86,7 +86,7 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
   };
 }
 
-/** An achievement to revoke unless the user still qualifies, and its awards beyond those of the event itself. */
+/** An achievement to revoke unless the user still qualifies, and its awards that the event itself does not include. */
 interface Revocation {
   achievement: PlanAchievement;
   awards: Compensated[];
@@ -184,8 +184,7 @@ function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boo
   return from <= to ? second >= from && second < to : second >= from || second < to;
 }
 
-/**
- * The achievements that fall with an event, each before those that require it. These are the achievements that the
+/** The achievements that a reversal revokes, each before those that require it. These are the achievements that the
  * event completed, those completed by reversed events for which this event may still have qualified the user, and
  * composites that require one of them, whenever completed. `awards`: the event's own awards.
  */

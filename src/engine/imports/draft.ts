@@ -43,7 +43,7 @@ export interface ImportedAwardRow {
   atMs: number;
   day: number;
   boostNos: number[];
-  /** Multiples of the trigger's threshold that the award was for, judged by its amount; negative if taken back. */
+  /** How many multiples of the trigger's threshold were awarded, derived from the amount; negative if taken back. */
   multiples: number;
 }
 

@@ -18,7 +18,7 @@ export interface ResourceThen {
   known: boolean;
 }
 
-/** Kinds of which all resources that existed at the time count, even if no row names them. */
+/** Kinds of which every resource of that time is loaded, even if no row names it. */
 const WHOLE: readonly Kind[] = ['points_level', 'leaderboard'];
 
 const keyOf = (id: string, { version, atMs }: Then): string => `${id} ${version} ${atMs}`;
@@ -127,7 +127,7 @@ export class CatalogThen {
   }
 }
 
-/** With a recorded version it always is, since replaced versions are stored. */
+/** A recorded version is always known, because replaced versions are stored. */
 const isKnown = ({ version, atMs }: Then, sinceMs: number | null): boolean =>
   version !== null || (sinceMs !== null && sinceMs <= atMs);
 
