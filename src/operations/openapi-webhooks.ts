@@ -2,7 +2,7 @@ import { NOTIFICATION_EXAMPLES } from '../domain/notifications/examples.ts';
 import { NOTIFICATION_PAYLOADS } from '../domain/notifications/payloads.ts';
 import { WEBHOOK_EVENTS } from '../domain/notifications/webhook.ts';
 import { describedSchema } from './descriptions/described.ts';
-import { plainSchema } from './descriptions/plain-schema.ts';
+import { plainSchema } from './descriptions/examples.ts';
 import { WEBHOOK_TEXTS } from './descriptions/webhook-texts.ts';
 
 interface Header {

@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.ts';
 import { version } from '../version.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
 import { INTERFACE_VERSION, landingText } from './descriptions/landing.ts';
-import { plainSchema } from './descriptions/plain-schema.ts';
+import { plainSchema } from './descriptions/examples.ts';
 import { type Exchange, exchangeOf } from './examples/story.ts';
 import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';

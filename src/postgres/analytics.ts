@@ -4,8 +4,8 @@ import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './persist/binary-rows.ts';
 import { OF_SAMPLED_USER } from './history/sampled-changes.ts';
-import { eventsAndSums } from './partitions/dropped-days.ts';
-import { mayBeEarlier, readSinceDay } from './partitions/since-day.ts';
+import { eventsAndSums } from './partitions/event-retention.ts';
+import { mayBeEarlier, readSinceDay } from './partitions/id-windows.ts';
 import type { NamedUser } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { differencesOf } from './compare.ts';
-import { bodyValue, headerOf, headersWhere, Kept, type Answer, type Exchange } from './exchange.ts';
+import { differencesOf, bodyValue, headerOf, headersWhere, Kept, type Answer, type Exchange } from './exchange.ts';
 import type { Report } from './report.ts';
 
 export interface FollowerOptions {

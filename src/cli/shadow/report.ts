@@ -1,7 +1,6 @@
 import { shortened } from '../../errors.ts';
 import { tableText } from '../command.ts';
-import type { Difference } from './compare.ts';
-import type { Exchange } from './exchange.ts';
+import type { Difference, Exchange } from './exchange.ts';
 
 interface Example {
   at: string;

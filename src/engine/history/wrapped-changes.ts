@@ -2,8 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
 import type { WrappedMetric, WrappedPoints } from '../../domain/history.ts';
-import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
-import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
+import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { UserState } from '../../packed/state.ts';
 
 /** Returns the percentile of a change. `no`: number of the metric or points system. */

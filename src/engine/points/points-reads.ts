@@ -13,7 +13,7 @@ import {
   type PointsSystemResponse,
 } from '../../domain/points.ts';
 import { AppError } from '../../errors.ts';
-import { filteredPointsTotals } from '../../postgres/history/awards.ts';
+import { filteredPointsTotals } from '../../postgres/history/days.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';

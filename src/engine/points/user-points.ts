@@ -5,7 +5,7 @@ import type { PointsBoost } from '../../domain/catalog.ts';
 import type { GetUserPointsResponse, PointsAwardResponse, PointsBoostResponse } from '../../domain/points.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
-import { latestAwards } from '../../postgres/history/awards.ts';
+import { latestAwards } from '../../postgres/history/days.ts';
 import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';

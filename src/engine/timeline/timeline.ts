@@ -17,7 +17,7 @@ import {
 import { uuidText } from '../../domain/schemas.ts';
 import type { UserState } from '../../packed/state.ts';
 import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
-import { detailsFrom } from '../../postgres/partitions/dropped-days.ts';
+import { detailsFrom } from '../../postgres/partitions/event-retention.ts';
 import {
   awardCauses,
   awardsOf,
@@ -35,9 +35,9 @@ import {
   type TimelineAuditRow,
   type TimelineFinalRow,
   type TimelineStreakRow,
+  type TimelineRange,
 } from '../../postgres/timeline/entries.ts';
 import { eventIds, reversalIds } from '../../postgres/timeline/events.ts';
-import type { TimelineRange } from '../../postgres/timeline/range.ts';
 import { quarantinedAnswer } from '../corrections/quarantine.ts';
 import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';

@@ -1,18 +1,12 @@
-import { ADMINISTRATION_TEXTS } from './administration-texts.ts';
+import { ADMINISTRATION_TEXTS, IMPORT_TEXTS, JOB_TEXTS } from './administration-texts.ts';
 import { ANALYTICS_TEXTS } from './analytics-texts.ts';
 import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
-import { CORRECTION_TEXTS } from './correction-texts.ts';
+import { CORRECTION_TEXTS, GUARD_TEXTS, RECOMPUTATION_TEXTS, TIMELINE_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
-import { GUARD_TEXTS } from './guard-texts.ts';
-import { IMPORT_TEXTS } from './import-texts.ts';
-import { JOB_TEXTS } from './job-texts.ts';
-import { LIVE_TEXTS } from './live-texts.ts';
+import { LIVE_TEXTS, PAYLOAD_TEXTS } from './webhook-texts.ts';
 import { withNoun } from './nouns.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
-import { RECOMPUTATION_TEXTS } from './recomputation-texts.ts';
-import { TIMELINE_TEXTS } from './timeline-texts.ts';
-import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /**
  * What fields mean, by their name and as many names around it as decide: `awards.date`, `date`. An operation in front

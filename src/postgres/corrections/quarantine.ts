@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import type { TimelineRange } from '../timeline/range.ts';
+import type { TimelineRange } from '../timeline/entries.ts';
 
 export interface QuarantinedRow {
   /** 32 hex digits. */

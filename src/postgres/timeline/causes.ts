@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { lastAwardOf } from '../../domain/administration/timeline.ts';
 import { idsByWindows, windowAround } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
-import { type TimelineRange, userSystems } from './range.ts';
+import { type TimelineRange, userSystems } from './entries.ts';
 
 export interface TimelineEventRow {
   id: string;

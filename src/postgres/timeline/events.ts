@@ -4,7 +4,7 @@ import { firstIdAt, msOf } from '../../domain/administration/timeline.ts';
 import { QUARANTINE_STATUS } from '../corrections/quarantine.ts';
 import { idsByWindows, type IdWindow } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
-import { type TimelineRange, userMetrics } from './range.ts';
+import { type TimelineRange, userMetrics } from './entries.ts';
 
 /** Number of local days per query, at first and at most. Each costs an index probe per metric. */
 const FIRST_DAYS = 4;

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { codeOf } from '../../network-errors.ts';
-import { eventsAndSums } from '../partitions/dropped-days.ts';
+import { eventsAndSums } from '../partitions/event-retention.ts';
 import { transaction } from '../transaction.ts';
 
 /** IDs of about `percent` of a tenant's users, from random pages. Reads that share of all tenants' users. */
