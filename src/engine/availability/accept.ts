@@ -79,7 +79,7 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
   return taken ?? accepted;
 }
 
-/** Rebuilds shards on request, whatever they hold, one server at a time. Throws the errors of `refuse` and `rebuild`. */
+/** Rebuilds the requested shards, even intact ones, one server at a time. Throws the errors of `refuse` and `rebuild`. */
 export async function rebuildServers(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
   const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
   const servers = byServer(redis, shards);
