@@ -40,7 +40,6 @@ export const AnalyticsMetrics = Type.Object({
 });
 export type AnalyticsMetrics = Static<typeof AnalyticsMetrics>;
 
-/** A group of users in a comparison of engagement. */
 const EngagedGroup = Type.Object({
   users: Count,
   activeUsers: Count,

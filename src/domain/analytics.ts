@@ -5,7 +5,6 @@ import { DAY_MS } from './periods.ts';
  * otherwise. Stored numbers never change.
  */
 export const COUNTED = {
-  /** Users who sent an event on the day. */
   activeOnDay: 1,
   /** The same in the week that begins on the day, a Monday. */
   activeInWeek: 2,
@@ -46,10 +45,8 @@ const FIRST_MONDAY = 4;
 
 export const utcDay = (ms: number): number => Math.floor(ms / DAY_MS);
 
-/** The Monday of a day's week. */
 export const mondayOf = (day: number): number => day - ((((day - FIRST_MONDAY) % WEEK) + WEEK) % WEEK);
 
-/** The first day of a day's month. */
 export function monthOf(day: number): number {
   const date = new Date(day * DAY_MS);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / DAY_MS;
@@ -59,7 +56,6 @@ export function monthOf(day: number): number {
 const STEPS = [1, 2, 5] as const;
 const PLACES = 6;
 
-/** The size of a value in millionths. */
 export function sizeOf(micros: bigint): number {
   if (micros === 0n) return 0;
   const digits = String(micros < 0n ? -micros : micros);
@@ -83,7 +79,6 @@ const DURATION_STEPS = 20;
 export const durationOf = (ms: number): number =>
   Math.max(0, Math.floor(Math.log10(Math.max(1, ms / 1000)) * DURATION_STEPS));
 
-/** The seconds in the middle of a step. */
 export const secondsOf = (step: number): number => Math.round(10 ** ((step + 0.5) / DURATION_STEPS));
 
 /** The step that half of the counted durations do not exceed; null: none are counted. */
@@ -101,7 +96,6 @@ export function medianStep(counts: ReadonlyMap<number, number>): number | null {
 /** The 97.5 % quantile of the normal distribution: 95 % are within this many standard deviations. */
 const Z = 1.959964;
 
-/** A difference, and the interval that covers the true one in 95 of 100 samples. */
 interface Difference {
   difference: number;
   low: number;

@@ -1,14 +1,10 @@
-/** Unpacks users' states. */
 import { Unpackr } from 'msgpackr';
 import { STREAK, USER } from './user-fields.ts';
 
 /** Decodes what scripts pack. */
 export const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
-/**
- * Unpacks a user's state into values by the positions of USER; the streaks are a list of STREAK. Throws a `TypeError` if the
- * bytes are not a state.
- */
+/** Unpacks a state into values by USER; streaks are a list of STREAK. Throws a `TypeError`. */
 export function stateValues(packed: Buffer): Record<number, unknown> {
   const values = isPackedState(packed) ? (unpackr.unpackMultiple(packed) as unknown[]) : [];
   if (values.length <= lastOfStreaks) throw new TypeError('not a packed user state');

@@ -4,8 +4,8 @@ import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './persist/binary-rows.ts';
 import { OF_SAMPLED_USER } from './history/sampled-changes.ts';
-import { eventsAndSums } from './partitions/dropped-days.ts';
-import { mayBeEarlier, readSinceDay } from './partitions/since-day.ts';
+import { eventsAndSums } from './partitions/event-retention.ts';
+import { mayBeEarlier, readSinceDay } from './partitions/id-windows.ts';
 import type { NamedUser } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 
@@ -18,7 +18,6 @@ export interface AnalyticsRow {
   subject: number;
   part: number;
   events: number;
-  /** In millionths. */
   value: bigint;
 }
 
@@ -50,7 +49,6 @@ export async function addAnalytics(client: PoolClient, rows: readonly AnalyticsR
   });
 }
 
-/** A value of a user attribute. */
 export interface UserValue {
   tenantNo: number;
   attributeNo: number;
@@ -182,14 +180,12 @@ export async function forgetValuesOf(client: PoolClient, { tenantNo, userId }: N
   await client.query(FORGET_SUMS, [rows.map(() => tenantNo), rows.map(({ no }) => no)]);
 }
 
-/** A sum that was read. */
 export type AnalyticsSum = Pick<AnalyticsRow, 'kind' | 'day' | 'subject' | 'part' | 'events' | 'value'>;
 
 export interface AskedSums extends Days {
   tenantNo: number;
   kinds: readonly Counted[];
   segment: number;
-  /** Only sums of this metric, achievement or trigger. */
   subject?: number;
   /** Only sums of this part, or of it and the following ones. */
   part?: number;
@@ -218,7 +214,6 @@ const READ_TOGETHER = `
   SELECT kind, $5::int AS day, subject, part, sum(events) AS events, sum(value) AS value ${FROM_SUMS}
    GROUP BY kind, subject, part`;
 
-/** Every sum. */
 export const readSums = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ, asked);
 
 /** Sums by day, of all subjects and parts together. */
@@ -238,7 +233,6 @@ async function read(
   return rows.map((row) => ({ ...row, events: Number(row.events), value: toMicros(row.value) }));
 }
 
-/** The values of a tenant's attributes that are segments, by attribute. An attribute with too many has one that is `null`. */
 export async function readValues(
   pool: Pool,
   tenantNo: number,
@@ -261,7 +255,6 @@ export async function segmentOf(pool: Pool, { tenantNo, attributeNo, value }: Us
   return rows[0]?.no ?? null;
 }
 
-/** A segment without sums. */
 export const NO_SEGMENT = SEGMENT.others - 1;
 
 /** Packed states of some users of a tenant, the first by a hash of their IDs: a fair sample, or all if the tenant has fewer. */

@@ -55,7 +55,6 @@ import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
 
-/** Some of the services that operations use. */
 type Feature<Names extends keyof Services> = Pick<Services, Names>;
 
 /** Creates all features of a frontend. Each uses only the core, which contains everything that several features share. */
@@ -128,7 +127,6 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
   };
 }
 
-/** Users: reading, changing, importing, exporting and deleting them. */
 function createUsers(
   core: FrontendCore,
 ): Feature<
@@ -211,7 +209,6 @@ function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'board
   };
 }
 
-/** Reversing events and recomputing their consequences. */
 function createCorrections(core: FrontendCore): Feature<'reversals' | 'manyReversals' | 'recomputations'> {
   const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
   const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);

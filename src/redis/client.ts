@@ -1,4 +1,3 @@
-/** Clients of Redis: options, pipelining, and patience while it is unreachable. */
 import { Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOptions, parseRedisUrls } from '../redis-address.ts';
@@ -48,10 +47,7 @@ export class PatientRedis extends Redis {
   /** Undefined while the base constructor connects. */
   private family: Family | undefined = { members: new Set([this]), isOver: false };
 
-  /**
-   * Ends this connection and all its duplicates; none reconnects. Otherwise, a BullMQ worker that closes while all Sentinels are
-   * down would keep reconnecting and never close.
-   */
+  /** Ends this connection and its duplicates, which otherwise reconnect for ever while all Sentinels are down. */
   endFamily(): void {
     const family = this.family!;
     family.isOver = true;
@@ -102,16 +98,10 @@ const refusedDelayMs = (refusals: number): number => Math.min(doubled(refusals),
 
 const doubled = (attempt: number): number => 50 * 2 ** Math.min(attempt - 1, 6);
 
-/**
- * A Redis that is silent for this long while commands wait counts as gone: it hangs, or the network is cut. Its connection is
- * dropped, so that waiting and new commands fail immediately until it answers again.
- */
+/** A Redis silent for this long while commands wait counts as gone; its connection is dropped. */
 const SILENCE_MS = 3_000;
 
-/**
- * The limit for connections with blocking commands: longer than the 10 s of BullMQ's. Without a limit, a worker would wait forever
- * for a master that hangs after a failover.
- */
+/** The limit for blocking commands, longer than the 10 s of BullMQ's. */
 const PATIENT_SILENCE_MS = 15_000;
 
 /**
@@ -340,10 +330,7 @@ const connectOnce = (options: Options, address: Address): Redis =>
     maxRetriesPerRequest: 0,
   });
 
-/**
- * A connection for a BullMQ worker or a subscriber: commands wait until Redis is back. BullMQ requires this value of
- * `maxRetriesPerRequest` for workers. `to`: a URL, or a connection that leads there.
- */
+/** A connection for a BullMQ worker or a subscriber: commands wait until Redis is back. */
 export const createPatientRedis = (to: string | Redis): PatientRedis =>
   new PatientRedis({
     ...(typeof to === 'string' ? addressOptions(to) : (to.options as Options)),
@@ -361,10 +348,7 @@ export const createPatientRedis = (to: string | Redis): PatientRedis =>
 const OTHERS_MS = 1_000;
 const LOOK_MS = 10;
 
-/**
- * Resolves when all servers of a connection answer, or a second after the first one does; the others count as unreachable.
- * Rejects if none answers within `timeoutMs`.
- */
+/** Resolves when all servers answer, or a second after the first one. Rejects if none does within `timeoutMs`. */
 export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
   const servers = endpointsOf(redis).map((endpoint) => endpoint.redis);
   const all = [redis, ...servers];

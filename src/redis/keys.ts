@@ -16,7 +16,6 @@ export const shardOf = (tenantNo: number): number => tenantNo % SHARDS;
 export const shardTag = (shard: number): string => `s${shard}`;
 const tag = (shard: number): string => `{${shardTag(shard)}}`;
 
-/** The hash tag of all keys that belong to no shard. */
 export const INSTALLATION_TAG = 'laurel';
 const INSTALLATION = `{${INSTALLATION_TAG}}`;
 const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenantNo}`;
@@ -74,7 +73,6 @@ export const neverKey = (key: string): string => `${key}?`;
 /** string: the mark that the current rebuild will set. It keeps superseded rebuilds from writing. */
 export const rebuildingKey = (shard: number): string => `${tag(shard)}:rebuilding`;
 
-/** Glob pattern of the keys of all shards. */
 export const ALL_SHARDS_PATTERN = '{s[0-9]*}:*';
 
 const SHARD_KEY = /^\{s\d+\}:/;
@@ -82,10 +80,8 @@ const SHARD_KEY = /^\{s\d+\}:/;
 /** Whether a word of a command is the key of a shard. */
 export const isShardKey = (word: unknown): word is string => typeof word === 'string' && SHARD_KEY.test(word);
 
-/** The shard of a key; only for keys that belong to a shard. */
 export const shardOfKey = (key: string): number => Number(key.slice(2, key.indexOf('}')));
 
-/** Glob pattern of a shard's keys. */
 export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
 
 /** stream, per shard: accepted batches of events that are not processed yet, oldest first. */
@@ -104,15 +100,11 @@ export const listeningUsersKey = (tenantNo: number): string => `${tenant(tenantN
 export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
 export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;
 
-/**
- * hash: a bucket of used idempotency keys, digest → event time (ms). `bucket`: 4 hex digits, plus a digit if it is narrow;
- * see `USED`.
- */
+/** hash: a bucket of used idempotency keys, digest → packed use. `bucket`: 4 hex digits, 5 if narrow; see `USED`. */
 export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
 
 /** Matches every `idempotencyKey` and captures the tenant's number. */
 export const IDEMPOTENCY_KEY = /^\{s\d+\}:(\d+):i:[0-9a-f]{4}[0-7]?$/;
-/** Glob pattern that matches them and some other keys. */
 export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????*';
 
 /**
@@ -155,10 +147,8 @@ export const DELIVERY_COUNTS_KEY = `${INSTALLATION}:delivery-counts`;
 /** hash: failures of scheduled work, kind → count. */
 export const FAILED_WORK_KEY = `${INSTALLATION}:failed-work`;
 
-/** Prefix of BullMQ's keys. */
 export const QUEUE_PREFIX = INSTALLATION;
 
-/** Glob pattern for the scores and groups of all tenants' leaderboards. It also matches other keys; see `boardOfKey`. */
 export const BOARDS_PATTERN = '{s[0-9]*}:[0-9]*:[bg]:*';
 
 const OF_TENANT = /^\{s\d+\}:(\d+):(\w)(?::([^]*))?$/;
@@ -182,7 +172,6 @@ export interface TenantKey {
   rest: string;
 }
 
-/** Parses a key; `null` if it belongs to no tenant. */
 export function tenantKey(key: string): TenantKey | null {
   const match = OF_TENANT.exec(key);
   if (match === null) return null;

@@ -27,7 +27,7 @@ export interface ChaosOptions {
 
 export interface Round {
   fault: string;
-  /** Whether it found something to hit. */
+  /** Whether it had a target. */
   hit: boolean;
   /** From the end of the fault to the first answer to a later call, and until nothing is pending for Postgres. */
   answeredMs: number;
@@ -142,7 +142,7 @@ async function runRound({
 }): Promise<Round> {
   const ending = new AbortController();
   const working = Promise.all(workers.map((client) => client.work(ending.signal))).finally(() => ending.abort());
-  // A client that gives up ends the round where the round awaits it below.
+  // A client that gives up ends the round at the await below.
   working.catch(() => undefined);
   const answers = (what: string, sinceMs: number): Promise<void> =>
     eventually(

@@ -7,7 +7,7 @@ import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
 
-/** Every view, with something that is on it when it is loaded; `{metric}` and the like: IDs. */
+/** Every view, with a text that shows that it is loaded; `{metric}` stands for an ID. */
 const VIEWS: Record<string, [search: string, text: string]> = {
   users: ['', 'Active users per day'],
   segment: ['?segment=plan:pro', 'Active users per day'],
@@ -94,7 +94,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
   });
 });
 
-/** Sums as if it had run for months, so that the charts are looked at with something in them. */
+/** Sums of past months, so that the charts show data. */
 async function addPast(laurel: TestLaurel): Promise<void> {
   const today = utcDay(Date.now());
   const numbers = async (kind: string): Promise<number[]> =>

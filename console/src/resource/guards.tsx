@@ -3,7 +3,7 @@ import { SelectInput, TextInput } from '../ui/fields.tsx';
 
 type Value = Readonly<Partial<Record<GuardName, { limit: number; action: GuardAction }>>>;
 
-/** The guards of a metric: one without a limit is not set. */
+/** The guards of a metric; a guard without a limit is not set. */
 export function GuardInputs({
   label,
   hint,
@@ -14,7 +14,7 @@ export function GuardInputs({
   label: string;
   hint: string | undefined;
   value: Value;
-  /** Null: there are none. */
+  /** `null` if there are none. */
   onChange: (value: Value | null) => void;
   problem: string | undefined;
 }) {

@@ -17,7 +17,7 @@ import { DataTable } from '../ui/table.tsx';
 type Job = AdminRead<'/v1/jobs'>[number];
 
 const PAGE = 100;
-/** Jobs that are not finished are read again this often while they are looked at. */
+/** Polling interval while jobs are unfinished and visible. */
 const OPEN_MS = 1_000;
 
 const KINDS: Readonly<Record<Job['kind'], string>> = {
@@ -86,7 +86,7 @@ function Progress({ job }: { job: Job }) {
   );
 }
 
-/** What can be done about a job. */
+/** Buttons of a job. */
 function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
   const path = { params: { path: { id } } };
   const cancel = useChange({

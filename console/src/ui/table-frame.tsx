@@ -6,12 +6,12 @@ export interface Column<T> {
   id: string;
   header: string;
   cell: (row: T) => ReactNode;
-  /** What the column is sorted by; without it, it is not. */
+  /** The value to sort by; without it the column is not sortable. */
   value?: (row: T) => string | number;
   align?: 'right';
-  /** Its text is never cut off: it takes as many lines as it needs. */
+  /** Wraps instead of truncating. */
   wraps?: boolean;
-  /** Only screen readers have the header. */
+  /** The header is only for screen readers. */
   unseen?: boolean;
 }
 
@@ -22,7 +22,7 @@ export const ROW = 36;
 export const OVERSCAN = 12;
 const WRAPS = 'min-w-40 max-w-md py-1.5 break-words';
 const CUT = 'max-w-80 truncate';
-/** A row of a phone is a card: a line for each column, with its header, the first one without. */
+/** On a phone a row is a card: one line per column. */
 const CARD_ROW = 'block border-b border-line p-3 last:border-b-0';
 const CARD_CELL =
   'flex items-baseline gap-4 py-0.5 break-words empty:hidden data-label:justify-between data-label:text-right data-label:before:shrink-0 data-label:before:text-xs data-label:before:text-muted data-label:before:content-[attr(data-label)]';
@@ -42,16 +42,16 @@ interface TableFrameProps<T> {
   label: string;
   columns: readonly Column<T>[];
   count: number;
-  /** Undefined: it is being loaded. */
+  /** `undefined` while it is loading. */
   rowAt: (index: number) => T | undefined;
   keyAt: (index: number) => string;
-  /** How a column is sorted at present; undefined: it cannot be. */
+  /** A column's current order; undefined if it is not sortable. */
   orderOf: (column: string) => Order | null | undefined;
   onSort: (column: string) => void;
   tall: boolean;
   /** Called with the first and last row that are in the document. */
   onRange?: (first: number, last: number) => void;
-  /** Where it is scrolled to at first, and who keeps where it is, px. */
+  /** The initial scroll position and a function that stores it, px. */
   top?: { initial: number; keep: (top: number) => void };
 }
 
@@ -131,7 +131,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
   );
 }
 
-/** The headers. On a phone only those that sort are visible. */
+/** The headers; on a phone only sortable ones are visible. */
 function Head<T>({
   columns,
   orderOf,
@@ -177,7 +177,7 @@ function Head<T>({
   );
 }
 
-/** Stands in for the rows that are not in view. */
+/** Fills the height of rows out of view. */
 const Gap = ({ height }: { height: number }) => (
   <tr aria-hidden>
     {/* oxlint-disable-next-line jsx-a11y/control-has-associated-label -- it is no control, and nobody hears of it */}

@@ -35,7 +35,6 @@ export function comparedDays(query: Pick<AnalyticsQuery, 'from' | 'to'>, nowMs: 
   };
 }
 
-/** Sums by a number, such as a day; 0 where nothing was added. */
 export class Tallies {
   private readonly byNo = new Map<number, { events: number; value: bigint }>();
 

@@ -73,7 +73,6 @@ const TOP_VALUES = 50;
 const WEEK_DAYS = 7;
 const SHARES = 10;
 
-/** Days of a query, and the segment that it asks for. */
 interface Asked {
   tenantNo: number;
   days: ComparedDays;
@@ -88,7 +87,6 @@ export class AnalyticsReads {
     this.options = options;
   }
 
-  /** The segments that can be asked for. */
   async segments({ catalog, userAttributes }: CompiledCatalog): Promise<AnalyticsSegments> {
     const { pool, controlShare, caughtUp } = this.options;
     await caughtUp.tenant(catalog.tenantNo);
@@ -101,7 +99,6 @@ export class AnalyticsReads {
     return { controlShare: controlShare(), attributes };
   }
 
-  /** Active and new users. */
   async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
     const asked = await this.asked(compiled, query);
     const { days } = asked;
@@ -130,7 +127,6 @@ export class AnalyticsReads {
     };
   }
 
-  /** Events and values of all metrics. */
   async metrics(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsMetrics> {
     const asked = await this.asked(compiled, query);
     const [now, before] = await this.together(asked, [COUNTED.events]);
@@ -217,7 +213,6 @@ export class AnalyticsReads {
     };
   }
 
-  /** Completions of all achievements. */
   async achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
     const asked = await this.asked(compiled, query);
     const { pool } = this.options;
@@ -427,7 +422,6 @@ export class AnalyticsReads {
     };
   }
 
-  /** The days and the segment of a query. 422 for a bad range or segment. */
   private async asked({ catalog, userAttributes }: CompiledCatalog, query: AnalyticsQuery): Promise<Asked> {
     const { pool, clock, caughtUp } = this.options;
     const { tenantNo } = catalog;
@@ -464,7 +458,6 @@ export class AnalyticsReads {
       );
   }
 
-  /** Sums of the range, and of the one before. */
   private together({ tenantNo, days, segment }: Asked, kinds: Counted[]): Promise<[AnalyticsSum[], AnalyticsSum[]]> {
     const read = (range: Days): Promise<AnalyticsSum[]> =>
       readSumsTogether(this.options.pool, { tenantNo, segment, kinds, ...range });

@@ -23,7 +23,6 @@ import {
 import type { PackedTotal } from '../../packed/state.ts';
 import { TOTAL } from '../../packed/user-fields.ts';
 
-/** Something that analytics count, see COUNTED. */
 export interface Fact {
   kind: Counted;
   day: number;
@@ -150,7 +149,6 @@ const settlementFact = (settlement: RecordedSettlement, atMs: number): Fact =>
     part: settlement[SETTLEMENT.kind],
   });
 
-/** A stored change of a streak that no longer counts. */
 export const supersededFact = ({ frequency, kind, atMs }: { frequency: number; kind: number; atMs: number }): Fact =>
   fact(COUNTED.streakChanges, utcDay(atMs), { subject: frequency, part: kind, events: -1 });
 

@@ -30,7 +30,6 @@ export class GroupComparison {
     pool: Pool;
     clock: Clock;
     caughtUp: Pick<CaughtUp, 'tenant'>;
-    /** Share of the users, 0 to 1, who are in the control group. */
     controlShare: () => number;
   };
 

@@ -8,7 +8,6 @@ import type { AnalyticsRow, CountedSegments, UserValue } from '../../postgres/an
 import { isControl } from '../responses.ts';
 import { factsOf, factsOfImport, type Fact } from './facts.ts';
 
-/** A user of some outbox entries that follow one another, and what is counted of the user. */
 interface CountedUser {
   tenantNo: number;
   userId: string;
@@ -77,7 +76,6 @@ const isTime = (value: unknown): value is number =>
 export class AnalyticsTally {
   private readonly counted: CountedUser[] = [];
 
-  /** Counts a record whose fields were checked. */
   add(tenantNo: number, record: HappenedRecord, users: EntryUsers): void {
     const state = users.stateOf(record[RECORD.userId]);
     this.count(tenantNo, record[RECORD.userId], state, factsOf(record, state.createdMs));
@@ -131,7 +129,6 @@ export class AnalyticsTally {
   }
 }
 
-/** A value of a tenant's attribute as a key. */
 const keyOf = (tenantNo: number, attributeNo: number, value: string): string => `${tenantNo}:${attributeNo}:${value}`;
 
 function addTo(

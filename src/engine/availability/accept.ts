@@ -39,10 +39,7 @@ export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
 /** The first of as many locks as there are slots, for the nodes of a cluster. */
 const NODE_LOCKS = 0x6c62_0000;
 
-/**
- * Each master of a cluster has its own lock, so several can be rebuilt at once. Two masters share a lock if their
- * hashes are equal.
- */
+/** Each master has its own lock, so several can be rebuilt at once. Equal hashes share one. */
 const lockOf = (redis: Redis, redisProcessId: string): number =>
   isOfCluster(redis) ? NODE_LOCKS + slotOfTag(redisProcessId) : REBUILD_LOCK;
 
@@ -82,10 +79,7 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
   return taken ?? accepted;
 }
 
-/**
- * Rebuilds some or all shards on an operator's request, regardless of their contents; one server after another. Waits for a
- * rebuild in another process. Throws the errors of `refuse`, before any server is changed, and those of `rebuild`.
- */
+/** Rebuilds the requested shards, even intact ones, one server at a time. Throws the errors of `refuse` and `rebuild`. */
 export async function rebuildServers(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
   const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
   const servers = byServer(redis, shards);

@@ -81,10 +81,7 @@ export class DailySnapshots implements DueWork {
     return readyBoards(await boardsInProgress(this.options.pool), this.pieces);
   }
 
-  /**
-   * Takes a board's snapshots up to a day, or the first of them. Returns the board's progress; `null` if another worker
-   * does the same.
-   */
+  /** Takes a board's snapshots up to a day, or the first ones. `null`: another worker does the same. */
   private async take(progress: BoardProgress, lastDay: number): Promise<BoardProgress | null> {
     const { redis, pool, onWritten } = this.options;
     const { tenantNo, board, nextSnapshotDay } = progress;

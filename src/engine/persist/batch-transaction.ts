@@ -1,4 +1,3 @@
-/** The transaction that stores a batch: rows, notifications and cursor. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/administration/dead-letters.ts';
@@ -104,7 +103,6 @@ export function writeBatch(
   });
 }
 
-/** Writes the rows in the client's transaction. */
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
   await insertEvents(client, batch.events);
@@ -146,10 +144,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await addAnalytics(client, batch.analytics.rows(await countedSegments(client, batch.analytics.values())));
 }
 
-/**
- * Deletes a user's rows, and the idempotency keys in Redis that only the rows name. The keys go before the commit, so
- * that a crash leaves none behind; nothing reads them any longer, even if the commit fails.
- */
+/** Deletes a user's rows and idempotency keys. The keys go before the commit, so that a crash leaves none. */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
@@ -168,16 +163,12 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   );
 }
 
-/** The context in which the parts of an entry are reported. */
 export interface Reports {
   reporter: Reporter;
   reporting: Reporting;
 }
 
-/**
- * Makes messages of the notifications to be sent now, and stores the others until they are due. Runs in the client's
- * transaction, which holds the shard's cursor. Skips notifications that Postgres refuses; the rows are stored nevertheless.
- */
+/** Makes messages to send now and stores the others, in the client's transaction. Skips what Postgres refuses. */
 export async function storeReport(
   client: PoolClient,
   reporter: Reporter,
@@ -208,10 +199,7 @@ export async function byHalves<T>(
   await byHalves(client, items.slice(half), on);
 }
 
-/**
- * Does a part of a transaction's work. Returns `null`, or the reason why it failed and was rolled back. Throws errors
- * that are not about data.
- */
+/** Does a part of a transaction. Returns why it was rolled back, or `null`. Throws errors that are not about data. */
 export async function attempt(client: PoolClient, work: () => Promise<unknown>): Promise<string | null> {
   await client.query('SAVEPOINT part');
   try {
@@ -278,7 +266,6 @@ export function userOf(record: unknown): string | undefined {
   return typeof user === 'string' ? user : undefined;
 }
 
-/** The distinct users that an entry names. */
 export const usersOf = ({ records, states }: ReadEntry): string[] => [
   ...new Set([
     ...states.map(({ userId }) => userId),

@@ -38,10 +38,8 @@ The keys that Laurel derives from Postgres. A rebuild writes them and `verify` c
 Only Redis holds the outbox beyond the cursor and the batches of events that wait. A rebuild keeps both.
 */
 
-/** A place in a sorted set. */
 export interface Place {
   key: string;
-  /** Text of a decimal. */
   score: string;
   /** The set that lists the groups of the run, and the group; null if the board has no groups. */
   listedIn: { key: string; group: string } | null;
@@ -81,7 +79,6 @@ export class BoardsOfTenants {
   }
 }
 
-/** The sorted sets that a user is a member of. */
 export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
   const places: Place[] = [];
   // A hidden user has scores, but no place.
@@ -101,7 +98,6 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
   return places;
 }
 
-/** The fields of the tenant's counters that count a user. */
 export const countersOf = (state: PackedState): string[] => [
   COUNTER.users,
   ...Array.from(numbered(state[USER.completions]), ([achievementNo]) => completionsField(achievementNo)),
@@ -120,10 +116,7 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
   }
 }
 
-/**
- * The same for `placesOf` and `countersOf`. Returns an empty state if it cannot be read, so that the other users are
- * still handled.
- */
+/** As above; an unreadable state counts as empty, so that the other users are handled. */
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 

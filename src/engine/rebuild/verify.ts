@@ -47,7 +47,6 @@ export interface VerifyProgress {
 export interface VerifyOptions {
   redis: Redis;
   pool: Pool;
-  /** Default: all. */
   shards?: readonly number[];
   onProgress?: (progress: VerifyProgress) => void;
   onDifference: (difference: Difference) => void;
@@ -80,7 +79,6 @@ export async function verify(options: VerifyOptions): Promise<number> {
 
 /** One pass over both sides. Each step uses what the earlier ones noted. */
 class Verification {
-  /** Number of differences reported. */
   count = 0;
   private readonly options: VerifyOptions;
   private readonly sides: Sides;
@@ -109,7 +107,6 @@ class Verification {
     await stored(this.sides);
   }
 
-  /** Each user in Postgres. */
   async users(): Promise<void> {
     const { pool, onProgress, onUnreadable } = this.options;
     const { tenants } = this;
@@ -166,7 +163,6 @@ class Verification {
     }
   }
 
-  /** The other direction: superfluous keys in Redis. */
   async keys(): Promise<void> {
     const { redis, onProgress } = this.options;
     const { shards } = this.sides;
@@ -190,7 +186,6 @@ class Verification {
     } while (cursor !== '0');
   }
 
-  /** Each tenant's counters, in both directions. */
   async counters(): Promise<void> {
     for (const [tenantNo, fields] of this.counted) {
       const there = await this.options.redis.hgetall(countersKey(tenantNo));
@@ -214,7 +209,6 @@ class Verification {
     for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.members));
   }
 
-  /** Each tenant's events in quarantine. */
   async quarantines(): Promise<void> {
     const waiting = await waitingTenants(this.options.pool);
     const ofShards = waiting.filter((tenantNo) => this.sides.shards.includes(shardOf(tenantNo)));

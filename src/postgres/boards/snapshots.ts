@@ -1,4 +1,3 @@
-/** Daily snapshots of leaderboards. */
 import type { Pool, PoolClient } from 'pg';
 
 interface RunNamed {

@@ -187,7 +187,7 @@ async function runRound({
   const working = Promise.all(
     tenants.flatMap(({ clients }) => clients.map((client) => client.work(ending.signal))),
   ).finally(() => ending.abort());
-  // A client that gives up ends the round where the round awaits it below.
+  // A client that gives up ends the round at the await below.
   working.catch(() => undefined);
   await sleep(random.whole(BEFORE_MS.min, BEFORE_MS.max));
   const beganMs = performance.now();

@@ -36,7 +36,7 @@ const USERS = Array.from({ length: 12 }, (_, n) => `user-${n}`);
 const isInTokyo = (user: string): boolean => USERS.indexOf(user) % 2 === 1;
 const PLANS = ['free', 'pro'];
 
-/** What happens on a day: an event of a user, on one of the days before if it is late; or its event so many ago is reversed. */
+/** One step of a day: an event, possibly late by some days, or the reversal of an earlier event. */
 interface Step {
   user: string;
   metric: 'flips' | 'minutes';
@@ -132,7 +132,7 @@ async function read(path: string) {
 
 const distinct = <T>(items: readonly T[]): number => new Set(items).size;
 
-/** The segments by their parameters, and which events of which users they have. */
+/** The segments by their query, and the events and users that belong to each. */
 const SEGMENTS: [query: string, has: (event: { user: string; plan?: string | undefined }) => boolean][] = [
   ['', () => true],
   ['&group=control', ({ user }) => isControl(user, SHARE)],
@@ -326,7 +326,7 @@ test('the values of a user attribute are segments, until there are more than 50;
   await expect.poll(plans).not.toContain('rare');
   expect(await plans()).toContain('free');
   expect((await read('users?userAttributes=plan:rare')).newUsers).toBe(0);
-  // Of everyone the deleted user stays counted.
+  // The deleted user stays counted in the total.
   expect((await read(`users?${RANGE}`)).newUsers).toBe(firstSeen.size + (firstSeen.has('user-0') ? 1 : 2));
 
   for (let n = 0; n < 51; n += 1) await send(`many-${n}`, `plan ${n}`);

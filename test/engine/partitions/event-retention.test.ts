@@ -10,9 +10,14 @@ import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { countedUsers } from '../../../src/postgres/users/selections.ts';
 import { historySums } from '../../../src/postgres/boards/past-scores.ts';
-import { metricDays, pointsDays, userMetricDays, userPointsDays } from '../../../src/postgres/history/days.ts';
+import {
+  metricDays,
+  pointsDays,
+  userMetricDays,
+  userPointsDays,
+  userAttributeSums,
+} from '../../../src/postgres/history/days.ts';
 import { sampledMetricChanges, sampledPointsChanges } from '../../../src/postgres/history/sampled-changes.ts';
-import { userAttributeSums } from '../../../src/postgres/history/attribute-sums.ts';
 import { dropEvents, moveNextUsers, retentionTooShort } from '../../../src/postgres/partitions/event-retention.ts';
 import { readEventPartitions } from '../../../src/postgres/partitions/event-partitions.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';

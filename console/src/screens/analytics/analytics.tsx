@@ -20,7 +20,7 @@ const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isDated?: 
   leaderboards: { name: 'Leaderboards', of: LeaderboardsView, isDated: false },
 };
 
-/** How users do over time. */
+/** The analytics screen. */
 export function Analytics() {
   const { view = 'users' } = useShown();
   const show = useShow();

@@ -11,7 +11,7 @@ interface Range {
   to: string;
 }
 
-/** A range, and of whom. */
+/** A range and a segment. */
 export interface Asked extends Range {
   userAttributes?: string[];
   group?: 'control' | 'others';

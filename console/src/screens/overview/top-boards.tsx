@@ -10,7 +10,7 @@ const TOP = 5;
 const BOARDS = 3;
 
 export function TopBoards() {
-  // One with groups is as many boards as there are groups: none of them is the top.
+  // A board with groups has no single top.
   const boards =
     useQuery(leaderboardsQuery)
       .data?.filter(({ status, breakdownAttributes }) => status === 'active' && breakdownAttributes.length === 0)

@@ -4,7 +4,7 @@ import { admin } from '../../api/client.ts';
 
 const READ_MS = 5_000;
 
-/** What the installation runs on, read again while it is looked at. */
+/** The installation's servers, polled while visible. */
 export const systemQuery = queryOptions({
   queryKey: ['system'],
   refetchInterval: READ_MS,

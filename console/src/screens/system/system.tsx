@@ -38,7 +38,7 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
     const value = metrics?.values.get(name);
     return value === undefined ? '–' : `${number(value)} ${unit}`;
   };
-  // Of several Redis the one that is furthest behind.
+  // The largest lag of all Redis servers.
   const lags = (metrics?.samples.get('laurel_persist_lag_seconds') ?? []).map(({ value }) => value);
   return (
     <Panel
