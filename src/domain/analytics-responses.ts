@@ -15,7 +15,12 @@ const OfPeriod = Type.Object({ date: LocalDate, activeUsers: Count });
 export const AnalyticsSegments = Type.Object({
   controlShare: Type.Number(),
   attributes: Type.Array(
-    Type.Object({ key: Type.String(), name: Type.String(), values: Nullable(Type.Array(Type.String())) }),
+    Type.Object({
+      key: Type.String(),
+      name: Type.String(),
+      values: Type.Array(Type.String()),
+      isFull: Type.Boolean(),
+    }),
   ),
 });
 export type AnalyticsSegments = Static<typeof AnalyticsSegments>;

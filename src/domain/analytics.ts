@@ -37,7 +37,7 @@ export type Counted = (typeof COUNTED)[keyof typeof COUNTED];
 /** Segments that are no attribute's value (`analytics_days.segment`). */
 export const SEGMENT = { everyone: 0, control: -1, others: -2 } as const;
 
-/** An attribute with more values than this is no segment. */
+/** Of an attribute, at most this many values are segments: the first ones. */
 export const MOST_VALUES = 50;
 
 const WEEK = 7;

@@ -7,6 +7,7 @@ import {
   medianStep,
   mondayOf,
   monthOf,
+  MOST_VALUES,
   secondsOf,
   SEGMENT,
   utcDay,
@@ -95,8 +96,7 @@ export class AnalyticsReads {
     const values = await readValues(pool, catalog.tenantNo);
     const attributes = [...userAttributes.values()].map(({ no, key, name }) => {
       const own = values.filter(({ attributeNo }) => attributeNo === no);
-      const isOverfull = own.some(({ value }) => value === null);
-      return { key, name, values: isOverfull ? null : own.flatMap(({ value }) => value ?? []) };
+      return { key, name, values: own.map(({ value }) => value), isFull: own.length >= MOST_VALUES };
     });
     return { controlShare: controlShare(), attributes };
   }

@@ -1,10 +1,17 @@
 import { SEGMENT } from '../../domain/analytics.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, ImportedRecord } from '../../packed/record.ts';
-import { unpackState, type PackedState } from '../../packed/state.ts';
-import { isPackedState, numbered, type Numbered } from '../../packed/unpack-state.ts';
+import { firstAndOther, numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
-import type { AnalyticsRow, CountedSegments, UserValue } from '../../postgres/analytics.ts';
+import {
+  valueKey,
+  type AnalyticsRow,
+  type CountedSegments,
+  type HeldValue,
+  type UserValue,
+} from '../../postgres/analytics.ts';
+import { storableText } from '../../postgres/storable-json.ts';
+import { userHash } from '../leaderboards/snapshot-parts.ts';
 import { isControl } from '../responses.ts';
 import { factsOf, factsOfImport, type Fact } from './facts.ts';
 
@@ -12,8 +19,8 @@ import { factsOf, factsOfImport, type Fact } from './facts.ts';
 interface CountedUser {
   tenantNo: number;
   userId: string;
-  /** Attribute number → value, as the last entry about the user left them. */
-  attributes: [no: number, value: string][];
+  /** As the entry left them. */
+  values: readonly HeldValue[];
   facts: Fact[];
 }
 
@@ -21,7 +28,7 @@ interface CountedUser {
 interface CountedState {
   /** When Laurel first saw the user, epoch ms; `null` if unknown. */
   createdMs: number | null;
-  attributes: CountedUser['attributes'];
+  attributes: [no: number, value: string][];
 }
 
 const UNKNOWN: CountedState = { createdMs: null, attributes: [] };
@@ -47,19 +54,17 @@ export class EntryUsers {
 }
 
 function countedState(packed: Buffer | undefined): CountedState {
-  if (packed === undefined || !isPackedState(packed)) return UNKNOWN;
-  let state: PackedState;
+  if (packed === undefined) return UNKNOWN;
+  let created: unknown, table: unknown;
   try {
-    state = unpackState(packed);
+    [created, table] = firstAndOther(packed, USER.attributes);
   } catch {
     return UNKNOWN;
   }
-  const createdMs: unknown = state[USER.createdMs];
-  const table: unknown = state[USER.attributes];
   const attributes =
     typeof table === 'object' && table !== null ? [...numbered<unknown>(table as Numbered<unknown>)] : [];
   return {
-    createdMs: isTime(createdMs) ? createdMs : null,
+    createdMs: isTime(created) ? created : null,
     attributes: attributes.filter((each): each is [number, string] => isNo(each[0]) && typeof each[1] === 'string'),
   };
 }
@@ -76,6 +81,7 @@ const isTime = (value: unknown): value is number =>
  */
 export class AnalyticsTally {
   private readonly counted: CountedUser[] = [];
+  private readonly heldValues = new Map<string, HeldValue>();
 
   /** Counts a record whose fields were checked. */
   add(tenantNo: number, record: HappenedRecord, users: EntryUsers): void {
@@ -91,48 +97,53 @@ export class AnalyticsTally {
   /** Counts a fact about a user of whom a record was counted, in the same segments. */
   addTo(tenantNo: number, userId: string, fact: Fact): void {
     const user = this.counted.findLast((counted) => counted.tenantNo === tenantNo && counted.userId === userId);
-    this.counted.push({ tenantNo, userId, attributes: user?.attributes ?? [], facts: [fact] });
+    this.counted.push({ tenantNo, userId, values: user?.values ?? [], facts: [fact] });
   }
 
-  /** No value of a user who was deleted may become known as a segment. */
+  /** A user who was deleted is counted in no segment of an attribute, so that no value becomes known. */
   forget(tenantNo: number, userId: string): void {
-    for (const user of this.counted) if (user.tenantNo === tenantNo && user.userId === userId) user.attributes = [];
+    for (const user of this.counted) if (user.tenantNo === tenantNo && user.userId === userId) user.values = [];
+    const hash = userHash(userId);
+    for (const value of this.heldValues.values()) if (value.tenantNo === tenantNo) value.holders.delete(hash);
   }
 
-  /** Every value of an attribute that a counted user has, once. */
-  values(): UserValue[] {
-    const values = new Map<string, UserValue>();
-    for (const { tenantNo, attributes } of this.counted)
-      for (const [attributeNo, value] of attributes)
-        values.set(keyOf(tenantNo, attributeNo, value), { tenantNo, attributeNo, value });
-    return [...values.values()];
+  /** The distinct values of the counted users. */
+  values(): HeldValue[] {
+    return [...this.heldValues.values()].filter(({ holders }) => holders.size > 0);
   }
 
-  /** The sums to add. `segments`: those of `values()`. Groups are counted while there is a control group. */
-  rows({ segments, controlShare }: CountedSegments): AnalyticsRow[] {
-    const segmentOf = new Map<string, number | null>();
-    for (const [at, { tenantNo, attributeNo, value }] of this.values().entries())
-      segmentOf.set(keyOf(tenantNo, attributeNo, value), segments[at] ?? null);
+  /** The sums to add. `segmentOf`: of `values()`. Groups are counted while there is a control group. */
+  rows({ segmentOf, controlShare }: CountedSegments): AnalyticsRow[] {
     const rows = new Map<string, AnalyticsRow>();
-    for (const { tenantNo, userId, attributes, facts } of this.counted) {
-      const of: number[] = [SEGMENT.everyone];
-      if (controlShare > 0) of.push(isControl(userId, controlShare) ? SEGMENT.control : SEGMENT.others);
-      for (const [attributeNo, value] of attributes) {
-        const segment = segmentOf.get(keyOf(tenantNo, attributeNo, value)) ?? null;
-        if (segment !== null) of.push(segment);
+    for (const [place, { tenantNo, userId, values, facts }] of this.counted.entries()) {
+      const segments: number[] = [SEGMENT.everyone];
+      if (controlShare > 0) segments.push(isControl(userId, controlShare) ? SEGMENT.control : SEGMENT.others);
+      for (const value of values) {
+        const segment = segmentOf.get(value);
+        if (segment !== undefined && place >= segment.from) segments.push(segment.no);
       }
-      for (const fact of facts) for (const segment of of) addTo(rows, { tenantNo, segment, fact });
+      for (const fact of facts) for (const segment of segments) addTo(rows, { tenantNo, segment, fact });
     }
     return [...rows.values()];
   }
 
   private count(tenantNo: number, userId: string, { attributes }: CountedState, facts: Fact[]): void {
-    if (facts.length > 0) this.counted.push({ tenantNo, userId, attributes, facts });
+    if (facts.length === 0) return;
+    const holder = attributes.length > 0 ? userHash(userId) : 0;
+    const values = attributes.map(([attributeNo, text]) =>
+      this.held({ tenantNo, attributeNo, value: storableText(text) }, holder),
+    );
+    this.counted.push({ tenantNo, userId, values, facts });
+  }
+
+  private held(value: UserValue, holder: number): HeldValue {
+    const key = valueKey(value);
+    let held = this.heldValues.get(key);
+    if (held === undefined) this.heldValues.set(key, (held = { ...value, holders: new Map() }));
+    if (!held.holders.has(holder)) held.holders.set(holder, this.counted.length);
+    return held;
   }
 }
-
-/** A value of a tenant's attribute as a key. */
-const keyOf = (tenantNo: number, attributeNo: number, value: string): string => `${tenantNo}:${attributeNo}:${value}`;
 
 function addTo(
   rows: Map<string, AnalyticsRow>,

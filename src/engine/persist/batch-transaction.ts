@@ -153,7 +153,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
-  await forgetValuesOf(client, deletion);
+  await forgetValuesOf(client, { tenantNo, holder: userHash(userId) });
   const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);

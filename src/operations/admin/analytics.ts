@@ -39,7 +39,8 @@ export const adminAnalyticsSegments = operation({
   path: '/v1/analytics/segments',
   summary: 'Values of user attributes that analytics count separately',
   description:
-    'A value is counted from the first user on who has it. An attribute with more than 50 values is not counted, nor is one of which nobody has a value.',
+    'The first 50 values of an attribute are counted separately, each from the first user on who has it. A user introduces at most one value of an ' +
+    'attribute: another one is counted once a user has it who introduced none.',
   responses: { 200: AnalyticsSegments },
   handle: async ({ analytics, catalogs }, { tenant }) => ({
     status: 200,

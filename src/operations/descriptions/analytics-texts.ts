@@ -92,7 +92,8 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   systems: 'The points systems, oldest first.',
   'attributes.events': 'Events with the value.',
   'attributes.sum': 'Sum of their values.',
-  'attributes.values': 'Values that are counted separately; null: there are too many.',
+  'attributes.values': 'Values that are counted separately.',
+  isFull: 'Whether the attribute has 50 such values, so that no other value is counted separately.',
   'groups.difference': 'Share of the control group less that of the others; null: one of them has no users.',
   'triggers.days': 'Points given on each day of the range.',
   ...Object.fromEntries(
