@@ -31,6 +31,7 @@ const SUM_DAYS = 730;
 const METRICS = 20;
 const ACHIEVEMENTS = 30;
 const TRIGGERS = 40;
+const LEADERBOARDS = 10;
 const VALUES = 30;
 const READS = 11;
 const CONTROL_SHARE = 0.1;
@@ -85,7 +86,10 @@ async function storeEvents(pool: Pool, metricNos: readonly number[]): Promise<vo
 }
 
 /** Sums of every day, segment, subject and part. */
-async function storeSums(pool: Pool, systemNo: number): Promise<void> {
+async function storeSums(
+  pool: Pool,
+  { systemNo, attributeNo }: { systemNo: number; attributeNo: number },
+): Promise<void> {
   const segments = [
     SEGMENT.everyone,
     SEGMENT.control,
@@ -115,9 +119,12 @@ async function storeSums(pool: Pool, systemNo: number): Promise<void> {
   await add(COUNTED.taken, { segments, subjects: TRIGGERS / 4, parts: [systemNo] });
   await add(COUNTED.streakChanges, { segments, parts: upTo(3) });
   await add(COUNTED.streaksExtended, { segments });
+  for (const kind of [COUNTED.placesChanged, COUNTED.placesJoined])
+    await add(kind, { ...everyone, subjects: LEADERBOARDS });
   await pool.query(
-    `INSERT INTO analytics_values (tenant_no, attribute_no, value) SELECT 0, $1, 'value ' || n FROM generate_series(0, $2::int) AS n`,
-    [1, VALUES - 1],
+    `INSERT INTO analytics_values (tenant_no, attribute_no, value, introduced_by, is_shared)
+     SELECT 0, $1, 'value ' || n, n, true FROM generate_series(0, $2::int) AS n`,
+    [attributeNo, VALUES - 1],
   );
   const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM analytics_days');
   console.log(`${rows[0]!.n.toLocaleString('en')} sums`);
@@ -143,19 +150,22 @@ function readsOf(
   const { metrics, achievements, pointsSystems } = compiled.catalog;
   const query = { from: dateOf(today - days + 1), to: dateOf(today) };
   const segment = { ...query, group: 'control' as const };
+  const [attribute] = compiled.userAttributes.keys();
+  const ofValue = { ...query, userAttributes: [`${attribute}:value 1`] };
   return [
     ['users', () => reads.users(compiled, query)],
     ['users of a segment', () => reads.users(compiled, segment)],
     ['metrics', () => reads.metrics(compiled, query)],
     ['metric', () => reads.metric(compiled, metrics[0]!.id, query)],
     ['retention', () => groups.retention(compiled, query)],
+    ['retention of a value', () => groups.retention(compiled, ofValue)],
     ['engagement', () => groups.engagement(compiled, { ...query, metricId: metrics[0]!.id })],
     ['achievements', () => reads.achievements(compiled, query)],
     ['achievement', () => reads.achievement(compiled, achievements[0]!.id, query)],
     ['points', () => reads.points(compiled, query)],
     ['points system', () => reads.pointsSystem(compiled, pointsSystems[0]!.id, query)],
     ['streaks', () => reads.streaks(compiled, query)],
-    ['leaderboards', () => reads.leaderboards(compiled)],
+    ['leaderboards', () => reads.leaderboards(compiled, query)],
   ];
 }
 
@@ -191,7 +201,12 @@ try {
       catalog.metrics.map(({ no }) => no),
     ),
   );
-  await step('daily sums', () => storeSums(pool, catalog.pointsSystems[0]!.no));
+  await step('daily sums', () =>
+    storeSums(pool, {
+      systemNo: catalog.pointsSystems[0]!.no,
+      attributeNo: catalog.attributes.find(({ type }) => type === 'user')!.no,
+    }),
+  );
   await pool.query('VACUUM ANALYZE');
   const compiled = compileCatalog(catalog);
   const points = new PointsReads({ redis, pool, clock: systemClock });

@@ -94,11 +94,11 @@ export const AnalyticsRetention = Type.Object({
   cohorts: Type.Array(
     Type.Object({ date: LocalDate, users: Count, weeks: Type.Array(Count), isComplete: Type.Boolean() }),
   ),
-  groups: Type.Array(
+  comparison: Type.Array(
     Type.Object({
       week: Count,
-      controlUsers: Count,
-      controlActive: Count,
+      segmentUsers: Count,
+      segmentActive: Count,
       otherUsers: Count,
       otherActive: Count,
       ...difference,
@@ -176,6 +176,7 @@ export const AnalyticsStreaks = Type.Object({
 export type AnalyticsStreaks = Static<typeof AnalyticsStreaks>;
 
 export const AnalyticsLeaderboards = Type.Object({
+  ...range,
   leaderboards: Type.Array(
     Type.Object({
       ...named,
@@ -184,6 +185,15 @@ export const AnalyticsLeaderboards = Type.Object({
       end: Nullable(LocalDate),
       groups: Count,
       participants: Count,
+      changed: Count,
+      changedBefore: Count,
+      days: Type.Array(
+        Type.Object({
+          ...Counts('changed', 'changedBefore', 'joined', 'joinedBefore').properties,
+          distance: Type.Number(),
+          distanceBefore: Type.Number(),
+        }),
+      ),
       scores: Type.Array(Type.Object({ percent: Count, rank: Count, value: Type.Number() })),
     }),
   ),

@@ -31,6 +31,12 @@ export const COUNTED = {
   streaksExtended: 13,
   /** Points given less points taken, of all days: on day 0; `subject`: points system. */
   pointsEver: 14,
+  /**
+   * Places on a leaderboard, from its snapshots at the end of the day and of the day before in the same run; `subject`:
+   * leaderboard. `placesChanged`: users with other ranks, and the sum of the differences. `placesJoined`: users who were not on it.
+   */
+  placesChanged: 15,
+  placesJoined: 16,
 } as const;
 export type Counted = (typeof COUNTED)[keyof typeof COUNTED];
 

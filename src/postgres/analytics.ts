@@ -6,6 +6,7 @@ import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './persist/
 import { OF_SAMPLED_USER } from './history/sampled-changes.ts';
 import { eventsAndSums } from './partitions/dropped-days.ts';
 import { mayBeEarlier, readSinceDay } from './partitions/since-day.ts';
+import type { NamedUser } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 
 /** A sum of `analytics_days`, or what is added to one. */
@@ -174,6 +175,47 @@ const valueColumns = (values: readonly UserValue[]): [Buffer, Buffer, Buffer] =>
   binaryArray(
     TEXT,
     values.map(({ value }) => value),
+  ),
+];
+
+/** The segments of attributes in which a user was counted when first seen. */
+export interface FirstSegments extends NamedUser {
+  segments: readonly number[];
+}
+
+const READ_FIRST = `
+  SELECT users.tenant_no AS "tenantNo", users.id AS "userId", users.first_segments AS segments
+    FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, id)
+    JOIN users ON users.tenant_no = asked.tenant_no AND users.id = asked.id`;
+
+/** The first segments of some distinct users; users without any are missing. */
+export async function readFirstSegments(client: PoolClient, users: readonly NamedUser[]): Promise<FirstSegments[]> {
+  if (users.length === 0) return [];
+  const statement = { name: 'read_first_segments', text: READ_FIRST, values: userColumns(users) };
+  const { rows } = await client.query<NamedUser & { segments: number[] | null }>(statement);
+  return rows.flatMap(({ segments, ...user }) => (segments === null ? [] : [{ ...user, segments }]));
+}
+
+const STORE_FIRST = `
+  UPDATE users SET first_segments = string_to_array(new.segments, ',')::int[]
+    FROM unnest($1::int[], $2::text[], $3::text[]) AS new (tenant_no, id, segments)
+   WHERE users.tenant_no = new.tenant_no AND users.id = new.id`;
+
+/** Keeps the first segments of some distinct users, who are stored already. */
+export async function storeFirstSegments(client: PoolClient, users: readonly FirstSegments[]): Promise<void> {
+  if (users.length === 0) return;
+  const segments = binaryArray(
+    TEXT,
+    users.map((user) => user.segments.join()),
+  );
+  await client.query({ name: 'store_first_segments', text: STORE_FIRST, values: [...userColumns(users), segments] });
+}
+
+const userColumns = (users: readonly NamedUser[]): [Buffer, Buffer] => [
+  binaryIntegers(users.map(({ tenantNo }) => tenantNo)),
+  binaryArray(
+    TEXT,
+    users.map(({ userId }) => storableText(userId)),
   ),
 ];
 

@@ -1,6 +1,14 @@
-import type { AttributeFilter } from '../../domain/user.ts';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { SEGMENT } from '../../domain/analytics.ts';
 import { dateOf, type Days } from '../../domain/periods.ts';
+import type { AttributeFilter } from '../../domain/user.ts';
+import { AppError } from '../../errors.ts';
+import { NO_SEGMENT, segmentOf } from '../../postgres/analytics.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
 import { activityDays } from '../history/activity.ts';
+import type { CaughtUp } from '../persist/caught-up-reads.ts';
 
 /** What most analytics are asked for: a range of days, and of whom. */
 export interface AnalyticsQuery {
@@ -33,6 +41,34 @@ export function comparedDays(query: Pick<AnalyticsQuery, 'from' | 'to'>, nowMs: 
       toBefore: dateOf(days.fromDay - 1),
     },
   };
+}
+
+/** The days of a query, and the segment that it asks for. */
+export interface Asked {
+  tenantNo: number;
+  days: ComparedDays;
+  segment: number;
+}
+
+/**
+ * The days and the segment of a query, once the sums contain every event that was answered before. 422 for a bad range or
+ * segment.
+ */
+export async function askedOf(
+  { pool, clock, caughtUp }: { pool: Pool; clock: Clock; caughtUp: Pick<CaughtUp, 'tenant'> },
+  { catalog, userAttributes }: CompiledCatalog,
+  query: AnalyticsQuery,
+): Promise<Asked> {
+  const { tenantNo } = catalog;
+  const days = comparedDays(query, clock.now());
+  const pairs = parseAttributeFilter(query.userAttributes, userAttributes);
+  if (pairs.length > 1 || (pairs.length > 0 && query.group !== undefined))
+    throw new AppError('unprocessable', 'Give one segment: one pair in userAttributes, or group.');
+  await caughtUp.tenant(tenantNo);
+  const [pair] = pairs;
+  if (pair === undefined) return { tenantNo, days, segment: SEGMENT[query.group ?? 'everyone'] };
+  const segment = await segmentOf(pool, { tenantNo, attributeNo: pair.attribute.no, value: pair.value });
+  return { tenantNo, days, segment: segment ?? NO_SEGMENT };
 }
 
 /** Sums by a number, such as a day; 0 where nothing was added. */

@@ -36,25 +36,30 @@ import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import {
-  NO_SEGMENT,
   readSums,
   readSumsByDay,
   readSumsTogether,
   readValues,
   sampleStates,
-  segmentOf,
   topValues,
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
 import { firstIdOf } from '../../postgres/partitions/event-partitions.ts';
 import { boardKey, countersKey } from '../../redis/keys.ts';
-import { parseAttributeFilter } from '../attribute-filter.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
 import { settledNow } from '../responses.ts';
-import { comparedDays, daysOf, Tallies, type AnalyticsQuery, type ComparedDays } from './analytics-range.ts';
+import {
+  askedOf,
+  comparedDays,
+  daysOf,
+  Tallies,
+  type AnalyticsQuery,
+  type Asked,
+  type ComparedDays,
+} from './analytics-range.ts';
 
 export interface AnalyticsReadsOptions {
   redis: Redis;
@@ -73,13 +78,6 @@ const NEWEST_EVENTS = 20_000;
 const TOP_VALUES = 50;
 const WEEK_DAYS = 7;
 const SHARES = 10;
-
-/** Days of a query, and the segment that it asks for. */
-interface Asked {
-  tenantNo: number;
-  days: ComparedDays;
-  segment: number;
-}
 
 /** Reads how a tenant's users do over time, from the sums that the persister keeps. They contain every event that was answered before the read. */
 export class AnalyticsReads {
@@ -103,7 +101,7 @@ export class AnalyticsReads {
 
   /** Active and new users. */
   async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { days } = asked;
     const [byDay, weeks, months, users] = await Promise.all([
       this.byDay(asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
@@ -132,7 +130,7 @@ export class AnalyticsReads {
 
   /** Events and values of all metrics. */
   async metrics(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsMetrics> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const [now, before] = await this.together(asked, [COUNTED.events]);
     const metrics = compiled.catalog.metrics.map(({ id, key, name, units, no }) => {
       const [sums, sumsBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
@@ -153,7 +151,7 @@ export class AnalyticsReads {
   /** A metric by day, per active user by week, by the size of values, and by attributes of its newest events. 404. */
   async metric(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsMetric> {
     const metric = found(compiled.metricsById.get(id), 'metric');
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { days, tenantNo } = asked;
     const weeks = periodsIn(days, mondayOf);
     const ofWeeks = { fromBefore: weeks[0]!, fromDay: weeks[0]!, toDay: weeks.at(-1)! + WEEK_DAYS - 1 };
@@ -219,7 +217,7 @@ export class AnalyticsReads {
 
   /** Completions of all achievements. */
   async achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { pool } = this.options;
     const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
     const [[now, before], byDay, durations, held] = await Promise.all([
@@ -249,7 +247,7 @@ export class AnalyticsReads {
   /** An achievement by day, by the time to complete it, and how far users are who do not have it yet. 404. */
   async achievement(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsAchievement> {
     const achievement = found(compiled.achievementsById.get(id), 'achievement');
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { pool } = this.options;
     const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
     const [byDay, durations, held, states] = await Promise.all([
@@ -284,7 +282,7 @@ export class AnalyticsReads {
 
   /** Points given and taken of all systems. `net`: given less taken since the beginning, up to the end of the range. */
   async points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const [[now, before], netOf] = await Promise.all([this.together(asked, kinds), this.netPoints(asked)]);
     const systems = compiled.catalog.pointsSystems.map(({ id, key, name, no }) => {
@@ -297,7 +295,7 @@ export class AnalyticsReads {
   /** A points system by day and trigger, and how many users hold how many points now. 404. */
   async pointsSystem(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsPointsSystem> {
     const system = found(compiled.pointsSystemsById.get(id), 'points system');
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { days } = asked;
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const ofSystem = { tenantNo: asked.tenantNo, segment: asked.segment, kinds, part: system.no };
@@ -359,7 +357,7 @@ export class AnalyticsReads {
 
   /** Streaks that were extended, lost and frozen, and how long streaks are now. */
   async streaks(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsStreaks> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { frequency } = compiled.catalog.streaks;
     const subject = FREQUENCIES.indexOf(frequency) + 1;
     const [extended, changes, users, states] = await Promise.all([
@@ -392,18 +390,35 @@ export class AnalyticsReads {
     };
   }
 
-  /** The current run of each leaderboard that goes on: how many take part, and the scores at tenths of them. */
-  async leaderboards({ catalog }: CompiledCatalog): Promise<AnalyticsLeaderboards> {
-    const today = utcDay(this.options.clock.now());
+  /** The current run of each active leaderboard: participants, the scores at tenths of them, and how places changed. */
+  async leaderboards(
+    { catalog }: CompiledCatalog,
+    query: Pick<AnalyticsQuery, 'from' | 'to'>,
+  ): Promise<AnalyticsLeaderboards> {
+    const { pool, clock } = this.options;
+    const { tenantNo } = catalog;
+    const today = utcDay(clock.now());
+    const days = comparedDays(query, clock.now());
     const active = catalog.leaderboards.filter((board) => boardStatus(board, today) === 'active');
-    return { leaderboards: await Promise.all(active.map((board) => this.leaderboard(catalog.tenantNo, board, today))) };
+    const places = await readSums(pool, {
+      tenantNo,
+      segment: SEGMENT.everyone,
+      kinds: [COUNTED.placesChanged, COUNTED.placesJoined],
+      fromDay: days.fromBefore,
+      toDay: days.toDay,
+    });
+    const shownBoard = async (board: Leaderboard): Promise<AnalyticsLeaderboards['leaderboards'][number]> => {
+      const own = places.filter(({ subject }) => subject === board.no);
+      return { ...(await this.leaderboard(tenantNo, board, today)), ...placesByDay(days, own) };
+    };
+    return { ...days.dates, leaderboards: await Promise.all(active.map(shownBoard)) };
   }
 
   private async leaderboard(
     tenantNo: number,
     board: Leaderboard,
     today: number,
-  ): Promise<AnalyticsLeaderboards['leaderboards'][number]> {
+  ): Promise<Omit<AnalyticsLeaderboards['leaderboards'][number], keyof ReturnType<typeof placesByDay>>> {
     const { redis } = this.options;
     const { startDay, endDay } = runShownOn(playedRule(board), today);
     const run = { tenantNo, boardNo: board.no, runDay: startDay };
@@ -425,21 +440,6 @@ export class AnalyticsReads {
       participants,
       scores: isWhole ? await scoresAt(standings[0]!, participants) : [],
     };
-  }
-
-  /** The days and the segment of a query. 422 for a bad range or segment. */
-  private async asked({ catalog, userAttributes }: CompiledCatalog, query: AnalyticsQuery): Promise<Asked> {
-    const { pool, clock, caughtUp } = this.options;
-    const { tenantNo } = catalog;
-    const days = comparedDays(query, clock.now());
-    const pairs = parseAttributeFilter(query.userAttributes, userAttributes);
-    if (pairs.length > 1 || (pairs.length > 0 && query.group !== undefined))
-      throw new AppError('unprocessable', 'Give one segment: one pair in userAttributes, or group.');
-    await caughtUp.tenant(tenantNo);
-    const [pair] = pairs;
-    if (pair === undefined) return { tenantNo, days, segment: SEGMENT[query.group ?? 'everyone'] };
-    const segment = await segmentOf(pool, { tenantNo, attributeNo: pair.attribute.no, value: pair.value });
-    return { tenantNo, days, segment: segment ?? NO_SEGMENT };
   }
 
   private sums({ tenantNo, days, segment }: Asked, kinds: Counted[], subject?: number): Promise<AnalyticsSum[]> {
@@ -597,6 +597,29 @@ const lengthRanges = (lengths: readonly number[]): AnalyticsStreaks['lengths'] =
     const users = lengths.filter((length) => length >= from && length <= to).length;
     return { from, to: to === Infinity ? null : to, users };
   });
+
+/** How the places on a leaderboard changed. */
+function placesByDay(days: ComparedDays, sums: readonly AnalyticsSum[]) {
+  const ofKind = (wanted: Counted): Tallies =>
+    talliesBy(
+      sums.filter(({ kind }) => kind === wanted),
+      'day',
+    );
+  const [changed, joined] = [ofKind(COUNTED.placesChanged), ofKind(COUNTED.placesJoined)];
+  const rows = daysOf(days, (day, before) => ({
+    changed: changed.events(day),
+    changedBefore: changed.events(before),
+    distance: microsNumber(changed.value(day)),
+    distanceBefore: microsNumber(changed.value(before)),
+    joined: joined.events(day),
+    joinedBefore: joined.events(before),
+  }));
+  return {
+    changed: sumOf(rows.map((row) => row.changed)),
+    changedBefore: sumOf(rows.map((row) => row.changedBefore)),
+    days: rows,
+  };
+}
 
 /** The scores of the first, of the last, and at each tenth of the participants between. */
 async function scoresAt(

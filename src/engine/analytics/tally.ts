@@ -1,15 +1,22 @@
-import { SEGMENT } from '../../domain/analytics.ts';
+import type { PoolClient } from 'pg';
+import { COUNTED, SEGMENT } from '../../domain/analytics.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, ImportedRecord } from '../../packed/record.ts';
 import { firstAndOther, numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import {
+  addAnalytics,
+  countedSegments,
+  readFirstSegments,
+  storeFirstSegments,
   valueKey,
   type AnalyticsRow,
   type CountedSegments,
+  type FirstSegments,
   type HeldValue,
   type UserValue,
 } from '../../postgres/analytics.ts';
+import type { NamedUser } from '../../postgres/persist/events.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { userHash } from '../leaderboards/snapshot-parts.ts';
 import { isControl } from '../responses.ts';
@@ -108,23 +115,58 @@ export class AnalyticsTally {
   }
 
   /** The distinct values of the counted users. */
-  values(): HeldValue[] {
+  private values(): HeldValue[] {
     return [...this.heldValues.values()].filter(({ holders }) => holders.size > 0);
   }
 
-  /** The sums to add. `segmentOf`: of `values()`. Groups are counted while there is a control group. */
-  rows({ segmentOf, controlShare }: CountedSegments): AnalyticsRow[] {
-    const rows = new Map<string, AnalyticsRow>();
-    for (const [place, { tenantNo, userId, values, facts }] of this.counted.entries()) {
-      const segments: number[] = [SEGMENT.everyone];
-      if (controlShare > 0) segments.push(isControl(userId, controlShare) ? SEGMENT.control : SEGMENT.others);
-      for (const value of values) {
-        const segment = segmentOf.get(value);
-        if (segment !== undefined && place >= segment.from) segments.push(segment.no);
-      }
-      for (const fact of facts) for (const segment of segments) addTo(rows, { tenantNo, segment, fact });
+  /** Known users whose retention is counted, each once. */
+  private returning(): NamedUser[] {
+    const users = new Map<string, NamedUser | null>();
+    for (const { tenantNo, userId, facts } of this.counted) {
+      const key = userKeyOf(tenantNo, userId);
+      if (facts.some(isNewUser)) users.set(key, null);
+      else if (facts.some(isRetained) && !users.has(key)) users.set(key, { tenantNo, userId });
     }
-    return [...rows.values()];
+    return [...users.values()].filter((user) => user !== null);
+  }
+
+  /** Adds the sums in the client's transaction, after the users are stored. Not idempotent. */
+  async store(client: PoolClient): Promise<void> {
+    if (this.counted.length === 0) return;
+    const segments = await countedSegments(client, this.values());
+    const firstSegments = new Map<string, readonly number[]>();
+    for (const { tenantNo, userId, segments: first } of await readFirstSegments(client, this.returning()))
+      firstSegments.set(userKeyOf(tenantNo, userId), first);
+    const { rows, added } = this.sums(segments, firstSegments);
+    await addAnalytics(client, rows);
+    await storeFirstSegments(client, added);
+  }
+
+  /** `firstSegments`: segments in which users were counted when they were first seen. Adds those of new users. */
+  private sums(
+    { segmentOf, controlShare }: CountedSegments,
+    firstSegments: Map<string, readonly number[]>,
+  ): { rows: AnalyticsRow[]; added: FirstSegments[] } {
+    const rows = new Map<string, AnalyticsRow>();
+    const added = new Map<string, FirstSegments>();
+    for (const [place, { tenantNo, userId, values, facts }] of this.counted.entries()) {
+      const groups: number[] = [SEGMENT.everyone];
+      if (controlShare > 0) groups.push(isControl(userId, controlShare) ? SEGMENT.control : SEGMENT.others);
+      const own = values.flatMap((value) => {
+        const segment = segmentOf.get(value);
+        return segment !== undefined && place >= segment.from ? [segment.no] : [];
+      });
+      const key = userKeyOf(tenantNo, userId);
+      if (facts.some(isNewUser)) {
+        firstSegments.set(key, own);
+        if (own.length > 0) added.set(key, { tenantNo, userId, segments: own });
+      }
+      for (const fact of facts) {
+        const more = isRetained(fact) ? (firstSegments.get(key) ?? []) : own;
+        for (const segment of [...groups, ...more]) addTo(rows, { tenantNo, segment, fact });
+      }
+    }
+    return { rows: [...rows.values()], added: [...added.values()] };
   }
 
   private count(tenantNo: number, userId: string, { attributes }: CountedState, facts: Fact[]): void {
@@ -144,6 +186,11 @@ export class AnalyticsTally {
     return held;
   }
 }
+
+const isNewUser = ({ kind }: Fact): boolean => kind === COUNTED.newUsers;
+const isRetained = ({ kind }: Fact): boolean => kind === COUNTED.retained;
+
+const userKeyOf = (tenantNo: number, userId: string): string => `${tenantNo}:${userId}`;
 
 function addTo(
   rows: Map<string, AnalyticsRow>,

@@ -6,7 +6,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { OUTBOX } from '../../packed/call-fields.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
-import { addAnalytics, countedSegments, forgetValuesOf } from '../../postgres/analytics.ts';
+import { forgetValuesOf } from '../../postgres/analytics.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import {
   deleteLetters,
@@ -143,7 +143,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await updateStates(client, unchangedUsers);
   await keepNewestCompletions(client, batch.completions);
   await addDayCounts(client, batch.tally.rows);
-  await addAnalytics(client, batch.analytics.rows(await countedSegments(client, batch.analytics.values())));
+  await batch.analytics.store(client);
 }
 
 /**

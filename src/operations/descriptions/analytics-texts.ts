@@ -10,6 +10,7 @@ export const OF_RANGE = [
   'points',
   'points_system',
   'streaks',
+  'leaderboards',
 ];
 
 /** What fields of analytics mean, by name, or by `<field around it>.<name>` or `<operation>.<name>` where that decides. */
@@ -23,9 +24,16 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   completed: 'Completions that were not revoked.',
   completedBefore: 'The same in the period before.',
   control: 'The control group.',
-  controlActive: 'Users of the control group who were active in the week.',
-  controlUsers: 'Users of the control group in the cohorts that have come so far.',
+  'days.changed':
+    'Users who were on the leaderboard at the end of the day and of the day before in the same run, with other ranks.',
+  'days.changedBefore': 'The same in the period before.',
+  'leaderboards.changed': 'Sum of the changes of rank by day: a user counts once a day.',
+  'leaderboards.changedBefore': 'The same in the period before.',
+  'admin_analytics_retention.comparison':
+    'The segment, by default the control group, and all others in each week after the first sight, all cohorts together.',
   difference: 'The control group less the others; null: one of them has too few users.',
+  distance: 'Sum of the differences between their ranks.',
+  distanceBefore: 'The same in the period before.',
   durations:
     'The time from the first sight of a user to the completion, shortest first; each step is 12 % longer than the one before.',
   eventsBefore: 'The same in the period before.',
@@ -37,6 +45,7 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   high: 'Upper end of the 95 % interval of the difference.',
   holders: 'Users who hold the achievement now.',
   isComplete: 'Whether the last of the weeks is over.',
+  joinedBefore: 'The same in the period before.',
   lengths: 'How many of the sampled users have a streak of each length.',
   'lengths.from': 'Least length.',
   'lengths.to': 'Greatest length; null: no limit.',
@@ -52,9 +61,9 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   months: 'Calendar months that the range touches, oldest first.',
   net: 'Points given less points taken since the beginning, up to this day.',
   newUsersBefore: 'The same in the period before.',
-  otherActive: 'Users outside the control group who were active in the week.',
+  otherActive: 'All others who were active in the week.',
   others: 'The users outside the control group.',
-  otherUsers: 'Users outside the control group in the cohorts that have come so far.',
+  otherUsers: 'All others in the cohorts that have come so far.',
   participants: 'Users who take part in the current run.',
   percent: 'Share of the participants who stand better, in percent.',
   perUser: 'The value divided by the active users; null: nobody was active.',
@@ -67,6 +76,8 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   scores:
     'The score of the first, of the last, and at each tenth of the participants between; none for a leaderboard with a breakdown.',
   seconds: 'The middle of a step, in seconds.',
+  segmentActive: 'Users of the segment who were active in the week.',
+  segmentUsers: 'Users of the segment in the cohorts that have come so far.',
   sizes: 'Events by the size of their value, smallest first.',
   'sizes.events': 'Events with such a value.',
   'sizes.from': 'Least value.',
@@ -86,7 +97,6 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   'cohorts.weeks': 'How many of them were active in that week, the next one and so on, up to the current one.',
   'admin_analytics_metric.date': 'The first day, by the users’ local days.',
   'admin_analytics_points_system.date': 'The day, by the users’ local days.',
-  'admin_analytics_retention.groups': 'The groups in each week after the first sight, all cohorts together.',
   'leaderboards.groups': 'Groups of a leaderboard with a breakdown; 0: it has none.',
   ranges: 'How many users hold how many points now.',
   systems: 'The points systems, oldest first.',
@@ -94,7 +104,8 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   'attributes.sum': 'Sum of their values.',
   'attributes.values': 'Values that are counted separately.',
   isFull: 'Whether the attribute has 50 such values, so that no other value is counted separately.',
-  'groups.difference': 'Share of the control group less that of the others; null: one of them has no users.',
+  'comparison.difference': 'Share of the segment less that of the others; null: one of them has no users.',
+  joined: 'Users who were on the leaderboard at the end of the day, but not of the day before in the same run.',
   'triggers.days': 'Points given on each day of the range.',
   ...Object.fromEntries(
     OF_RANGE.flatMap((name) => [

@@ -218,6 +218,8 @@ CREATE TABLE users (
   daily_origin integer,
   weekly_origin integer,
   monthly_origin integer,
+  -- numbers of `analytics_values`: the segments in which the user was counted when first seen; null: none
+  first_segments integer[],
   PRIMARY KEY (tenant_no, id)
 ) WITH (fillfactor = 60);
 CREATE INDEX users_attributes ON users USING gin (attributes jsonb_path_ops);

@@ -224,40 +224,47 @@ test('a metric has the events that were not reversed, on the days for which they
   }
 });
 
-test('cohorts have the users who were active in each week, and the groups are compared over them', async () => {
-  const { cohorts, groups } = await read(`retention?${RANGE}`);
+/** Users as the model knows them when they were first seen. */
+const firstEvents = (): Sent[] => [...firstSeen.keys()].map((user) => sent.find((event) => event.user === user)!);
+
+test.each(SEGMENTS)('cohorts of a segment are compared with all other users: %s', async (query, has) => {
+  const { cohorts, comparison } = await read(`retention?${RANGE}${query}`);
+  const firsts = firstEvents();
   const activeIn = (user: string, week: number): boolean =>
-    sent.some((e) => e.user === user && mondayOf(e.day) === week);
-  const expected = cohorts.map(({ date, weeks }: { date: string; weeks: number[] }) => {
-    const week = Date.parse(date) / DAY_MS;
-    const users = [...firstSeen].filter(([, day]) => mondayOf(day) === week).map(([user]) => user);
-    return { date, users, active: weeks.map((_, n) => users.filter((user) => activeIn(user, week + n * 7))) };
-  });
+    sent.some((event) => event.user === user && mondayOf(event.day) === week);
+  const countsOf = (week: number, weeks: number, isIn: (first: Sent) => boolean) => {
+    const users = firsts.filter((first) => mondayOf(first.day) === week && isIn(first));
+    const active = Array.from({ length: weeks }, (_, n) => users.filter(({ user }) => activeIn(user, week + n * 7)));
+    return { users: users.length, active: active.map((each) => each.length) };
+  };
   expect(cohorts).toHaveLength(4);
-  type Expected = { date: string; users: string[]; active: string[][] };
-  expect(
-    cohorts.map(({ date, users, weeks }: { date: string; users: number; weeks: number[] }) => [date, users, weeks]),
-  ).toEqual(
-    expected.map(({ date, users, active }: Expected) => [date, users.length, active.map((each) => each.length)]),
-  );
-  const today = FIRST_DAY + DAYS - 1;
-  for (const { week, controlUsers, controlActive, otherUsers, otherActive, difference, low, high } of groups) {
-    const both = expected.filter(({ date, users }: Expected) => {
-      const isOver = Date.parse(date) / DAY_MS + (week + 1) * 7 <= today;
-      return isOver && distinct(users.map((user) => isControl(user, SHARE))) === 2;
+  // Without a segment, everyone is shown, and the control group is compared.
+  const isCompared = query === '' ? ({ user }: Sent) => isControl(user, SHARE) : has;
+  const expected: { own: number; ownActive: number; other: number; otherActive: number }[] = [];
+  for (const { date, users, weeks } of cohorts as { date: string; users: number; weeks: number[] }[]) {
+    const week = Date.parse(date) / DAY_MS;
+    expect({ date, users, active: weeks }).toEqual({ date, ...countsOf(week, weeks.length, has) });
+    const own = countsOf(week, weeks.length, isCompared);
+    const other = countsOf(week, weeks.length, (first) => !isCompared(first));
+    if (own.users === 0 || other.users === 0) continue;
+    for (let n = 0; week + (n + 1) * 7 <= FIRST_DAY + DAYS - 1; n += 1) {
+      const sum = (expected[n] ??= { own: 0, ownActive: 0, other: 0, otherActive: 0 });
+      sum.own += own.users;
+      sum.ownActive += own.active[n]!;
+      sum.other += other.users;
+      sum.otherActive += other.active[n]!;
+    }
+  }
+  expect(comparison).toHaveLength(expected.length);
+  for (const { week, difference, low, high, ...counts } of comparison) {
+    const { own, ownActive, other, otherActive } = expected[week]!;
+    expect(counts).toEqual({
+      segmentUsers: own,
+      segmentActive: ownActive,
+      otherUsers: other,
+      otherActive,
     });
-    const control = (users: string[]): number => users.filter((user) => isControl(user, SHARE)).length;
-    const sum = (of: (cohort: Expected) => number): number =>
-      both.reduce((total: number, cohort: Expected) => total + of(cohort), 0);
-    expect([controlUsers, controlActive]).toEqual([
-      sum(({ users }) => control(users)),
-      sum(({ active }) => control(active[week]!)),
-    ]);
-    expect([otherUsers, otherActive]).toEqual([
-      sum(({ users }) => users.length - control(users)),
-      sum(({ active }) => active[week]!.length - control(active[week]!)),
-    ]);
-    expect(difference).toBeCloseTo(controlActive / controlUsers - otherActive / otherUsers);
+    expect(difference).toBeCloseTo(ownActive / own - otherActive / other);
     expect(low).toBeLessThanOrEqual(difference);
     expect(high).toBeGreaterThanOrEqual(difference);
   }
