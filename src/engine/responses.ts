@@ -1,5 +1,5 @@
 /** Converts users, achievements, streaks, points and leaderboards to their wire form. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { earning } from '../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
@@ -71,8 +71,8 @@ export function userResponse({ attributesByNo }: CompiledCatalog, { userId, stat
 
 /** Whether a user is in the control group. A hash of the ID decides, so the answer changes only with the share. */
 export function isControl(userId: string, controlShare: number): boolean {
-  const hash = createHash('sha256').update(`control:${userId}`).digest();
-  return hash.readUInt32BE(0) / 2 ** 32 < controlShare;
+  const digits = hash('sha256', `control:${userId}`, 'hex').slice(0, 8);
+  return Number.parseInt(digits, 16) / 2 ** 32 < controlShare;
 }
 
 /** Whether the user opted out of leaderboards. */

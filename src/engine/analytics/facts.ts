@@ -72,6 +72,12 @@ export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[
   return facts;
 }
 
+/** Whether a record has a known user's first event of a week, which counts as retention. */
+export function returns(record: HappenedRecord): boolean {
+  const before = record[RECORD.activeBefore];
+  return before !== undefined && record[RECORD.isNew] === undefined && before < mondayOf(utcDay(record[RECORD.atMs]));
+}
+
 /** The first event of a UTC day; `before`: the day of the one before it, -1 for none. */
 function addActive(
   facts: Fact[],

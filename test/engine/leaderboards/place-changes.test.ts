@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { partsFor, placeChanges, SnapshotPacker } from '../../../src/engine/leaderboards/snapshot-parts.ts';
+import { placeChanges, SnapshotPacker } from '../../../src/engine/leaderboards/snapshot-parts.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 type Ranks = Record<string, number>;
