@@ -1,7 +1,8 @@
 /**
  * What the reads of the analytics screens take, of a tenant with N users (default 1,000,000), M events in the last 90 days (default 10,000,000)
  * and two years of daily sums: 20 metrics, 30 achievements, 40 triggers, 30 segments of attributes. Events, users and sums are made by statements.
- * Prints the milliseconds of each read, median and slowest of 11, beside the target.
+ * Prints the milliseconds of each read, median, first and slowest of 11, beside the target, and the CPU milliseconds of a read, which other
+ * work on the machine hardly changes.
  *
  *   npm run bench:analytics -- [users] [events]
  *
@@ -19,6 +20,9 @@ import { PointsReads } from '../src/engine/points/points-reads.ts';
 import { packState } from '../src/packed/pack-state.ts';
 import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { HISTORY_POOL } from '../src/processes/frontend-core.ts';
+import { treeCpu } from './cpu.ts';
 import { median } from './rows.ts';
 import { ANALYTICS_READ_MS } from './targets.ts';
 import { demoCatalog, temporaryServers } from './temporary-servers.ts';
@@ -85,7 +89,7 @@ async function storeEvents(pool: Pool, metricNos: readonly number[]): Promise<vo
   for (const { made } of rows) await pool.query(made.replace(' ON ONLY ', ' ON '));
 }
 
-/** Sums of every day, segment, subject and part. */
+/** Sums of every day, segment, subject and part, those of a day together, as the persister adds them. */
 async function storeSums(
   pool: Pool,
   { systemNo, attributeNo }: { systemNo: number; attributeNo: number },
@@ -101,7 +105,8 @@ async function storeSums(
       `INSERT INTO analytics_days (tenant_no, kind, segment, day, subject, part, events, value)
        SELECT 0, $1, segment, day, subject, part, 1 + (day * 7 + subject) % 5000, day
          FROM unnest($2::int[]) AS segment, generate_series($3::int, $4::int, $5::int) AS day,
-              generate_series(1, $6::int) AS subject, unnest($7::int[]) AS part`,
+              generate_series(1, $6::int) AS subject, unnest($7::int[]) AS part
+        ORDER BY day, segment, subject, part`,
       [kind, of.segments, today - SUM_DAYS, today, of.every ?? 1, of.subjects ?? 1, of.parts ?? [0]],
     );
   const everyone = { segments: [SEGMENT.everyone] };
@@ -169,18 +174,24 @@ function readsOf(
   ];
 }
 
-async function time(reads: Reads, days: number): Promise<void> {
+async function time(reads: Reads, { days, postmaster }: { days: number; postmaster: number }): Promise<void> {
   for (const [name, read] of reads) {
     const times: number[] = [];
+    const before = { own: process.cpuUsage(), postgres: treeCpu(postmaster) };
     for (let n = 0; n < READS; n += 1) {
       const from = performance.now();
       JSON.stringify(await read());
       times.push(performance.now() - from);
     }
+    const { user, system } = process.cpuUsage(before.own);
+    const cpu = {
+      own: (user + system) / 1_000 / READS,
+      postgres: ((treeCpu(postmaster) - before.postgres) * 1_000) / READS,
+    };
     const [first] = times;
     console.log(
       `${`${name}, ${days} days`.padEnd(30)} median ${median(times).toFixed(0)} ms, first ${first!.toFixed(0)}, slowest ` +
-        `${Math.max(...times).toFixed(0)} (target ${ANALYTICS_READ_MS})`,
+        `${Math.max(...times).toFixed(0)} (target ${ANALYTICS_READ_MS}); CPU: Laurel ${cpu.own.toFixed(0)}, Postgres ${cpu.postgres.toFixed(0)}`,
     );
   }
 }
@@ -209,8 +220,14 @@ try {
   );
   await pool.query('VACUUM ANALYZE');
   const compiled = compileCatalog(catalog);
-  const points = new PointsReads({ redis, pool, clock: systemClock });
-  for (const days of [30, 366]) await time(readsOf(pool, { compiled, points }, days), days);
+  const { rows } = await pool.query<{ pid: number }>(
+    "SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid",
+  );
+  const postmaster = rows[0]!.pid;
+  const reading = createPool(servers.databaseUrl, HISTORY_POOL);
+  const points = new PointsReads({ redis, pool: reading, clock: systemClock });
+  for (const days of [30, 366]) await time(readsOf(reading, { compiled, points }, days), { days, postmaster });
+  await reading.end();
 } finally {
   await servers.close();
 }

@@ -314,6 +314,7 @@ export class AnalyticsReads {
         'day',
       ),
     ) as [Tallies, Tallies];
+    const [byTriggerNow, byTriggerThen] = [bySubject(now), bySubject(then)];
     const moved = movedPoints(now);
     let net = netOf(system.no) - (moved.awarded - moved.taken);
     return {
@@ -332,12 +333,9 @@ export class AnalyticsReads {
         net += row.awarded - row.taken;
         return { ...row, net };
       }),
-      triggers: [...new Set([...now, ...then].map(({ subject }) => subject))].map((no) => {
+      triggers: [...new Set([...byTriggerNow.keys(), ...byTriggerThen.keys()])].map((no) => {
         const trigger = compiled.triggersByNo.get(no);
-        const [ownNow, ownThen] = [now, then].map((sums) => sums.filter(({ subject }) => subject === no)) as [
-          AnalyticsSum[],
-          AnalyticsSum[],
-        ];
+        const [ownNow, ownThen] = [byTriggerNow.get(no) ?? [], byTriggerThen.get(no) ?? []];
         const given = talliesBy(
           ownNow.filter(({ kind }) => kind === COUNTED.awarded),
           'day',
@@ -347,7 +345,9 @@ export class AnalyticsReads {
           type: trigger?.type ?? null,
           awards: sumOf(ownNow.map(({ events }) => events)),
           ...bothMoved(ownNow, ownThen),
-          days: daysOf(days, (day) => ({ value: microsNumber(given.value(day)) })).map(({ value }) => value),
+          days: Array.from({ length: days.toDay - days.fromDay + 1 }, (_, at) =>
+            microsNumber(given.value(days.fromDay + at)),
+          ),
         };
       }),
       ranges,
@@ -559,6 +559,16 @@ function talliesBy(sums: readonly AnalyticsSum[], by: 'day' | 'subject' | 'part'
   const tallies = new Tallies();
   for (const sum of sums) tallies.add(sum[by], sum);
   return tallies;
+}
+
+function bySubject(sums: readonly AnalyticsSum[]): Map<number, AnalyticsSum[]> {
+  const groups = new Map<number, AnalyticsSum[]>();
+  for (const sum of sums) {
+    const group = groups.get(sum.subject);
+    if (group === undefined) groups.set(sum.subject, [sum]);
+    else group.push(sum);
+  }
+  return groups;
 }
 
 const eventsOn = (sums: readonly AnalyticsSum[], day: number): number =>
