@@ -9,7 +9,7 @@ import { mayBeEarlier, readSinceDay } from './partitions/since-day.ts';
 import type { NamedUser } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 
-/** A sum of `analytics_days`, or what is added to one. */
+/** A row of `analytics_days`, or an amount to add to one. */
 export interface AnalyticsRow {
   tenantNo: number;
   kind: Counted;
@@ -31,7 +31,7 @@ const ADD = `
   ON CONFLICT (tenant_no, kind, segment, day, subject, part) DO UPDATE
     SET events = known.events + EXCLUDED.events, value = known.value + EXCLUDED.value`;
 
-/** Adds to sums in the client's transaction; each may occur once. Not idempotent. */
+/** Adds to sums in the client's transaction. No two rows may have the same key. Not idempotent. */
 export async function addAnalytics(client: PoolClient, rows: readonly AnalyticsRow[]): Promise<void> {
   if (rows.length === 0) return;
   await client.query({
@@ -57,16 +57,16 @@ export interface UserValue {
   value: string;
 }
 
-/** A value, and who is counted with it in a transaction: a hash of the user (`userHash`) → the user's first place in the order of counting. */
+/** A value and its holders in a transaction: hash of the user (`userHash`) → the user's first place in the order of counting. */
 export interface HeldValue extends UserValue {
   holders: Map<number, number>;
 }
 
-/** By which segments a transaction counts. */
+/** The segments in which a transaction counts. */
 export interface CountedSegments {
   /** Share of the users in the control group, 0 to 1. */
   controlShare: number;
-  /** The segments of values, and the first place that counts in them. Values that are not counted separately are missing. */
+  /** The segments of values, and the first place that counts in each. Values without a segment are missing. */
   segmentOf: Map<HeldValue, { no: number; from: number }>;
 }
 
@@ -235,7 +235,6 @@ export async function forgetValuesOf(
   if (rows.length > 0) await client.query(FORGET_SUMS, [tenantNo, rows.map(({ no }) => no)]);
 }
 
-/** A sum that was read. */
 export type AnalyticsSum = Pick<AnalyticsRow, 'kind' | 'day' | 'subject' | 'part' | 'events' | 'value'>;
 
 export interface AskedSums extends Days {
@@ -271,13 +270,12 @@ const READ_TOGETHER = `
   SELECT kind, $5::int AS day, subject, part, sum(events) AS events, sum(value) AS value ${FROM_SUMS}
    GROUP BY kind, subject, part`;
 
-/** Every sum. */
 export const readSums = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ, asked);
 
-/** Sums by day, of all subjects and parts together. */
+/** Sums by day, over all subjects and parts. */
 export const readSumsByDay = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ_BY_DAY, asked);
 
-/** Sums of all days together; their day is the last one. */
+/** Sums over all days; `day` is the last one. */
 export const readSumsTogether = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> =>
   read(pool, READ_TOGETHER, asked);
 
@@ -311,10 +309,10 @@ export async function segmentOf(pool: Pool, { tenantNo, attributeNo, value }: Us
   return rows[0]?.no ?? null;
 }
 
-/** A segment without sums. */
+/** The number of no segment. */
 export const NO_SEGMENT = SEGMENT.others - 1;
 
-/** Packed states of some users of a tenant, the first by a hash of their IDs: a fair sample, or all if the tenant has fewer. */
+/** Packed states of a tenant's first users by a hash of their IDs: a fair sample, or all users if there are fewer. */
 export async function sampleStates(
   pool: Pool,
   { tenantNo, users }: { tenantNo: number; users: number },
@@ -326,7 +324,7 @@ export async function sampleStates(
   return rows.map(({ state }) => state);
 }
 
-/** A user of a sample: the sum of a metric's values in a range; `null` if the user sent no event in it. */
+/** A sampled user's sum of a metric's values in a range; `null` if the user sent no event in it. */
 export interface SampledValue {
   id: string;
   value: number | null;
@@ -342,7 +340,7 @@ const SAMPLED_VALUES = `
         FROM ${eventsAndSums(OF_SAMPLED_USER)} AS kept
     ) AS of_user`;
 
-/** The same sample of users, with the sum of a metric's values on some local days. */
+/** The sample of `sampleStates`, with each user's sum of a metric's values on some local days. */
 export async function sampledValues(
   pool: Pool,
   { tenantNo, users, metricNo, fromDay, toDay }: Days & { tenantNo: number; users: number; metricNo: number },
@@ -356,7 +354,7 @@ export async function sampledValues(
   });
 }
 
-/** How often the newest events have a value of an attribute. */
+/** A value of an event attribute, with the number and the sum of the events that have it. */
 export interface TopValue {
   key: string;
   value: string;
@@ -374,7 +372,10 @@ const TOP_VALUES = `
       FROM own CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute (key, text)
      GROUP BY key, text ORDER BY count(*) DESC, key, text LIMIT $6)`;
 
-/** Of the newest events of a range of IDs, those of a metric, and their most frequent attribute values. `newest`: of all tenants and metrics. */
+/**
+ * The most frequent attribute values of a metric's events among the `newest` events of a range of IDs, of all tenants and metrics;
+ * and the number of these events of the metric.
+ */
 export async function topValues(
   pool: Pool,
   range: { tenantNo: number; metricNo: number; fromId: string; toId: string; newest: number; limit: number },

@@ -10,7 +10,7 @@ import { parseAttributeFilter } from '../attribute-filter.ts';
 import { activityDays } from '../history/activity.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 
-/** What most analytics are asked for: a range of days, and of whom. */
+/** The parameters of most analytics: a range of days and a segment. */
 export interface AnalyticsQuery {
   from?: string;
   to?: string;
@@ -19,10 +19,9 @@ export interface AnalyticsQuery {
   group?: 'control' | 'others';
 }
 
-/** A range of days, and the one of the same length before it. */
+/** A range of days, and the period of the same length before it. */
 export interface ComparedDays extends Days {
   fromBefore: number;
-  /** The dates of all four, as answers show them. */
   dates: { from: string; to: string; fromBefore: string; toBefore: string };
 }
 
@@ -43,7 +42,6 @@ export function comparedDays(query: Pick<AnalyticsQuery, 'from' | 'to'>, nowMs: 
   };
 }
 
-/** The days of a query, and the segment that it asks for. */
 export interface Asked {
   tenantNo: number;
   days: ComparedDays;
@@ -71,7 +69,7 @@ export async function askedOf(
   return { tenantNo, days, segment: segment ?? NO_SEGMENT };
 }
 
-/** Sums by a number, such as a day; 0 where nothing was added. */
+/** Sums by a number, such as a day; 0 for other numbers. */
 export class Tallies {
   private readonly byNo = new Map<number, { events: number; value: bigint }>();
 
@@ -102,7 +100,7 @@ export class Tallies {
   }
 }
 
-/** A row for each day of a range, with the day of the period before that stands in the same place. */
+/** A row for each day of a range, made from the day and its counterpart in the period before. */
 export function daysOf<T>(
   { fromDay, toDay, fromBefore }: ComparedDays,
   row: (day: number, before: number) => T,

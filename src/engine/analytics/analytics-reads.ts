@@ -71,15 +71,18 @@ export interface AnalyticsReadsOptions {
   controlShare: () => number;
 }
 
-/** Users whose states are looked at where no sum answers: exact for tenants with no more. */
+/** Size of the sample of users for figures that no sum contains. Tenants with fewer users get exact figures. */
 const SAMPLE_USERS = 1_000;
-/** Among the newest events of all tenants the values of attributes are counted. */
+/** How many of the newest events, of all tenants, are searched for values of attributes. */
 const NEWEST_EVENTS = 20_000;
 const TOP_VALUES = 50;
 const WEEK_DAYS = 7;
 const SHARES = 10;
 
-/** Reads how a tenant's users do over time, from the sums that the persister keeps. They contain every event that was answered before the read. */
+/**
+ * Reads figures about a tenant's users over time from the sums that the persister keeps. They include every event that was
+ * acknowledged before the read.
+ */
 export class AnalyticsReads {
   private readonly options: AnalyticsReadsOptions;
 
@@ -87,7 +90,7 @@ export class AnalyticsReads {
     this.options = options;
   }
 
-  /** The segments that can be asked for. */
+  /** The segments that a query may select. */
   async segments({ catalog, userAttributes }: CompiledCatalog): Promise<AnalyticsSegments> {
     const { pool, controlShare, caughtUp } = this.options;
     await caughtUp.tenant(catalog.tenantNo);
@@ -99,7 +102,6 @@ export class AnalyticsReads {
     return { controlShare: controlShare(), attributes };
   }
 
-  /** Active and new users. */
   async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
     const asked = await askedOf(this.options, compiled, query);
     const { days } = asked;
@@ -128,7 +130,6 @@ export class AnalyticsReads {
     };
   }
 
-  /** Events and values of all metrics. */
   async metrics(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsMetrics> {
     const asked = await askedOf(this.options, compiled, query);
     const [now, before] = await this.together(asked, [COUNTED.events]);
@@ -215,7 +216,6 @@ export class AnalyticsReads {
     };
   }
 
-  /** Completions of all achievements. */
   async achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
     const asked = await askedOf(this.options, compiled, query);
     const { pool } = this.options;
@@ -244,7 +244,7 @@ export class AnalyticsReads {
     };
   }
 
-  /** An achievement by day, by the time to complete it, and how far users are who do not have it yet. 404. */
+  /** An achievement by day and by the time to complete it, and the progress of users who do not have it. 404. */
   async achievement(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsAchievement> {
     const achievement = found(compiled.achievementsById.get(id), 'achievement');
     const asked = await askedOf(this.options, compiled, query);
@@ -280,7 +280,7 @@ export class AnalyticsReads {
     };
   }
 
-  /** Points given and taken of all systems. `net`: given less taken since the beginning, up to the end of the range. */
+  /** Points of all systems. `net`: points awarded minus points taken from the beginning to the end of the range. */
   async points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
     const asked = await askedOf(this.options, compiled, query);
     const kinds = [COUNTED.awarded, COUNTED.taken];
@@ -292,7 +292,7 @@ export class AnalyticsReads {
     return { ...asked.days.dates, systems };
   }
 
-  /** A points system by day and trigger, and how many users hold how many points now. 404. */
+  /** A points system by day and trigger, and the current distribution of points. 404. */
   async pointsSystem(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsPointsSystem> {
     const system = found(compiled.pointsSystemsById.get(id), 'points system');
     const asked = await askedOf(this.options, compiled, query);
@@ -355,7 +355,7 @@ export class AnalyticsReads {
     };
   }
 
-  /** Streaks that were extended, lost and frozen, and how long streaks are now. */
+  /** Changes of streaks by day, and the current distribution of lengths. */
   async streaks(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsStreaks> {
     const asked = await askedOf(this.options, compiled, query);
     const { frequency } = compiled.catalog.streaks;
@@ -464,14 +464,14 @@ export class AnalyticsReads {
       );
   }
 
-  /** Sums of the range, and of the one before. */
+  /** Sums of the range, and of the period before. */
   private together({ tenantNo, days, segment }: Asked, kinds: Counted[]): Promise<[AnalyticsSum[], AnalyticsSum[]]> {
     const read = (range: Days): Promise<AnalyticsSum[]> =>
       readSumsTogether(this.options.pool, { tenantNo, segment, kinds, ...range });
     return Promise.all([read(inRange(days)), read({ fromDay: days.fromBefore, toDay: days.fromDay - 1 })]);
   }
 
-  /** Points given less points taken, by system, up to the end of the range. */
+  /** Points awarded minus points taken, by system, up to the end of the range. */
   private async netPoints({ tenantNo, days, segment }: Asked): Promise<(systemNo: number) => number> {
     const { pool } = this.options;
     const [ever, later] = await Promise.all([
@@ -495,7 +495,7 @@ export class AnalyticsReads {
     return Number((await this.options.redis.hget(countersKey(tenantNo), COUNTER.users)) ?? 0);
   }
 
-  /** How many users there are, and have each achievement. */
+  /** Numbers of users: of all, and of those who have an achievement. */
   private async holders({ catalog }: CompiledCatalog): Promise<{ users: number; of: (no: number) => number }> {
     const numbers = catalog.achievements.map(({ no }) => no);
     const fields = [COUNTER.users, ...numbers.map(completionsField)];
@@ -518,7 +518,7 @@ export class AnalyticsReads {
     return levels.map(({ level, users }) => ({ id: level.id, name: level.name, users }));
   }
 
-  /** Sampled users without the achievement by their share of the way to it, in tenths; null: it is not completed by a number. */
+  /** Sampled users without the achievement, by tenths of the goal reached; `null` if the achievement has no numeric goal. */
   private progress(
     { metricsById, catalog }: CompiledCatalog,
     { trigger, no, metricId, metricValue, streakLength, eventAttributes }: Achievement,
@@ -550,7 +550,7 @@ const shown = ({ id, key, name, trigger }: Achievement): Pick<Achievement, 'id' 
 
 const inRange = ({ fromDay, toDay }: Days): Days => ({ fromDay, toDay });
 
-/** The range, from the Monday of its first week. */
+/** The range, extended to the Monday of its first week. */
 const inWeeks = ({ fromDay, toDay }: Days): Days => ({ fromDay: mondayOf(fromDay), toDay });
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
@@ -598,7 +598,7 @@ function medianSeconds(durations: readonly AnalyticsSum[]): number | null {
   return step === null ? null : secondsOf(step);
 }
 
-/** First lengths of ranges of streaks. */
+/** The shortest streak of each range of the distribution. */
 const LENGTHS = [0, 1, 2, 3, 4, 7, 14, 30, 60, 100, 365];
 
 const lengthRanges = (lengths: readonly number[]): AnalyticsStreaks['lengths'] =>

@@ -18,7 +18,7 @@ import { isControl } from '../responses.ts';
 import { askedOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
 import { found } from './analytics-reads.ts';
 
-/** Users whose events are looked at to compare groups: exact for tenants with no more. */
+/** Size of the sample of users for engagement. Tenants with fewer users get exact figures. */
 const SAMPLE_USERS = 1_500;
 const WEEK_DAYS = 7;
 
@@ -75,7 +75,10 @@ export class GroupComparison {
     };
   }
 
-  /** The sum of a metric's values per active user in each group, of a sample of the users. Active are those with an event in the range. 404. */
+  /**
+   * The sum of a metric's values per active user in the control group and among the others, from a sample of users. A user with
+   * an event in the range is active. 404.
+   */
   async engagement(
     compiled: CompiledCatalog,
     { metricId, ...query }: Pick<AnalyticsQuery, 'from' | 'to'> & { metricId: string },
@@ -107,7 +110,7 @@ export class GroupComparison {
   }
 }
 
-/** Users who were first seen in a week (its Monday), and how many of them were active in it and each week after it. */
+/** Users who were first seen in a week (its Monday), and how many of them were active in that week and each later one. */
 interface Cohort {
   week: number;
   users: number;
@@ -184,7 +187,7 @@ function comparedWeeks({
   });
 }
 
-/** Welford's sums of the values of those who were active. */
+/** Moments of the active users' values, by Welford's method. */
 function momentsOf(sample: readonly { value: number | null }[]): Moments {
   const moments = { n: 0, mean: 0, squares: 0 };
   for (const { value } of sample) {
