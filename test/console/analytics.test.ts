@@ -20,7 +20,7 @@ const VIEWS: Record<string, [search: string, text: string]> = {
   'points-system': ['?view=points&id={points}', 'Users by level'],
   streaks: ['?view=streaks', 'Users by length of their streak'],
   'retention-segment': ['?view=retention&segment=plan:pro', 'Retention compared: plan:pro'],
-  leaderboards: ['?view=leaderboards', 'Users with another rank: Flips'],
+  leaderboards: ['?view=leaderboards', 'Users whose rank changed: Flips'],
 };
 
 describe.skipIf(!hasBrowser)('the analytics screens', () => {

@@ -213,7 +213,7 @@ export const adminAnalyticsLeaderboards = operation({
   method: 'get',
   path: '/v1/analytics/leaderboards',
   summary: 'Participants and scores of the active leaderboards, in their current runs, and how places changed by day',
-  description: `${RANGE} Places are those at the end of each UTC day, compared with the end of the day before in the same run; today counts tomorrow.`,
+  description: `${RANGE} Places are those at the end of each UTC day, compared with the end of the day before in the same run; today is counted tomorrow.`,
   query: Type.Object(Range),
   responses: { 200: AnalyticsLeaderboards },
   handle: async ({ analytics, catalogs }, { tenant, query }) => ({

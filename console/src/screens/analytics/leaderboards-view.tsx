@@ -50,13 +50,13 @@ export function LeaderboardsView() {
               {leaderboards.map(({ id, key, name, days }) => (
                 <TimeChart
                   key={id}
-                  title={`Users with another rank: ${name}`}
+                  title={`Users whose rank changed: ${name}`}
                   file={`ranks-${key}-${from}-${to}`}
                   dates={days.map(({ date }) => date)}
                   values={days.map(({ changed }) => changed)}
                   before={days.map(({ changedBefore }) => changedBefore)}
                   rows={days}
-                  note="Compared with the end of the day before in the same run. Today counts tomorrow."
+                  note="Compared with the end of the day before in the same run. Today is counted tomorrow."
                 />
               ))}
               {leaderboards
