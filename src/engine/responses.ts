@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+/** Converts users, achievements, streaks, points and leaderboards to their wire form. */
+import { hash } from 'node:crypto';
 import { earning } from '../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
@@ -69,8 +70,8 @@ export function userResponse({ attributesByNo }: CompiledCatalog, { userId, stat
 
 /** Whether a user is in the control group. A hash of the ID decides, so the answer changes only with the share. */
 export function isControl(userId: string, controlShare: number): boolean {
-  const hash = createHash('sha256').update(`control:${userId}`).digest();
-  return hash.readUInt32BE(0) / 2 ** 32 < controlShare;
+  const digits = hash('sha256', `control:${userId}`, 'hex').slice(0, 8);
+  return Number.parseInt(digits, 16) / 2 ** 32 < controlShare;
 }
 
 export const hidesItself = ({ hidden }: Pick<UserState, 'hidden'>): boolean => (hidden & HIDDEN_BY.user) !== 0;

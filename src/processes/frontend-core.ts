@@ -65,7 +65,7 @@ const POSTGRES_TIMEOUT_MS = 5_000;
  * very many events, the planner expects as many of every user, and would scan whole tables or spend more on parallel workers
  * and compiling than on the read.
  */
-const HISTORY_POOL = {
+export const HISTORY_POOL = {
   max: 6,
   timeoutMs: POSTGRES_TIMEOUT_MS,
   settings: {

@@ -19,7 +19,8 @@ const VIEWS: Record<string, [search: string, text: string]> = {
   points: ['?view=points', 'Outstanding'],
   'points-system': ['?view=points&id={points}', 'Users by level'],
   streaks: ['?view=streaks', 'Users by length of their streak'],
-  leaderboards: ['?view=leaderboards', 'Scores: Flips'],
+  'retention-segment': ['?view=retention&segment=plan:pro', 'Retention compared: plan:pro'],
+  leaderboards: ['?view=leaderboards', 'Users whose rank changed: Flips'],
 };
 
 describe.skipIf(!hasBrowser)('the analytics screens', () => {
@@ -123,5 +124,6 @@ async function addPast(laurel: TestLaurel): Promise<void> {
   await add(COUNTED.completed, await numbers('achievement'));
   await add(COUNTED.awarded, await numbers('points_trigger'), { part: system! });
   await add(COUNTED.streaksExtended, [0]);
+  await add(COUNTED.placesChanged, await numbers('leaderboard'));
   for (const part of [1, 3]) await add(COUNTED.streakChanges, [1], { part });
 }

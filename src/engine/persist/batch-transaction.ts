@@ -5,7 +5,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { OUTBOX } from '../../packed/call-fields.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
-import { addAnalytics, countedSegments, forgetValuesOf } from '../../postgres/analytics.ts';
+import { forgetValuesOf } from '../../postgres/analytics.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import {
   deleteLetters,
@@ -141,14 +141,14 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await updateStates(client, unchangedUsers);
   await keepNewestCompletions(client, batch.completions);
   await addDayCounts(client, batch.tally.rows);
-  await addAnalytics(client, batch.analytics.rows(await countedSegments(client, batch.analytics.values())));
+  await batch.analytics.store(client);
 }
 
 /** Deletes a user's rows and idempotency keys. The keys go before the commit, so that a crash leaves none. */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
-  await forgetValuesOf(client, deletion);
+  await forgetValuesOf(client, { tenantNo, holder: userHash(userId) });
   const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);

@@ -47,10 +47,17 @@ export const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   'admin_users_timeline:from': 'Only entries from this time on.',
   'admin_users_timeline:to': 'Only entries before this time.',
   ...Object.fromEntries(
-    ['users', 'metrics', 'metric', 'achievements', 'achievement', 'points', 'points_system', 'streaks'].map((name) => [
-      `admin_analytics_${name}:userAttributes`,
-      'Only users with this value: one pair `key:value`.',
-    ]),
+    [
+      'users',
+      'retention',
+      'metrics',
+      'metric',
+      'achievements',
+      'achievement',
+      'points',
+      'points_system',
+      'streaks',
+    ].map((name) => [`admin_analytics_${name}:userAttributes`, 'Only users with this value: one pair `key:value`.']),
   ),
   ...Object.fromEntries(
     OF_RANGE.flatMap((name) => [

@@ -46,7 +46,13 @@ const STORED = `
     FROM events WHERE streak IS NOT NULL AND reverses IS NULL GROUP BY 1, 3`;
 
 /** Kinds that no table holds in another form. */
-const ONLY_SUMS: readonly number[] = [COUNTED.sizes, COUNTED.durations, COUNTED.pointsEver];
+const ONLY_SUMS: readonly number[] = [
+  COUNTED.sizes,
+  COUNTED.durations,
+  COUNTED.pointsEver,
+  COUNTED.placesChanged,
+  COUNTED.placesJoined,
+];
 
 /** The sums as they are kept. */
 export const countedAnalytics = (pool: Pool): Promise<Lines> =>

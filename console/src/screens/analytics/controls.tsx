@@ -83,9 +83,9 @@ function SegmentField({ segment, onChange }: { segment: string; onChange: (segme
             <option value="others">All others</option>
           </optgroup>
         )}
-        {attributes.map(({ key, name, values }) => (
-          <optgroup key={key} label={values === null ? `${name} (too many values)` : name}>
-            {(values ?? []).map((value) => (
+        {attributes.map(({ key, name, values, isFull }) => (
+          <optgroup key={key} label={isFull ? `${name} (first ${values.length} values)` : name}>
+            {values.map((value) => (
               <option key={value} value={`${key}:${value}`}>
                 {name}: {value}
               </option>
