@@ -84,6 +84,15 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   shutShards:
     'How many of them the process that answers does not serve now: they are inspected, rebuilt, moved or away.',
   'redisServers.tenants': 'How many tenants are on them, archived ones included.',
+  rebuilds:
+    'Rebuilds of shards from Postgres that are in progress; their tenants get 503 meanwhile. null: Postgres does not answer.',
+  'rebuilds.shards': 'Numbers of the shards.',
+  'rebuilds.step': 'What the rebuild does now.',
+  'rebuilds.progress': 'How far this step is.',
+  'rebuilds.progress.done': 'Entries, keys or users handled.',
+  'rebuilds.progress.total': 'An estimate; null: unknown.',
+  began: 'When it began.',
+  reported: 'When its process last reported. An old time means that the process ended; the next rebuild begins again.',
   emailsDue: 'For what the last e-mail of each kind was due.',
   experimentation: 'Settings of the control group.',
   font: 'Typeface of the brand.',

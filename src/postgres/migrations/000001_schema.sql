@@ -997,6 +997,19 @@ CREATE TABLE outbox_cursors (
   set_aside bigint NOT NULL DEFAULT 0
 );
 
+-- Rebuilds of shards in progress, for administrators. A process that dies leaves its row until the next rebuild.
+CREATE TABLE rebuilds (
+  epoch bigint PRIMARY KEY,
+  shards integer[] NOT NULL,
+  step text NOT NULL,
+  done bigint NOT NULL,
+  -- an estimate; null: unknown
+  total bigint,
+  began timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- when the process last reported
+  seen timestamptz NOT NULL
+);
+
 -- Outbox entries that could not be stored, or only in part. Kept whole, as evidence and for a retry.
 CREATE TABLE dead_letters (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),

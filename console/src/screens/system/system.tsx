@@ -8,7 +8,9 @@ import { DeadLetters } from './dead-letters.tsx';
 import { Processes } from './processes.tsx';
 import { ScheduledWork } from './scheduled-work.tsx';
 import { Servers } from './servers.tsx';
+import { Rebuilds } from './rebuilds.tsx';
 import { Shards } from './shards.tsx';
+import { Verification } from './verification.tsx';
 
 /** The state of the installation, from its metrics. */
 export function System() {
@@ -19,6 +21,7 @@ export function System() {
       <div className="grid gap-4 lg:grid-cols-2">
         <Readiness metrics={metrics.data} />
         <Servers />
+        <Rebuilds />
         <Shards />
         <Panel title="Entries waiting to be stored, last two minutes" className="lg:col-span-2">
           <Backlog metrics={metrics.data} />
@@ -26,6 +29,7 @@ export function System() {
         <Processes metrics={metrics.data} />
         <ScheduledWork metrics={metrics.data} />
       </div>
+      <Verification />
       <DeadLetters count={metrics.data?.values.get('laurel_dead_letters')} />
     </Screen>
   );
