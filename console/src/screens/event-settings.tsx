@@ -39,7 +39,7 @@ function LateEvents({ settings }: { settings: Settings }) {
     >
       <Labelled
         label="Accept late events for this many days"
-        hint="A late event has occurredAt. It counts on that day: totals, streaks and open leaderboards change as if it had arrived then. 0: only the last 24 hours, which are always accepted."
+        hint="A late event has its time in occurredAt and counts on that day: totals, streaks and open leaderboards change as if it had arrived then. With 0, only events of the last 24 hours are accepted."
       >
         <TextInput
           className="max-w-32"

@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<Job>[] = [
     header: 'Started',
     cell: ({ started }) => started !== null && <span title={moment(started)}>{ago(started, Date.now())}</span>,
   },
-  { id: 'error', header: 'Error', cell: ({ error }) => <span title={error ?? ''}>{error}</span> },
+  { id: 'error', header: 'Error', cell: ({ error }) => error !== null && <span title={error}>{error}</span> },
 ];
 
 function About({ job: { kind, subject } }: { job: Job }) {
@@ -79,6 +79,7 @@ function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
     done: 'The job is cancelled.',
   });
   const retry = useChange({ run: () => answer(admin.POST('/v1/jobs/{id}/retry', path)), done: 'The job runs again.' });
+  if (!mayRetry && !mayCancel) return null;
   return (
     <span className="flex gap-2">
       {mayRetry && (
@@ -102,7 +103,7 @@ function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
   );
 }
 
-const ACTIONS: Column<Job> = { id: 'actions', header: 'Actions', cell: (job) => <Actions job={job} /> };
+const ACTIONS: Column<Job> = { id: 'actions', header: 'Actions', unseen: true, cell: (job) => <Actions job={job} /> };
 
 /** Background work and its progress. */
 export function Jobs() {

@@ -44,7 +44,7 @@ export function Screen({
             </nav>
           )}
           <h1 className="text-lg leading-7 font-semibold break-words">{title}</h1>
-          {about !== undefined && <p className="max-w-prose text-muted">{about}</p>}
+          {about !== undefined && <p className="max-w-prose text-pretty text-muted">{about}</p>}
         </div>
         {actions !== undefined && <div className="flex flex-wrap gap-2">{actions}</div>}
       </header>

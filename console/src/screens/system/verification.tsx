@@ -105,8 +105,11 @@ function Latest({ of }: { of: Details }) {
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <Outcome of={of} />
-        <Progress label="Progress of the verification" of={progress} isOpen={isOpen(of)} />
-        <span className="text-muted">compared</span>
+        {isOpen(of) ? (
+          <Progress label="Progress of the verification" of={progress} />
+        ) : (
+          <span className="text-muted">{counted(progress.done, 'value')} compared</span>
+        )}
         {isOpen(of) && (
           <ConfirmedButton
             change={cancel}
