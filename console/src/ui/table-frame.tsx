@@ -21,7 +21,7 @@ export type Order = 'asc' | 'desc';
 export const ROW = 36;
 export const OVERSCAN = 12;
 const WRAPS = 'min-w-40 max-w-md py-1.5 break-words';
-const CUT = 'max-w-60 truncate';
+const CUT = 'max-w-52 truncate';
 /**
  * A row of a phone is a card: a line for each column, with its header, the first one without. What has no header stands in front
  * of the first line, or together in the last one.
