@@ -27,7 +27,8 @@ const short = (text: string, most = MOST_CHARACTERS): string =>
 export function shownDifference(difference: Difference): VerificationDifference {
   const { key } = difference;
   const of = tenantKey(key);
-  const kind = of?.kind == null ? 'outbox' : KINDS[of.kind];
+  const kindOfKey = of?.kind ?? null;
+  const kind = kindOfKey === null ? 'outbox' : KINDS[kindOfKey];
   const userId = kind === 'user' ? of!.rest : kind === 'leaderboard' ? difference.part : null;
   const { part, redis, postgres } =
     kind === 'user' ? ofStates(difference) : kind === 'quarantine' ? ofQuarantine(difference) : difference;
