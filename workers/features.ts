@@ -28,6 +28,7 @@ import { Persister } from '../src/engine/persist/persister.ts';
 import { logSetAside } from '../src/engine/persist/refused-entries.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
+import { Verifying } from '../src/engine/rebuild/verification-job.ts';
 import { Recomputing } from '../src/engine/recomputations/recomputation-job.ts';
 import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import { type PassOutcome, Schedule } from '../src/engine/schedule/schedule.ts';
@@ -126,6 +127,7 @@ export function createJobs(
         new BoardFilling({ ...users, onFilled: wakeSchedule, ...settle }),
         new Recomputing(users),
         new Resends({ pool, clock, onQueued: delivery.queued }),
+        new Verifying({ redis, pool, clock }),
         new PartitionDropping({ pool, onDropped: wakeSchedule }),
       ],
     }),

@@ -14,6 +14,7 @@ import {
   adminWebhooksTest,
   webhooks,
 } from './admin/webhooks.ts';
+import { adminVerificationsCreate, adminVerificationsGet, adminVerificationsList } from './admin/verifications.ts';
 import {
   adminActivityCompletions,
   adminActivityGet,
@@ -283,6 +284,9 @@ export const adminOperations: readonly Operation[] = [
   adminRecomputationsApply,
   adminRecomputationsRevert,
   adminRecomputationsCancel,
+  adminVerificationsList,
+  adminVerificationsCreate,
+  adminVerificationsGet,
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,

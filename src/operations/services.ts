@@ -18,6 +18,7 @@ import type { BatchIntake } from '../engine/events/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
 import type { Reversals } from '../engine/corrections/reversals.ts';
+import type { Verifications } from '../engine/rebuild/verifications.ts';
 import type { Recomputations } from '../engine/recomputations/recomputations.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { Jobs } from '../engine/schedule/jobs.ts';
@@ -95,6 +96,7 @@ export interface Services {
   manyReversals: ManyReversals;
   jobs: Jobs;
   recomputations: Recomputations;
+  verifications: Verifications;
   wrapped: WrappedReads;
   tenants: Tenants;
   system: () => Promise<SystemState>;

@@ -223,6 +223,15 @@ export async function catalogVersions(pool: Pool, tenantNos: number[]): Promise<
   return new Map(rows.map(({ no, version }) => [no, version]));
 }
 
+/** Numbers of a tenant's resources of a kind in ascending order, including deleted ones. */
+export async function resourceNumbers(pool: Pool, tenantNo: number, kind: Kind): Promise<number[]> {
+  const { rows } = await pool.query<{ no: number }>(
+    'SELECT no FROM catalog_resources WHERE tenant_no = $1 AND kind = $2 ORDER BY no',
+    [tenantNo, kind],
+  );
+  return rows.map(({ no }) => no);
+}
+
 interface DeletedRow {
   kind: Kind;
   id: string;

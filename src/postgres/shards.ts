@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import type { RebuildStep } from '../domain/administration/system.ts';
 import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
 import { OUTBOX_START } from '../redis/outbox.ts';
 import type { Revisions } from './revisions.ts';
@@ -148,4 +149,40 @@ export async function tenantsByShard(pool: Pool): Promise<Map<number, number>> {
     [SHARDS],
   );
   return new Map(rows.map(({ shard, tenants }) => [shard, tenants]));
+}
+
+/** A rebuild in progress. `seen`: when its process last reported. */
+export interface RunningRebuild {
+  shards: number[];
+  step: RebuildStep;
+  done: number;
+  total: number | null;
+  began: Date;
+  seen: Date;
+}
+
+/** Notes the progress of a rebuild by its epoch. The first note replaces those of earlier rebuilds of its shards. */
+export async function noteRebuild(
+  pool: Pool,
+  { epoch, shards, step, done, total }: Omit<RunningRebuild, 'began' | 'seen'> & { epoch: number },
+): Promise<void> {
+  await pool.query(
+    `WITH earlier AS (DELETE FROM rebuilds WHERE epoch < $1 AND shards && $2::int[])
+     INSERT INTO rebuilds (epoch, shards, step, done, total, seen) VALUES ($1, $2, $3, $4, $5, clock_timestamp())
+     ON CONFLICT (epoch) DO UPDATE
+       SET step = EXCLUDED.step, done = EXCLUDED.done, total = EXCLUDED.total, seen = EXCLUDED.seen`,
+    [epoch, shards, step, done, total],
+  );
+}
+
+export async function endRebuild(pool: Pool, epoch: number): Promise<void> {
+  await pool.query('DELETE FROM rebuilds WHERE epoch = $1', [epoch]);
+}
+
+/** Rebuilds in progress, oldest first. */
+export async function runningRebuilds(pool: Pool): Promise<RunningRebuild[]> {
+  const { rows } = await pool.query<RunningRebuild>(
+    'SELECT shards, step, done::float8, total::float8, began, seen FROM rebuilds ORDER BY epoch',
+  );
+  return rows;
 }

@@ -130,6 +130,18 @@ export async function readIdempotencyKeys(
   });
 }
 
+/** The next used keys of all tenants after an event's ID (32 hex digits, or '' for the first), in the order of IDs. */
+export async function usedKeysAfter(
+  pool: Pool,
+  { after, limit }: { after: string; limit: number },
+): Promise<UsedKey[]> {
+  const { rows } = await pool.query<UsedKeyRow>(`${usedKeysWhere('id > $1')} ORDER BY id LIMIT $2`, [
+    after === '' ? FIRST_ID : after,
+    limit,
+  ]);
+  return rows.map(usedKeyOf);
+}
+
 const SELECT_SPANS = `
   SELECT used.* FROM unnest($1::uuid[], $2::uuid[]) AS span (first, last)
    CROSS JOIN LATERAL (${usedKeysWhere('id BETWEEN span.first AND span.last')}) AS used`;

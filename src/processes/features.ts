@@ -29,6 +29,7 @@ import { Reporter } from '../engine/notifications/reporter.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { UserPoints } from '../engine/points/user-points.ts';
 import { Quarantine } from '../engine/corrections/quarantine.ts';
+import { Verifications } from '../engine/rebuild/verifications.ts';
 import { Recomputations } from '../engine/recomputations/recomputations.ts';
 import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
@@ -209,7 +210,10 @@ function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'board
   };
 }
 
-function createCorrections(core: FrontendCore): Feature<'reversals' | 'manyReversals' | 'recomputations'> {
+/** Reversing events, recomputing their consequences, and comparing Redis with Postgres. */
+function createCorrections(
+  core: FrontendCore,
+): Feature<'reversals' | 'manyReversals' | 'recomputations' | 'verifications'> {
   const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
   const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);
   const reversals = new Reversals({ pool, scripts, isStored, clock, recordAudit, persisted });
@@ -217,6 +221,7 @@ function createCorrections(core: FrontendCore): Feature<'reversals' | 'manyRever
     reversals,
     manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
     recomputations: new Recomputations({ pool, clock, wake: wakeJobs }),
+    verifications: new Verifications({ pool, clock, wake: wakeJobs }),
   };
 }
 

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { RedisServer, SystemState } from '../domain/administration/system.ts';
+import type { RedisServer, ShownRebuild, SystemState } from '../domain/administration/system.ts';
 import { postgresState } from '../postgres/server-state.ts';
-import { tenantsByShard } from '../postgres/shards.ts';
+import { runningRebuilds, tenantsByShard } from '../postgres/shards.ts';
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-info.ts';
@@ -17,13 +17,14 @@ export function systemState(options: {
   const { redis, pool } = options;
   const running = version();
   return async () => {
-    const [ofRedis, ofPostgres, shards, servers] = await Promise.all([
+    const [ofRedis, ofPostgres, shards, servers, rebuilds] = await Promise.all([
       orNothing(() => redisState(redis)),
       orNothing(() => postgresState(pool)),
       orNothing(() =>
         Promise.all(shardsInUse(redis).map(async (shard) => ({ shard, outboxEntries: await backlog(redis, shard) }))),
       ),
       orNothing(() => redisServers(options)),
+      orNothing(() => rebuildsOf(pool)),
     ]);
     return {
       version: running,
@@ -32,6 +33,7 @@ export function systemState(options: {
       postgres: ofPostgres,
       shards,
       redisServers: servers,
+      rebuilds,
     };
   };
 }
@@ -56,6 +58,16 @@ async function redisServers({
       tenants: shards.reduce((sum, shard) => sum + (tenants.get(shard) ?? 0), 0),
     })),
   );
+}
+
+async function rebuildsOf(pool: Pool): Promise<ShownRebuild[]> {
+  return (await runningRebuilds(pool)).map(({ shards, step, done, total, began, seen }) => ({
+    shards,
+    step,
+    progress: { done, total },
+    began: began.toISOString(),
+    reported: seen.toISOString(),
+  }));
 }
 
 /** Redis or Postgres that does not answer within this time is reported as down; ms. */

@@ -84,6 +84,9 @@ export const shardOfKey = (key: string): number => Number(key.slice(2, key.index
 
 export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
 
+/** Glob pattern of a tenant's keys. */
+export const tenantPattern = (tenantNo: number): string => `${tenant(tenantNo)}:*`;
+
 /** stream, per shard: accepted batches of events that are not processed yet, oldest first. */
 export const batchesKey = (shard: number): string => `${tag(shard)}:batches`;
 

@@ -66,6 +66,11 @@ const BEFORE: Record<string, () => Promise<void>> = {
   admin_recomputations_get: () => recomputed('planned'),
   admin_recomputations_revert: () => recomputed('applied'),
   admin_recomputations_cancel: () => recomputed('planned'),
+  admin_verifications_get: async () => {
+    await expect
+      .poll(async () => (await laurel.admin.get('/v1/verifications')).body[0].status, { interval: 100 })
+      .toBe('done');
+  },
   // Processes write what they noted once a second.
   admin_requests_list: async () => {
     await expect.poll(async () => (await laurel.admin.get('/v1/requests')).body.length).toBeGreaterThan(0);

@@ -155,6 +155,21 @@ test('queues each selected message once', async () => {
   }
 });
 
+test('a verification finds each difference once, and goes on where it was', async () => {
+  await laurel.redis.set('{s0}:0:u:user 7', (await laurel.redis.getBuffer('{s0}:0:u:user 8'))!);
+  await laurel.redis.set('{s0}:0:u:nobody', (await laurel.redis.getBuffer('{s0}:0:u:user 8'))!);
+  const { body } = await laurel.admin.post('/v1/verifications', undefined);
+  const { progress } = await killed('verification');
+  expect(progress.done).toBeGreaterThanOrEqual(USERS);
+  expect(progress.total).toBe(progress.done);
+  const verification = (await laurel.admin.get(`/v1/verifications/${body.id}`)).body;
+  expect(verification).toMatchObject({ status: 'done', differences: verification.found.length });
+  expect(verification.found.map(({ key }: { key: string }) => key)).toEqual(['{s0}:0:u:nobody', '{s0}:0:u:user 7']);
+  const stored = await laurel.pool.query<{ state: Buffer }>(`SELECT state FROM users WHERE id = 'user 7'`);
+  await laurel.redis.set('{s0}:0:u:user 7', stored.rows[0]!.state);
+  await laurel.redis.del('{s0}:0:u:nobody');
+});
+
 test('Redis agrees with Postgres', async () => {
   expect(await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: () => undefined })).toBe(0);
 });

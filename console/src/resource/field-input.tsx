@@ -118,7 +118,7 @@ export function FieldInput({
     <Labelled label={label} hint={hint} problem={problem}>
       {input === 'choice' ? (
         <SelectInput {...shared} value={text} onChange={({ target }) => onChange(target.value)}>
-          {!(required && text !== '') && <option value="">–</option>}
+          {!(required && text !== '') && <option value="">{required ? 'Choose …' : 'Not set'}</option>}
           {options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.text}

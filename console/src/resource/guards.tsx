@@ -31,8 +31,11 @@ export function GuardInputs({
         const guard = value[name];
         const text = name === 'minSecondsBetween' ? `${GUARDS[name]}, seconds` : GUARDS[name];
         return (
-          <div key={name} className="grid grid-cols-2 items-center gap-x-2 gap-y-1 sm:grid-cols-[1fr_7rem_11rem]">
-            <span className="col-span-2 sm:col-span-1">{text}</span>
+          <div
+            key={name}
+            className="grid grid-cols-[minmax(0,1fr)_11.5rem] items-center gap-x-2 gap-y-1 sm:grid-cols-[1fr_7rem_11rem]"
+          >
+            <span className="col-span-2 first-letter:uppercase sm:col-span-1">{text}</span>
             <TextInput
               type="number"
               step="any"

@@ -10,7 +10,7 @@ import { Button } from '../ui/button.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput } from '../ui/fields.tsx';
 import { ago, moment, number } from '../ui/format.ts';
-import { Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
+import { Empty, Failed, Progress, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
 
@@ -27,6 +27,7 @@ const KINDS: Readonly<Record<Job['kind'], string>> = {
   recomputation_applying: 'Apply a recomputation',
   recomputation_reverting: 'Revert a recomputation',
   webhook_resend: 'Resend messages',
+  verification: 'Verify Redis against Postgres',
   event_retention: 'Delete old events',
 };
 const TONES = { waiting: 'warn', running: 'warn', done: 'good', failed: 'bad', cancelled: 'plain' } as const;
@@ -47,17 +48,21 @@ const COLUMNS: readonly Column<Job>[] = [
       </span>
     ),
   },
-  { id: 'progress', header: 'Progress', cell: (job) => <Progress job={job} /> },
+  {
+    id: 'progress',
+    header: 'Progress',
+    cell: (job) => <Progress label={`Progress: ${KINDS[job.kind]}`} of={job.progress} isOpen={isOpen(job)} />,
+  },
   {
     id: 'started',
     header: 'Started',
     cell: ({ started }) => started !== null && <span title={moment(started)}>{ago(started, Date.now())}</span>,
   },
-  { id: 'error', header: 'Error', cell: ({ error }) => <span title={error ?? ''}>{error}</span> },
+  { id: 'error', header: 'Error', cell: ({ error }) => error !== null && <span title={error}>{error}</span> },
 ];
 
-function About({ job: { subject } }: { job: Job }) {
-  if (subject === null) return 'Whole installation';
+function About({ job: { kind, subject } }: { job: Job }) {
+  if (subject === null) return kind === 'verification' ? 'All data' : 'Whole installation';
   if (subject.kind !== 'recomputation') return subject.name ?? subject.id;
   return (
     <Link to="/recomputations/$id" params={{ id: subject.id }} className="text-accent hover:underline">
@@ -66,27 +71,7 @@ function About({ job: { subject } }: { job: Job }) {
   );
 }
 
-function Progress({ job }: { job: Job }) {
-  const { done, total } = job.progress;
-  return (
-    <span className="flex items-center gap-2">
-      {isOpen(job) && (
-        <progress
-          aria-label={`Progress of ${KINDS[job.kind]}`}
-          className="h-2 w-24 accent-accent"
-          max={Math.max(1, total ?? 1, done)}
-          {...(total !== null && { value: done })}
-        />
-      )}
-      <span className="text-muted">
-        {number(done)}
-        {total !== null && ` of ${number(total)}`}
-      </span>
-    </span>
-  );
-}
-
-/** Buttons of a job. */
+/** What can be done about a job. */
 function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
   const path = { params: { path: { id } } };
   const cancel = useChange({
@@ -94,6 +79,7 @@ function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
     done: 'The job is cancelled.',
   });
   const retry = useChange({ run: () => answer(admin.POST('/v1/jobs/{id}/retry', path)), done: 'The job runs again.' });
+  if (!mayRetry && !mayCancel) return null;
   return (
     <span className="flex gap-2">
       {mayRetry && (
@@ -117,7 +103,7 @@ function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
   );
 }
 
-const ACTIONS: Column<Job> = { id: 'actions', header: 'Actions', cell: (job) => <Actions job={job} /> };
+const ACTIONS: Column<Job> = { id: 'actions', header: 'Actions', unseen: true, cell: (job) => <Actions job={job} /> };
 
 /** Background work and its progress. */
 export function Jobs() {
@@ -169,8 +155,8 @@ export function Jobs() {
           title={status === '' ? 'No jobs' : `No ${status} jobs`}
           curl={`curl ${location.origin}/v1/jobs -H "X-API-KEY: $ADMIN_KEY"`}
         >
-          Jobs start when you activate an achievement or a leaderboard, recompute, or resend messages. This command
-          lists them:
+          Jobs start when you activate an achievement or a leaderboard, recompute, resend messages or verify Redis. This
+          command lists them:
         </Empty>
       ) : (
         <DataTable

@@ -25,6 +25,8 @@ interface PagedTableProps<T, C> {
   sorted?: { column: string; order: Order; onSort: () => void };
   /** Shown if there are no rows. */
   empty: ReactNode;
+  /** Stands above the table while it has rows. */
+  above?: ReactNode;
   tall?: boolean;
   /** Called with the number of known rows, and whether they are all; null while loading. */
   onCounted?: (text: string) => void;
@@ -45,7 +47,7 @@ function keepPlace(place: string, where: { known: Known<unknown>; top: number })
  * anywhere and return.
  */
 export function PagedTable<T, C extends string | number | null>(props: PagedTableProps<T, C>) {
-  const { label, columns, rowId, queryKey, read, first, next, sorted, empty, tall = false, onCounted } = props;
+  const { label, columns, rowId, queryKey, read, first, next, sorted, empty, above, tall = false, onCounted } = props;
   const entry = useRouterState({ select: ({ location }) => location.state.__TSR_key ?? '' });
   const place = JSON.stringify([entry, sent.tenantId, queryKey]);
   const [known, setKnown] = useState<Known<C>>(
@@ -82,6 +84,7 @@ export function PagedTable<T, C extends string | number | null>(props: PagedTabl
   return (
     <>
       {failed && <Failed error={failed.error!} retry={() => void failed.refetch()} />}
+      {count > 0 && above}
       {count > 0 ? (
         <TableFrame
           label={label}

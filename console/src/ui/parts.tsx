@@ -1,6 +1,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
 import { Problem } from '../api/answer.ts';
+import { number } from './format.ts';
 
 /** A screen: its place, title, description and actions. */
 export function Screen({
@@ -43,7 +44,7 @@ export function Screen({
             </nav>
           )}
           <h1 className="text-lg leading-7 font-semibold break-words">{title}</h1>
-          {about !== undefined && <p className="max-w-prose text-muted">{about}</p>}
+          {about !== undefined && <p className="max-w-prose text-pretty text-muted">{about}</p>}
         </div>
         {actions !== undefined && <div className="flex flex-wrap gap-2">{actions}</div>}
       </header>
@@ -160,5 +161,33 @@ export function Facts({ of }: { of: readonly (readonly [string, ReactNode])[] })
         </div>
       ))}
     </dl>
+  );
+}
+
+/** How far long work is: a bar while it is open, and the numbers. */
+export function Progress({
+  label,
+  of: { done, total },
+  isOpen = true,
+}: {
+  label: string;
+  of: { done: number; total: number | null };
+  isOpen?: boolean;
+}) {
+  return (
+    <span className="flex items-center gap-2">
+      {isOpen && (
+        <progress
+          aria-label={label}
+          className="h-2 w-24 accent-accent"
+          max={Math.max(1, total ?? 1, done)}
+          {...(total !== null && { value: done })}
+        />
+      )}
+      <span className="text-muted">
+        {number(done)}
+        {total !== null && ` of ${number(total)}`}
+      </span>
+    </span>
   );
 }

@@ -21,12 +21,19 @@ export type Order = 'asc' | 'desc';
 export const ROW = 36;
 export const OVERSCAN = 12;
 const WRAPS = 'min-w-40 max-w-md py-1.5 break-words';
-const CUT = 'max-w-80 truncate';
-/** On a phone a row is a card: one line per column. */
+const CUT = 'max-w-52 truncate';
+/**
+ * A row of a phone is a card: a line for each column, with its header, the first one without. What has no header stands in front
+ * of the first line, or together in the last one.
+ */
 const CARD_ROW = 'block border-b border-line p-3 last:border-b-0';
 const CARD_CELL =
   'flex items-baseline gap-4 py-0.5 break-words empty:hidden data-label:justify-between data-label:text-right data-label:before:shrink-0 data-label:before:text-xs data-label:before:text-muted data-label:before:content-[attr(data-label)]';
+const CARD_FRONT = 'float-left mr-1';
+const CARD_END = 'inline-flex align-middle empty:hidden';
 const CARD_LINE = 24;
+const PHONE_HEAD =
+  'flex flex-wrap items-center gap-x-4 border-b border-line px-3 before:text-xs before:text-muted before:content-["Sort_by"]';
 const PHONE = matchMedia('(width < 48rem)');
 
 const useIsPhone = (): boolean =>
@@ -69,6 +76,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
     initialOffset: top?.initial ?? 0,
   });
   const items = virtual.getVirtualItems();
+  const titleAt = columns.findIndex(({ unseen }) => unseen !== true);
   const hasTallRows = isPhone || columns.some(({ wraps }) => wraps === true);
   const role = (name: string) => (isPhone ? { role: name } : {});
   const first = items[0]?.index ?? 0;
@@ -85,7 +93,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
       tabIndex={0}
       onScroll={({ currentTarget }) => top?.keep(currentTarget.scrollTop)}
-      className={`relative overflow-auto rounded-lg border border-line bg-surface ${tall ? 'max-h-[calc(100dvh-11rem)]' : 'max-h-[32rem]'}`}
+      className={`relative overflow-auto rounded-lg border border-line bg-surface ${tall ? 'max-h-[calc(100dvh-11rem)]' : 'max-h-[max(32rem,70dvh)]'}`}
     >
       <table
         {...role('table')}
@@ -111,10 +119,10 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
                   <td
                     key={column.id}
                     {...role('cell')}
-                    {...(isPhone && place > 0 && !column.unseen && { 'data-label': column.header })}
+                    {...(isPhone && place > titleAt && !column.unseen && { 'data-label': column.header })}
                     className={
                       isPhone
-                        ? CARD_CELL
+                        ? cardCell(column, place < titleAt)
                         : `h-9 border-b border-line px-3 group-last:border-b-0 ${column.wraps ? WRAPS : CUT} ${column.align === 'right' ? 'text-right' : ''}`
                     }
                   >
@@ -131,17 +139,22 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
   );
 }
 
-/** The headers; on a phone only sortable ones are visible. */
+const cardCell = ({ unseen }: Pick<Column<never>, 'unseen'>, isFront: boolean): string =>
+  isFront ? CARD_FRONT : unseen ? CARD_END : CARD_CELL;
+
+/** The headers. On a phone only those that sort are visible, if there is something to sort. */
 function Head<T>({
   columns,
+  count,
   orderOf,
   onSort,
   isPhone,
-}: Pick<TableFrameProps<T>, 'columns' | 'orderOf' | 'onSort'> & { isPhone: boolean }) {
+}: Pick<TableFrameProps<T>, 'columns' | 'count' | 'orderOf' | 'onSort'> & { isPhone: boolean }) {
   const role = (name: string) => (isPhone ? { role: name } : {});
+  const isShown = !isPhone || (count > 1 && columns.some(({ id }) => orderOf(id) !== undefined));
   return (
     <thead {...role('rowgroup')} className={`sticky top-0 z-10 bg-surface ${isPhone ? 'block' : ''}`}>
-      <tr {...role('row')} className={isPhone ? 'flex flex-wrap' : ''}>
+      <tr {...role('row')} className={isPhone ? (isShown ? PHONE_HEAD : 'sr-only') : ''}>
         {columns.map(({ id, header, align, unseen }) => {
           const order = orderOf(id);
           return (
@@ -151,8 +164,10 @@ function Head<T>({
               {...role('columnheader')}
               aria-sort={!order ? undefined : order === 'asc' ? 'ascending' : 'descending'}
               className={
-                isPhone && order === undefined
-                  ? 'sr-only'
+                isPhone
+                  ? order === undefined
+                    ? 'sr-only'
+                    : 'text-xs font-medium text-muted'
                   : `h-9 border-b border-line px-3 text-xs font-medium whitespace-nowrap text-muted ${align === 'right' ? 'text-right' : ''}`
               }
             >

@@ -8,6 +8,7 @@ export const JOB_KINDS = [
   'recomputation_applying',
   'recomputation_reverting',
   'webhook_resend',
+  'verification',
   'event_retention',
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];

@@ -29,6 +29,21 @@ export const RedisServer = Type.Object({
 });
 export type RedisServer = Static<typeof RedisServer>;
 
+/** Steps of a rebuild of shards, in order. */
+export const REBUILD_STEPS = ['store outbox', 'remove old keys', 'users', 'idempotency keys'] as const;
+export type RebuildStep = (typeof REBUILD_STEPS)[number];
+
+/** A rebuild of shards from Postgres that is in progress. */
+export const ShownRebuild = Type.Object({
+  shards: Type.Array(Type.Integer()),
+  step: Type.Enum([...REBUILD_STEPS]),
+  progress: Type.Object({ done: Type.Integer(), total: Nullable(Type.Integer()) }),
+  began: Type.String({ format: 'date-time' }),
+  reported: Type.String({ format: 'date-time' }),
+});
+export type ShownRebuild = Static<typeof ShownRebuild>;
+
+/** The software and servers of an installation. */
 export const SystemState = Type.Object({
   version: Type.String(),
   node: Type.String(),
@@ -36,6 +51,7 @@ export const SystemState = Type.Object({
   postgres: Nullable(PostgresState),
   shards: Nullable(Type.Array(Type.Object({ shard: Type.Integer(), outboxEntries: Type.Integer() }))),
   redisServers: Nullable(Type.Array(RedisServer)),
+  rebuilds: Nullable(Type.Array(ShownRebuild)),
 });
 export type SystemState = Static<typeof SystemState>;
 

@@ -24,7 +24,7 @@ export const ORGANISATION = {
     required: true,
     form: {
       options: {
-        byClient: 'Whole numbers only for clients that require them',
+        byClient: 'Rounded down if the client needs it',
         exact: 'Exact for all clients',
         whole: 'Rounded down for all clients',
       },

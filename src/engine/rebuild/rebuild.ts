@@ -3,9 +3,18 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { Catalogs } from '../../catalog/catalogs.ts';
 import { FixedClock, systemClock } from '../../clock.ts';
+import type { RebuildStep } from '../../domain/administration/system.ts';
 import { rebuildingEpochOf, storageEpochOf } from '../../domain/shard-state.ts';
 import { HANDED, OUTBOX } from '../../packed/call-fields.ts';
-import { lockCursors, nextEpoch, readCursors, setStorageEpochs, type StoredCursor } from '../../postgres/shards.ts';
+import {
+  endRebuild,
+  lockCursors,
+  nextEpoch,
+  noteRebuild,
+  readCursors,
+  setStorageEpochs,
+  type StoredCursor,
+} from '../../postgres/shards.ts';
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { transaction } from '../../postgres/transaction.ts';
@@ -33,7 +42,7 @@ import { fillShards, flushed, Loader, type Loaders, type OnUnreadable, RebuildOv
 import { LOOK_MS, markOf, ownVersion } from './marks.ts';
 
 export interface RebuildProgress {
-  step: 'store outbox' | 'remove old keys' | 'users' | 'idempotency keys' | 'done';
+  step: RebuildStep | 'done';
   done: number;
   /** An estimate; null if it is unknown. */
   total: number | null;
@@ -63,16 +72,26 @@ export interface RebuildOptions {
 export async function rebuild(options: RebuildOptions): Promise<void> {
   const { redis, pool, shards = SHARD_NUMBERS } = options;
   const { onProgress, onSetAside, onLeftOut, onUnreadable = () => undefined, ending } = options;
-  const report = async (progress: RebuildProgress): Promise<void> => {
+  let epoch: number | null = null;
+  let noted: { step: RebuildStep; atMs: number } | null = null;
+  const report = async ({ step, ...counts }: RebuildProgress): Promise<void> => {
     ending?.throwIfAborted();
-    await onProgress?.(progress);
+    const atMs = performance.now();
+    if (epoch !== null && step !== 'done' && (noted?.step !== step || atMs - noted.atMs >= NOTE_MS)) {
+      noted = { step, atMs };
+      // Only administrators look at it.
+      await noteRebuild(pool, { epoch, shards: [...shards], step, ...counts }).catch(() => undefined);
+    }
+    await onProgress?.({ step, ...counts });
   };
   let disconnects = 0;
   const disconnected = (): void => void (disconnects += 1);
   redis.on('close', disconnected);
   try {
     const redisProcessId = await readRedisProcessId(redis);
-    const { epoch, mark, wasOpen } = await closeShards({ redis, pool, shards });
+    const closed = await closeShards({ redis, pool, shards });
+    const { mark, wasOpen } = closed;
+    epoch = closed.epoch;
     if (wasOpen) await sleep(NOTICED_MS);
 
     const rebuildingEpoch = rebuildingEpochOf(epoch);
@@ -106,8 +125,12 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       : error;
   } finally {
     redis.off('close', disconnected);
+    if (epoch !== null) await endRebuild(pool, epoch).catch(() => undefined);
   }
 }
+
+/** Shortest time between two notes of the progress of a step in Postgres. */
+const NOTE_MS = 1_000;
 
 /** After this time every process has noticed that the marks are gone, and answers no reads (see `RedisGuard`). */
 const NOTICED_MS = 2 * LOOK_MS;

@@ -19,14 +19,20 @@ const AT_ONCE = 1_000;
 
 /** Contents of keys that Postgres lacks. A set with exactly the noted `members` has no superfluous ones. */
 export async function superfluous(sides: Sides, keys: readonly string[], members: SetMembers): Promise<Suspect[]> {
-  const suspects = [...(await superfluousUsers(sides, keys)), ...(await superfluousKeys(sides, keys))];
+  const suspects = [...(await superfluousKeys(sides, keys)), ...(await superfluousUses(sides, keys))];
   for (const key of keys) {
-    const of = tenantKey(key);
-    if (of?.kind === 'board') {
-      if (!(await members.areAll(key, membersOf(sides.redis, key))))
-        suspects.push(...(await superfluousMembers(sides, key, of.tenantNo)));
-    } else if (of?.kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));
+    if (tenantKey(key)?.kind !== 'board') continue;
+    if (await members.areAll(key, membersOf(sides.redis, key))) continue;
+    for await (const ids of membersOf(sides.redis, key)) suspects.push(...(await superfluousMembers(sides, key, ids)));
   }
+  return suspects;
+}
+
+/** Those of some keys that should not exist: users who are not in Postgres, and sets of groups. */
+export async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
+  const suspects = await superfluousUsers(sides, keys);
+  for (const key of keys)
+    if (tenantKey(key)?.kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));
   return suspects;
 }
 
@@ -57,48 +63,52 @@ async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
   } while (cursor !== '0');
 }
 
-/** The members of a sorted set who should not be in it according to their states. */
-async function superfluousMembers(sides: Sides, key: string, tenantNo: number): Promise<Suspect[]> {
-  const { redis, boards } = sides;
-  const suspects: Suspect[] = [];
-  for await (const ids of membersOf(redis, key)) {
-    const states = ids.length === 0 ? [] : await redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
-    const known = await boards.of(tenantNo);
-    for (const [index, id] of ids.entries()) {
-      const state = states[index] ?? null;
-      const places = state === null ? [] : placesOf(tenantNo, stateOf({ state }), known);
-      if (!places.some((place) => place.key === key)) suspects.push(placeSuspect(sides, { tenantNo, id, key }));
-    }
-  }
-  return suspects;
+/** Those of some members of a board's sorted set who should not be in it according to their states. */
+export async function superfluousMembers(sides: Sides, key: string, ids: readonly string[]): Promise<Suspect[]> {
+  const { tenantNo } = tenantKey(key)!;
+  const states = ids.length === 0 ? [] : await sides.redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+  const known = await sides.boards.of(tenantNo);
+  return ids.flatMap((id, index) => {
+    const state = states[index] ?? null;
+    const places = state === null ? [] : placesOf(tenantNo, stateOf({ state }), known);
+    return places.some((place) => place.key === key) ? [] : [placeSuspect(sides, { tenantNo, id, key })];
+  });
 }
 
-/** The used idempotency keys that belong neither to a stored event nor to one in a dead letter. */
-async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
-  const { redis, pool } = sides;
+/** A used idempotency key in Redis: its bucket, its field and the time of its event (epoch ms, as text). */
+export interface HotUse {
+  key: string;
+  field: string;
+  value: string;
+}
+
+/** The used keys in what HSCAN returned of a bucket. */
+export const hotUses = (key: string, flat: readonly string[]): HotUse[] =>
+  flat.flatMap((field, at) => (at % 2 === 0 ? [{ key, field, value: timeOfUse(flat[at + 1]!) }] : []));
+
+/** The used idempotency keys in all buckets among some keys that belong to no event. */
+async function superfluousUses(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const suspects: Suspect[] = [];
-  let open = keys.flatMap((key) => {
-    const of = tenantKey(key);
-    return of?.kind === 'idempotency keys' ? [{ key, cursor: '0' }] : [];
-  });
+  let open = keys.flatMap((key) => (tenantKey(key)?.kind === 'idempotency keys' ? [{ key, cursor: '0' }] : []));
   while (open.length > 0) {
-    const replies = await Promise.all(open.map(({ key, cursor }) => redis.hscan(key, cursor, 'COUNT', AT_ONCE)));
-    const used = replies.flatMap(([, flat], index) =>
-      flat.flatMap((field, at) =>
-        at % 2 === 0 ? [{ key: open[index]!.key, field, value: timeOfUse(flat[at + 1]!) }] : [],
-      ),
-    );
-    const stored = await storedUses(
-      pool,
-      used.map(({ value }) => value),
-    );
-    const others = used.filter((field) => !stored.has(useText(field)));
-    const waiting = others.length === 0 ? new Set() : await waitingUses(sides);
-    for (const field of others) if (!waiting.has(useText(field))) suspects.push(usedKeySuspect(sides, field));
+    const replies = await Promise.all(open.map(({ key, cursor }) => sides.redis.hscan(key, cursor, 'COUNT', AT_ONCE)));
+    const used = replies.flatMap(([, flat], index) => hotUses(open[index]!.key, flat));
+    suspects.push(...(await usesWithoutEvent(sides, used)));
     open = open.flatMap((bucket, index) => {
       const [cursor] = replies[index]!;
       return cursor === '0' ? [] : [{ ...bucket, cursor }];
     });
   }
   return suspects;
+}
+
+/** Those of some used keys that belong neither to a stored event nor to one in a dead letter. */
+export async function usesWithoutEvent(sides: Sides, used: readonly HotUse[]): Promise<Suspect[]> {
+  const stored = await storedUses(
+    sides.pool,
+    used.map(({ value }) => value),
+  );
+  const others = used.filter((use) => !stored.has(useText(use)));
+  const waiting = others.length === 0 ? new Set() : await waitingUses(sides);
+  return others.filter((use) => !waiting.has(useText(use))).map((use) => usedKeySuspect(sides, use));
 }

@@ -5,7 +5,7 @@ import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { waitingEvents } from '../../postgres/corrections/quarantine.ts';
-import { usedKeysAt } from '../../postgres/used-keys.ts';
+import { type UsedKey, usedKeysAt } from '../../postgres/used-keys.ts';
 import {
   countCompletions,
   countUsers,
@@ -16,6 +16,7 @@ import {
 import { hotUse } from '../../redis/idempotency.ts';
 import { countersKey, quarantineKey, shardOf, tenantKey, userKey } from '../../redis/keys.ts';
 import { totalFields } from '../../redis/lua-library.ts';
+import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
@@ -118,6 +119,48 @@ export const usedKeySuspect = (
     return (await storedUses(sides.pool, [value])).has(use) || (await waitingUses(sides)).has(use) ? value : null;
   },
 });
+
+/**
+ * Those of some used keys of Postgres that Redis does not hold, neither hot nor old.
+ * @param generationOf the generation of a key's user
+ */
+export async function missingUses(
+  sides: Sides,
+  used: readonly UsedKey[],
+  generationOf: (key: UsedKey) => number | undefined,
+): Promise<Suspect[]> {
+  const { redis } = sides;
+  const places = used.map((key) => bucketOf(key, generationOf(key)));
+  const found = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
+  const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ place, hot: found[index] }]));
+  // A key that is not hot may be old. It may become old in between, so this is read second.
+  const held = await oldKeysHeld(
+    redis,
+    others.map(({ place }) => fieldOf(place)),
+  );
+  return others
+    .filter(({ hot }, at) => hot !== null || held[at] !== true)
+    .map(({ place }) => missingUseSuspect(sides, place));
+}
+
+type UsePlace = ReturnType<typeof bucketOf>;
+const fieldOf = ({ tenantNo, key, field }: UsePlace): { tenantNo: number; bucket: string; field: string } => ({
+  tenantNo,
+  bucket: key,
+  field,
+});
+
+/** A used key of Postgres that Redis seems to lack. */
+function missingUseSuspect(sides: Sides, place: UsePlace): Suspect {
+  const { key, field, value } = place;
+  return {
+    ...usedKeySuspect(sides, place),
+    redis: async () => {
+      const hot = await hotUse(sides.redis, key, field);
+      return hot === null && (await oldKeysHeld(sides.redis, [fieldOf(place)]))[0] === true ? value : hot;
+    },
+  };
+}
 
 /** The used keys (`useText`) of stored events whose IDs have the times of some uses. */
 export async function storedUses(pool: Pool, values: readonly string[]): Promise<Set<string>> {

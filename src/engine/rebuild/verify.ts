@@ -18,13 +18,12 @@ import {
   shardPattern,
   tenantKey,
 } from '../../redis/keys.ts';
-import { hotUse } from '../../redis/idempotency.ts';
-import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
   confirm,
   counterSuspect,
   type Difference,
+  missingUses,
   quarantineSuspect,
   SetMembers,
   type Sides,
@@ -33,7 +32,7 @@ import {
   suspectPoints,
   suspectUsers,
 } from './suspects.ts';
-import { BoardsOfTenants, bucketOf, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
+import { BoardsOfTenants, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -55,7 +54,7 @@ export interface VerifyOptions {
 
 const PAGE = 1_000;
 /** `users`, or the completions of an achievement. The generation of new users is compared separately. */
-const COUNTS = /^(users|a\d+)$/;
+export const COUNTS = /^(users|a\d+)$/;
 
 /**
  * Compares everything that some shards of Redis hold with Postgres, key by key (`derived-keys.ts`) and in both
@@ -148,19 +147,7 @@ class Verification {
   }
 
   private async areUsed(used: readonly UsedKey[]): Promise<void> {
-    const { redis } = this.options;
-    const places = used.map((key) => bucketOf(key, this.generations.of(key)));
-    const found = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
-    const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ ...place, index }]));
-    // A key that is not hot may be old. It may become old in between, so this is read second.
-    const held = await oldKeysHeld(
-      redis,
-      others.map(({ tenantNo, key, field }) => ({ tenantNo, bucket: key, field })),
-    );
-    for (const [at, { key, field, value, index }] of others.entries()) {
-      if (held[at] === true && found[index] === null) continue;
-      this.report({ key, part: field, redis: found[index] ?? 'nothing', postgres: value });
-    }
+    await this.settle(await missingUses(this.sides, used, (key) => this.generations.of(key)));
   }
 
   async keys(): Promise<void> {
@@ -231,7 +218,7 @@ class Verification {
 }
 
 /** Shards whose outbox, or whose progress of batches, ends before the position that Postgres holds. */
-async function behindPostgres({
+export async function behindPostgres({
   redis,
   pool,
   shards,

@@ -51,6 +51,7 @@ const RULES: Readonly<Record<JobKind, KindRules>> = {
   recomputation_applying: recomputation('applying'),
   recomputation_reverting: recomputation('reverting'),
   webhook_resend: { subject: 'webhook', cancel: async () => undefined, again: 'resume' },
+  verification: { subject: null, cancel: async () => undefined, again: null },
   event_retention: {
     subject: null,
     cancel: null,

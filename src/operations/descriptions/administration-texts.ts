@@ -81,7 +81,16 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   shutShards:
     'How many of them the answering process does not serve at the moment, because they are being inspected, rebuilt or moved, or are unavailable.',
   'redisServers.tenants': 'How many tenants are on them, archived ones included.',
-  emailsDue: 'Period of the last e-mail of each kind.',
+  rebuilds:
+    'Rebuilds of shards from Postgres that are in progress; their tenants get 503 meanwhile. null: Postgres does not answer.',
+  'rebuilds.shards': 'Numbers of the shards.',
+  'rebuilds.step': 'What the rebuild does now.',
+  'rebuilds.progress': 'How far this step is.',
+  'rebuilds.progress.done': 'Entries, keys or users handled.',
+  'rebuilds.progress.total': 'An estimate; null: unknown.',
+  began: 'When it began.',
+  reported: 'When its process last reported. An old time means that the process ended; the next rebuild begins again.',
+  emailsDue: 'For what the last e-mail of each kind was due.',
   experimentation: 'Settings of the control group.',
   font: 'Typeface of the brand.',
   logo: 'Logo of the brand; null: none.',
@@ -266,7 +275,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   kind: 'What the job does.',
   status:
     '`waiting`: not started. `running`: started; also while it waits after an error. `failed`: it cannot be completed; `error` has the reason. `cancelled`: by an administrator.',
-  subject: 'The subject of the job; null: the whole installation.',
+  subject:
+    'The subject of the job; null: all data of the tenant for a `verification`, otherwise the whole installation.',
   progress: 'Progress of the job.',
   attempts: 'Failures since the last success; the job retries.',
   error: 'The last failure, until a step succeeds; for a `failed` job, why it cannot be completed.',
@@ -278,15 +288,40 @@ const FIELDS: Readonly<Record<string, string>> = {
   finished: 'When it was completed, failed or was cancelled; null: not yet.',
 };
 
+const VERIFICATION_FIELDS: Readonly<Record<string, string>> = {
+  ...FIELDS,
+  id: 'ID of the verification, and of its job.',
+  status:
+    '`waiting`: not started. `running`: started; also while it waits after an error. `done`: `differences` is final. `cancelled`: by an administrator.',
+  progress: 'Progress of the verification.',
+  shard: 'The shard of the tenant, which `laurel rebuild --shard` repairs.',
+  differences: 'Number of differences found so far; 0 when `done`: Redis and Postgres agree.',
+  endedEarly: 'Whether it ended because it had found 1,000 differences.',
+  error: 'The last failure, until a step succeeds.',
+  requestedBy: 'The readable part of the key that requested it.',
+};
+
 export const JOB_TEXTS: Readonly<Record<string, string>> = {
   'subject.id': 'ID of the subject.',
   'subject.name': 'Current name of the subject; null: it has none.',
-  'progress.done': 'Processed users, messages or events.',
-  'progress.total': 'How many there are; null: not counted yet.',
+  'progress.done': 'Processed users, messages, events or keys.',
+  'progress.total': 'How many there are, an estimate for a `verification`; null: not counted yet.',
   ...Object.fromEntries(
     ['list', 'get', 'cancel', 'retry'].flatMap((verb) =>
       Object.entries(FIELDS).map(([name, text]) => [`admin_jobs_${verb}.${name}`, text]),
     ),
   ),
   'subject.kind': 'Kind of the subject.',
+  ...Object.fromEntries(
+    ['list', 'create', 'get'].flatMap((verb) =>
+      Object.entries(VERIFICATION_FIELDS).map(([name, text]) => [`admin_verifications_${verb}.${name}`, text]),
+    ),
+  ),
+  found: 'The differences found, ordered by key. Those about a user go when the user is deleted.',
+  'found.kind': 'What differs.',
+  'found.key': 'The Redis key.',
+  'found.part': 'The member or field that differs; for a user, the names of the fields; empty: the whole key.',
+  'found.userId': 'ID of the user concerned; null: none.',
+  'found.redis': 'The value in Redis, shortened.',
+  'found.postgres': 'The value according to Postgres, shortened.',
 };

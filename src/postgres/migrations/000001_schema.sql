@@ -692,6 +692,24 @@ CREATE INDEX jobs_of_tenant ON jobs (tenant_no, kind, no);
 CREATE INDEX jobs_of_subject ON jobs (subject_id, kind);
 -- A repeated request replaces the previous job.
 CREATE UNIQUE INDEX jobs_replaced ON jobs (tenant_no, kind, subject_id) WHERE kind IN ('backdating', 'leaderboard_filling');
+-- A tenant has one unfinished verification at a time.
+CREATE UNIQUE INDEX jobs_verifying ON jobs (tenant_no) WHERE kind = 'verification' AND status IN ('waiting', 'running');
+
+-- What verifications found; see src/engine/rebuild/verification-job.ts.
+CREATE TABLE verification_differences (
+  job_no bigint NOT NULL REFERENCES jobs (no) ON DELETE CASCADE,
+  tenant_no integer NOT NULL,
+  -- the user concerned, so that deleting the user deletes the row
+  user_id text,
+  kind text NOT NULL,
+  -- the Redis key, and the member or field that differs
+  key text NOT NULL,
+  part text NOT NULL,
+  redis text NOT NULL,
+  postgres text NOT NULL,
+  PRIMARY KEY (job_no, key, part)
+);
+CREATE INDEX verification_differences_of_user ON verification_differences (tenant_no, user_id);
 
 -- Each `time` trigger is paid for all periods that ended before `next_ms` (epoch ms).
 CREATE TABLE time_trigger_progress (
@@ -982,6 +1000,19 @@ CREATE TABLE outbox_cursors (
   batch_progress text NOT NULL DEFAULT '',
   -- total number of entries ever set aside, including those whose rows in dead_letters are gone
   set_aside bigint NOT NULL DEFAULT 0
+);
+
+-- Rebuilds of shards in progress, for administrators. A process that dies leaves its row until the next rebuild.
+CREATE TABLE rebuilds (
+  epoch bigint PRIMARY KEY,
+  shards integer[] NOT NULL,
+  step text NOT NULL,
+  done bigint NOT NULL,
+  -- an estimate; null: unknown
+  total bigint,
+  began timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- when the process last reported
+  seen timestamptz NOT NULL
 );
 
 -- Outbox entries that could not be stored, or only in part. Kept whole, as evidence and for a retry.

@@ -110,10 +110,11 @@ async function* pages(pageSize: number, read: Read): AsyncGenerator<StoredUser[]
   }
 }
 
-/** Estimated number of rows in a table, for reporting progress. */
-export async function estimateRows(pool: Pool, table: 'users'): Promise<number> {
+/** Estimated number of rows in a table with all its partitions, for reporting progress. */
+export async function estimateRows(pool: Pool, table: 'users' | 'used_keys'): Promise<number> {
   const { rows } = await pool.query<{ estimate: number }>(
-    'SELECT greatest(reltuples, 0)::float8 AS estimate FROM pg_class WHERE oid = $1::regclass',
+    `SELECT ceil(sum(greatest(reltuples, 0)))::float8 AS estimate FROM pg_class
+      WHERE oid = $1::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1::regclass)`,
     [table],
   );
   return rows[0]?.estimate ?? 0;
@@ -154,6 +155,15 @@ export async function countCompletions(pool: Pool, tenantNo: number, achievement
     [tenantNo, achievementNo],
   );
   return rows[0]?.n ?? 0;
+}
+
+/** Number of users who completed each achievement, by its number. Reads all of the tenant's completions. */
+export async function completionCounts(pool: Pool, tenantNo: number): Promise<Map<number, number>> {
+  const { rows } = await pool.query<{ no: number; users: number }>(
+    `SELECT achievement_no AS no, count(*)::float8 AS users FROM completions WHERE tenant_no = $1 GROUP BY 1`,
+    [tenantNo],
+  );
+  return new Map(rows.map(({ no, users }) => [no, users]));
 }
 
 /** Number of a tenant's users per total (above 0) in a points system. Reads all of the tenant's users. */

@@ -106,6 +106,8 @@ export const USER_TABLES: readonly UserTable[] = [
       },
     },
   },
+  // Differences between Redis and Postgres, which are no data of the user.
+  { table: 'verification_differences', user: 'user_id', section: null, order: ['job_no', 'key', 'part'] },
   { table: 'streak_pauses', user: 'user_id', section: 'streakPauses', order: ['id'] },
   // Pending and last notifications, which derive from the user's state.
   { table: 'notification_windows', user: 'user_id', section: null, order: ['subject'] },

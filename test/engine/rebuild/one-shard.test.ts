@@ -136,7 +136,14 @@ test('compares one shard, and rebuilds it by hand', async () => {
   };
   expect(await differences([3, 4])).toEqual([]);
   expect(await differences([LOST])).toContain(userKey(LOST, 'ada'));
-  await rebuildServers({ redis, pool: laurel.pool, shards: [LOST] });
+  const rebuilds = async () => (await laurel.admin.get('/v1/system')).body.rebuilds;
+  const shown = new Map<string, unknown>();
+  const onProgress = async ({ step }: { step: string }): Promise<void> => void shown.set(step, await rebuilds());
+  await rebuildServers({ redis, pool: laurel.pool, shards: [LOST], onProgress });
+  expect(shown.get('users')).toEqual([
+    expect.objectContaining({ shards: [LOST], step: 'users', progress: { done: expect.any(Number), total: null } }),
+  ]);
+  expect(await rebuilds()).toEqual([]);
   expect(await differences([LOST])).toEqual([]);
   expect(await differences([1])).toContain(userKey(1, 'ada'));
   await rebuildServers({ redis, pool: laurel.pool, shards: [1] });

@@ -68,7 +68,7 @@ function Cohorts({ cohorts }: { cohorts: Retention['cohorts'] }) {
           ...heads.map((head, week) => {
             const active = weeks[week];
             if (active === undefined) return '';
-            const isOpen = week === weeks.length - 1 && !isComplete;
+            const isOpen = users > 0 && week === weeks.length - 1 && !isComplete;
             return (
               <Shade key={head} share={users === 0 ? 0 : Math.min(1, active / users)}>
                 {shareText(active, users)}

@@ -34,7 +34,7 @@ export function TopBoards() {
             </Link>
             <ol>
               {tops[index]?.data?.rankings.map(({ userId, userName, rank, value }) => (
-                <li key={userId} className="flex gap-3 py-0.5">
+                <li key={userId} className="flex items-center gap-3 py-0.5">
                   <span className="w-6 text-right text-muted">{rank}</span>
                   <Link to="/users/$id" params={{ id: userId }} className="grow truncate hover:underline">
                     {userName ?? userId}

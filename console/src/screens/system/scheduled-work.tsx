@@ -41,7 +41,7 @@ export function ScheduledWork({ metrics }: { metrics: ServerMetrics | undefined 
       <ul className="flex flex-col gap-1">
         {kinds.map(([kind, { overdueS, aside, failures }]) => (
           <li key={kind} className="flex items-center justify-between gap-3">
-            <span className="min-w-0 truncate">{kind}</span>
+            <span className="min-w-0 break-words">{kind}</span>
             <span className="flex gap-1">
               {aside > 0 && <Tag tone="warn">{`${number(aside)} failed`}</Tag>}
               {failures > 0 && <Tag>{`${number(failures)} failures`}</Tag>}

@@ -1,10 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import type { paths } from '../../../generated/admin.ts';
 import { bytes, counted, number } from '../../ui/format.ts';
 import { Panel, Tag } from '../../ui/parts.tsx';
-import { systemQuery } from './system-query.ts';
+import { systemQuery, type System } from './system-query.ts';
 
-type System = paths['/v1/system']['get']['responses'][200]['content']['application/json'];
 type Server = NonNullable<System['redisServers']>[number];
 
 /** The masters of a cluster and their number of shards; empty with a single Redis. */

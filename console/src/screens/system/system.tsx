@@ -8,7 +8,9 @@ import { DeadLetters } from './dead-letters.tsx';
 import { Processes } from './processes.tsx';
 import { ScheduledWork } from './scheduled-work.tsx';
 import { Servers } from './servers.tsx';
+import { Rebuilds } from './rebuilds.tsx';
 import { Shards } from './shards.tsx';
+import { Verification } from './verification.tsx';
 
 /** The state of the installation, from its metrics. */
 export function System() {
@@ -19,6 +21,7 @@ export function System() {
       <div className="grid gap-4 lg:grid-cols-2">
         <Readiness metrics={metrics.data} />
         <Servers />
+        <Rebuilds />
         <Shards />
         <Panel title="Entries waiting to be stored, last two minutes" className="lg:col-span-2">
           <Backlog metrics={metrics.data} />
@@ -26,6 +29,7 @@ export function System() {
         <Processes metrics={metrics.data} />
         <ScheduledWork metrics={metrics.data} />
       </div>
+      <Verification />
       <DeadLetters count={metrics.data?.values.get('laurel_dead_letters')} />
     </Screen>
   );
@@ -34,9 +38,9 @@ export function System() {
 function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
   const ready = useQuery(readinessQuery);
   const organisation = useQuery(organisationQuery).data;
-  const shown = (name: string, unit = ''): string => {
+  const shown = (name: string): string => {
     const value = metrics?.values.get(name);
-    return value === undefined ? '–' : `${number(value)} ${unit}`;
+    return value === undefined ? '–' : number(value);
   };
   // The largest lag of all Redis servers.
   const lags = (metrics?.samples.get('laurel_persist_lag_seconds') ?? []).map(({ value }) => value);
@@ -57,7 +61,7 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
       )}
       <Facts
         of={[
-          ['Waiting to be stored', shown('laurel_outbox_entries', 'entries')],
+          ['Waiting to be stored', shown('laurel_outbox_entries')],
           ['Storage lag', lags.length === 0 ? '–' : `${number(Math.max(...lags))} s`],
           ['Pending batches', shown('laurel_batches_waiting')],
           ['Pending webhook messages', shown('laurel_webhook_messages_waiting')],

@@ -1,0 +1,72 @@
+import type { VerificationDifference } from '../../domain/administration/verification.ts';
+import type { PackedState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import { tenantKey, type TenantKey } from '../../redis/keys.ts';
+import { readState } from './derived-keys.ts';
+import type { Difference } from './suspects.ts';
+
+const KINDS = {
+  user: 'user',
+  board: 'leaderboard',
+  'board groups': 'leaderboardGroups',
+  counters: 'counter',
+  points: 'points',
+  'idempotency keys': 'idempotencyKey',
+  'old idempotency keys': 'idempotencyKey',
+  quarantine: 'quarantine',
+} as const satisfies Record<NonNullable<TenantKey['kind']>, VerificationDifference['kind']>;
+
+const MOST_CHARACTERS = 200;
+/** An index contains keys and parts. */
+const MOST_KEY_CHARACTERS = 500;
+
+const short = (text: string, most = MOST_CHARACTERS): string =>
+  text.length > most ? `${text.slice(0, most - 1)}…` : text;
+
+/** A difference as administrators see it: short, and of two states of a user the fields that differ. */
+export function shownDifference(difference: Difference): VerificationDifference {
+  const { key } = difference;
+  const of = tenantKey(key);
+  const kindOfKey = of?.kind ?? null;
+  const kind = kindOfKey === null ? 'outbox' : KINDS[kindOfKey];
+  const userId = kind === 'user' ? of!.rest : kind === 'leaderboard' ? difference.part : null;
+  const { part, redis, postgres } =
+    kind === 'user' ? ofStates(difference) : kind === 'quarantine' ? ofQuarantine(difference) : difference;
+  return {
+    kind,
+    key: short(key, MOST_KEY_CHARACTERS),
+    part: short(part, MOST_KEY_CHARACTERS),
+    userId,
+    redis: short(redis),
+    postgres: short(postgres),
+  };
+}
+
+type Sides = Pick<Difference, 'part' | 'redis' | 'postgres'>;
+
+const stateOf = (hex: string): PackedState | null =>
+  /^[0-9a-f]+$/.test(hex) ? readState({ state: Buffer.from(hex, 'hex') }) : null;
+
+function ofStates({ part, redis, postgres }: Sides): Sides {
+  const [inRedis, inPostgres] = [stateOf(redis), stateOf(postgres)];
+  const told = (text: string, state: object | null): string => (state === null ? text : 'stored');
+  if (inRedis === null || inPostgres === null)
+    return { part, redis: told(redis, inRedis), postgres: told(postgres, inPostgres) };
+  const differing = Object.entries(USER).flatMap(([name, at]) => {
+    const [here, there] = [inRedis, inPostgres].map((state) =>
+      JSON.stringify((state as unknown as Record<number, unknown>)[at]),
+    );
+    return here === there ? [] : [{ name, here, there }];
+  });
+  if (differing.length === 0) return { part: 'encoding', redis: 'stored', postgres: 'stored' };
+  const text = (side: 'here' | 'there'): string =>
+    differing.map(({ name, [side]: value }) => `${name}: ${value ?? 'nothing'}`).join(', ');
+  return { part: differing.map(({ name }) => name).join(', '), redis: text('here'), postgres: text('there') };
+}
+
+/** Without the IDs of the users, so that their deletion leaves nothing. */
+function ofQuarantine({ part, redis, postgres }: Sides): Sides {
+  const counted = (text: string): string =>
+    text === 'nothing' ? text : `${/(?:^|; )(\d+) in all/.exec(text)?.[1] ?? 'uncounted'} events`;
+  return { part, redis: counted(redis), postgres: counted(postgres) };
+}
