@@ -1,7 +1,8 @@
 /**
  * What the reads of the analytics screens take, of a tenant with N users (default 1,000,000), M events in the last 90 days (default 10,000,000)
  * and two years of daily sums: 20 metrics, 30 achievements, 40 triggers, 30 segments of attributes. Events, users and sums are made by statements.
- * Prints the milliseconds of each read, median and slowest of 11, beside the target.
+ * Prints the milliseconds of each read, median, first and slowest of 11, beside the target, and the CPU milliseconds of a read, which other
+ * work on the machine hardly changes.
  *
  *   npm run bench:analytics -- [users] [events]
  *
@@ -19,6 +20,9 @@ import { PointsReads } from '../src/engine/points/points-reads.ts';
 import { packState } from '../src/packed/pack-state.ts';
 import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
+import { createPool } from '../src/postgres/pool.ts';
+import { HISTORY_POOL } from '../src/processes/frontend-core.ts';
+import { treeCpu } from './cpu.ts';
 import { median } from './rows.ts';
 import { ANALYTICS_READ_MS } from './targets.ts';
 import { demoCatalog, temporaryServers } from './temporary-servers.ts';
@@ -31,6 +35,7 @@ const SUM_DAYS = 730;
 const METRICS = 20;
 const ACHIEVEMENTS = 30;
 const TRIGGERS = 40;
+const LEADERBOARDS = 10;
 const VALUES = 30;
 const READS = 11;
 const CONTROL_SHARE = 0.1;
@@ -84,8 +89,11 @@ async function storeEvents(pool: Pool, metricNos: readonly number[]): Promise<vo
   for (const { made } of rows) await pool.query(made.replace(' ON ONLY ', ' ON '));
 }
 
-/** Sums of every day, segment, subject and part. */
-async function storeSums(pool: Pool, systemNo: number): Promise<void> {
+/** Sums of every day, segment, subject and part, those of a day together, as the persister adds them. */
+async function storeSums(
+  pool: Pool,
+  { systemNo, attributeNo }: { systemNo: number; attributeNo: number },
+): Promise<void> {
   const segments = [
     SEGMENT.everyone,
     SEGMENT.control,
@@ -97,7 +105,8 @@ async function storeSums(pool: Pool, systemNo: number): Promise<void> {
       `INSERT INTO analytics_days (tenant_no, kind, segment, day, subject, part, events, value)
        SELECT 0, $1, segment, day, subject, part, 1 + (day * 7 + subject) % 5000, day
          FROM unnest($2::int[]) AS segment, generate_series($3::int, $4::int, $5::int) AS day,
-              generate_series(1, $6::int) AS subject, unnest($7::int[]) AS part`,
+              generate_series(1, $6::int) AS subject, unnest($7::int[]) AS part
+        ORDER BY day, segment, subject, part`,
       [kind, of.segments, today - SUM_DAYS, today, of.every ?? 1, of.subjects ?? 1, of.parts ?? [0]],
     );
   const everyone = { segments: [SEGMENT.everyone] };
@@ -115,9 +124,12 @@ async function storeSums(pool: Pool, systemNo: number): Promise<void> {
   await add(COUNTED.taken, { segments, subjects: TRIGGERS / 4, parts: [systemNo] });
   await add(COUNTED.streakChanges, { segments, parts: upTo(3) });
   await add(COUNTED.streaksExtended, { segments });
+  for (const kind of [COUNTED.placesChanged, COUNTED.placesJoined])
+    await add(kind, { ...everyone, subjects: LEADERBOARDS });
   await pool.query(
-    `INSERT INTO analytics_values (tenant_no, attribute_no, value) SELECT 0, $1, 'value ' || n FROM generate_series(0, $2::int) AS n`,
-    [1, VALUES - 1],
+    `INSERT INTO analytics_values (tenant_no, attribute_no, value, introduced_by, is_shared)
+     SELECT 0, $1, 'value ' || n, n, true FROM generate_series(0, $2::int) AS n`,
+    [attributeNo, VALUES - 1],
   );
   const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM analytics_days');
   console.log(`${rows[0]!.n.toLocaleString('en')} sums`);
@@ -143,34 +155,43 @@ function readsOf(
   const { metrics, achievements, pointsSystems } = compiled.catalog;
   const query = { from: dateOf(today - days + 1), to: dateOf(today) };
   const segment = { ...query, group: 'control' as const };
+  const [attribute] = compiled.userAttributes.keys();
+  const ofValue = { ...query, userAttributes: [`${attribute}:value 1`] };
   return [
     ['users', () => reads.users(compiled, query)],
     ['users of a segment', () => reads.users(compiled, segment)],
     ['metrics', () => reads.metrics(compiled, query)],
     ['metric', () => reads.metric(compiled, metrics[0]!.id, query)],
     ['retention', () => groups.retention(compiled, query)],
+    ['retention of a value', () => groups.retention(compiled, ofValue)],
     ['engagement', () => groups.engagement(compiled, { ...query, metricId: metrics[0]!.id })],
     ['achievements', () => reads.achievements(compiled, query)],
     ['achievement', () => reads.achievement(compiled, achievements[0]!.id, query)],
     ['points', () => reads.points(compiled, query)],
     ['points system', () => reads.pointsSystem(compiled, pointsSystems[0]!.id, query)],
     ['streaks', () => reads.streaks(compiled, query)],
-    ['leaderboards', () => reads.leaderboards(compiled)],
+    ['leaderboards', () => reads.leaderboards(compiled, query)],
   ];
 }
 
-async function time(reads: Reads, days: number): Promise<void> {
+async function time(reads: Reads, { days, postmaster }: { days: number; postmaster: number }): Promise<void> {
   for (const [name, read] of reads) {
     const times: number[] = [];
+    const before = { own: process.cpuUsage(), postgres: treeCpu(postmaster) };
     for (let n = 0; n < READS; n += 1) {
       const from = performance.now();
       JSON.stringify(await read());
       times.push(performance.now() - from);
     }
+    const { user, system } = process.cpuUsage(before.own);
+    const cpu = {
+      own: (user + system) / 1_000 / READS,
+      postgres: ((treeCpu(postmaster) - before.postgres) * 1_000) / READS,
+    };
     const [first] = times;
     console.log(
       `${`${name}, ${days} days`.padEnd(30)} median ${median(times).toFixed(0)} ms, first ${first!.toFixed(0)}, slowest ` +
-        `${Math.max(...times).toFixed(0)} (target ${ANALYTICS_READ_MS})`,
+        `${Math.max(...times).toFixed(0)} (target ${ANALYTICS_READ_MS}); CPU: Laurel ${cpu.own.toFixed(0)}, Postgres ${cpu.postgres.toFixed(0)}`,
     );
   }
 }
@@ -191,11 +212,22 @@ try {
       catalog.metrics.map(({ no }) => no),
     ),
   );
-  await step('daily sums', () => storeSums(pool, catalog.pointsSystems[0]!.no));
+  await step('daily sums', () =>
+    storeSums(pool, {
+      systemNo: catalog.pointsSystems[0]!.no,
+      attributeNo: catalog.attributes.find(({ type }) => type === 'user')!.no,
+    }),
+  );
   await pool.query('VACUUM ANALYZE');
   const compiled = compileCatalog(catalog);
-  const points = new PointsReads({ redis, pool, clock: systemClock });
-  for (const days of [30, 366]) await time(readsOf(pool, { compiled, points }, days), days);
+  const { rows } = await pool.query<{ pid: number }>(
+    "SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid",
+  );
+  const postmaster = rows[0]!.pid;
+  const reading = createPool(servers.databaseUrl, HISTORY_POOL);
+  const points = new PointsReads({ redis, pool: reading, clock: systemClock });
+  for (const days of [30, 366]) await time(readsOf(reading, { compiled, points }, days), { days, postmaster });
+  await reading.end();
 } finally {
   await servers.close();
 }

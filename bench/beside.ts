@@ -1,7 +1,7 @@
 import { beginMidnight, loadMidnight, untilMidnight } from './midnight.ts';
 import type { Stack } from './stack.ts';
 
-/** Work of the worker beside the load. */
+/** Work that the worker does during the load. */
 export interface Beside {
   /** Resolves when it is done. */
   done: Promise<{ users: number; seconds: number; endedMs: number }>;

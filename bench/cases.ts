@@ -39,7 +39,7 @@ export interface Case {
    * vacuuming in Postgres) would slow the others down.
    */
   apart?: true;
-  /** The worker's work meanwhile, for about this many seconds; it begins first. */
+  /** Work of the worker during the measurement, for about this many seconds; it begins first. */
   beside?: (stack: Stack, seconds: number) => Promise<Beside>;
   job: (options: CaseOptions, size: Size, seed: number) => LoadJob | DirectJob;
 }

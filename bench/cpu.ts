@@ -10,7 +10,7 @@ interface ProcessTimes {
   pid: number;
   parent: number;
   own: number;
-  /** Of its children that have ended. */
+  /** CPU seconds of children that have ended. */
   ended: number;
 }
 

@@ -43,7 +43,7 @@ async function send(url: string, body?: object): Promise<number> {
 
 const wrapped = (url: string): string => `${url}/v1/users/${BUSY}/wrapped`;
 
-/** In a separate process: requests until it is asked to end; then reports how often it got which answer. */
+/** A separate process that sends requests until it is asked to end, then reports how often it got each status. */
 async function attack(url: string): Promise<void> {
   const statuses: Record<string, number> = {};
   let ends = false;

@@ -83,7 +83,7 @@ async function measure(root: string, tenants?: DirectJob['tenants']): Promise<Re
     const { bytes: empty } = await redisUse(redis);
     const all = users * (tenants?.count ?? 1);
     for (let round = 0; round < eventsEach; round += 1) await send(servers.redisUrl, all, 50, true);
-    // The outbox, which Postgres does not have yet, is no part of a user.
+    // Outbox entries that Postgres lacks are not part of a user's memory.
     await redis.del(SHARD_NUMBERS.map(outboxKey));
     const { bytes } = await redisUse(redis);
     await redis.save();

@@ -40,7 +40,7 @@ async function variantsOf(stack: Stack): Promise<Variant[]> {
       end: () => redis.config('SET', 'appendfsync', 'always'),
     },
     { name: 'Postgres waits for no disk', begin: () => fsync(false), end: () => fsync(true) },
-    // Each page that is first changed afterwards goes into the WAL whole.
+    // The first change of a page afterwards writes the whole page to the WAL.
     { name: 'just after a checkpoint', begin: () => pool.query('CHECKPOINT') },
     {
       name: 'the worker is halted',

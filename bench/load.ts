@@ -34,7 +34,7 @@ function asFastAsAnswered(job: LoadJob): Promise<Outcome> {
         return { method, path, headers, ...(body !== '' && { body }) };
       });
       client.setRequests(requests);
-      // The last client's requests are made just before the first are answered.
+      // Called once per client, so the last call sets the start: just before the first answers.
       startedMs = performance.now();
     };
     const options = { url: job.url, connections, pipelining: 1, amount, sampleInt: 100, timeout: 60, setupClient };

@@ -21,7 +21,7 @@ export interface Measurement extends Outcome {
   eventsPerCall: number;
   /** Seconds after the last answer until everything was stored. */
   drainSeconds: number;
-  /** The worker's work meanwhile: settled users, in how many seconds, and for which share of the load. */
+  /** Work of the worker during the load: settled users, seconds, and the share of the load that it covered. */
   beside?: { users: number; seconds: number; share: number };
 }
 

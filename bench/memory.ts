@@ -69,7 +69,7 @@ async function measure(root: string): Promise<Map<string, number>> {
       caller.send(job);
       const [{ processed, statuses }] = (await once(caller, 'message')) as [Outcome];
       if (processed !== users) throw new Error(`Not every event was applied: ${JSON.stringify(statuses)}`);
-      // Entries that Postgres does not have yet, or only since some seconds, are no part of a user.
+      // Entries that are not stored yet, or were stored seconds ago, are not part of a user's memory.
       await redis.del([...SHARD_NUMBERS.map(outboxKey), ...SHARD_NUMBERS.map(handedKey)]);
     }
     const bytes = new Map<string, number>();

@@ -17,8 +17,7 @@ const AT_ONCE = 5_000;
 const LOOK_MS = 50;
 const PATIENCE_MS = 600_000;
 
-/**
- * Creates users, or those of an earlier call again, each with a streak of three days that ends when today begins in their
+/** Creates users (or resets those of an earlier call), each with a streak of three days that ends when today begins in their
  * zone. Nothing happens to them before `beginMidnight`. `nowMs`: any time of that day.
  */
 export async function loadMidnight({
@@ -47,7 +46,7 @@ export async function loadMidnight({
   await pool.query('VACUUM ANALYZE users');
 }
 
-/** A user of some weeks, who acted the day before yesterday. */
+/** A user of some weeks whose last event was the day before yesterday. */
 function stateOf(id: string, today: number): Buffer {
   const lastDay = today - 2;
   const { offsetSeconds, untilMs } = zoneOffset(ZONE, today * DAY_MS)!;

@@ -116,7 +116,7 @@ async function compare(bench: Bench, ways: readonly string[]): Promise<void> {
   }
 }
 
-/** Persists the events of a round twice: right after a checkpoint, and as many before the next. */
+/** Persists the events of a round twice: right after a checkpoint, and again before the next. */
 async function persistRound({ redis, postgres, record }: Bench, way: string): Promise<[string, Cost][]> {
   const url = new URL(postgres.url);
   url.searchParams.set('options', `-c wal_compression=${way}`);

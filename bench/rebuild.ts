@@ -80,7 +80,7 @@ try {
   const steps = [...beganMs].map(
     ([step, ms], index, all) => `${step} ${seconds((all[index + 1]?.[1] ?? performance.now()) - ms)}`,
   );
-  console.log(`  of it ${steps.join(', ')}`);
+  console.log(`  steps: ${steps.join(', ')}`);
   const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
   console.log(`Redis: ${Math.round(Number(memory) / users)} bytes per user, with an idempotency key each`);
 

@@ -24,7 +24,7 @@ export interface Shape {
   eventAttributes: Choice[];
 }
 
-/** The users of the events: random ones of a number, or one. */
+/** The users of the events: random ones among a number, or a single hot user. */
 export type Crowd = { users: number } | { hotUser: string };
 
 /** Shares of the events with each of these. */

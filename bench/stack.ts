@@ -23,7 +23,7 @@ const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
 const READY_TIMEOUT_MS = 60_000;
 const DRAIN_TIMEOUT_MS = 300_000;
 
-/** Where to send spans, and which, from the environment: to measure their cost. */
+/** Variables of traces from the environment, to measure the cost of spans. */
 const tracing = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('OTEL_')));
 

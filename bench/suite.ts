@@ -54,8 +54,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
     if (catalog === null) throw new Error('There is no demo catalog.');
     const measuring: CaseOptions = { stack, shape: shapeOf(catalog), users, connections };
     const emptyBytes = (await redisUse(stack.redis)).bytes;
-    // Without what Redis keeps for some seconds in case Postgres returns with older data: it belongs to the last events, not
-    // to users.
+    // Excludes entries that Redis keeps for some seconds in case Postgres returns with older data.
     const usedBytes = async (): Promise<number> => {
       const { bytes } = await redisUse(stack.redis);
       return bytes - emptyBytes - (await handedBytes(stack));
@@ -116,7 +115,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   }
 }
 
-/** Every case once, with a fixed amount, before its speed is known. */
+/** Runs every case once with a fixed amount, to estimate its speed. */
 async function warmUp(
   cases: readonly Case[],
   { measuring, options, warmUps }: { measuring: CaseOptions; options: SuiteOptions; warmUps: Measurement[] },
@@ -129,7 +128,7 @@ async function warmUp(
   }
 }
 
-/** As much as takes the requested time, according to the measurements so far. */
+/** The amount that takes the requested time, judged by the measurements so far. */
 function sizeOf(
   one: Case,
   known: { measurements: Measurement[]; warmUps: Measurement[]; options: SuiteOptions },
@@ -187,7 +186,7 @@ function progress(one: Measurement, rounds: number): string {
   return `  ${one.round}/${rounds} ${one.case.padEnd(18)}${Math.round(one.perSecond).toLocaleString('en').padStart(8)}/s  ${notes.join('  ')}`.trimEnd();
 }
 
-/** What Postgres stores for an event, and what Redis still does: nothing, when everything is stored. */
+/** Bytes that Postgres stores for an event, and entries left in Redis: none when everything is stored. */
 async function storedBytes(
   stack: Stack,
   events: number,

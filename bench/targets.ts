@@ -102,7 +102,7 @@ export const IDLE_PERCENT = 1.5;
 export const HISTORY_READ_MS = 10;
 export const ANALYTICS_READ_MS = 300;
 
-/** Without a target. */
+/** Figures without a target. */
 export const memoryText = ({ postgresBytesAnEvent, outboxEntriesAtLast, handedBytesAtFirst }: Memory): string =>
   `Postgres stores ${postgresBytesAnEvent.toFixed(0)} bytes per event, including awards and indexes; ` +
   `${outboxEntriesAtLast} entries are left in Redis when everything is stored. ` +

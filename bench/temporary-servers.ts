@@ -18,7 +18,7 @@ export interface TemporaryServers {
   redisUrl: string;
   databaseUrl: string;
   redis: Redis;
-  /** Of a migrated database. */
+  /** Connections to a migrated database. */
   pool: Pool;
   close(): Promise<void>;
 }

@@ -26,7 +26,7 @@ function buildReference(folder) {
   mkdirSync(join(folder, 'assets'), { recursive: true });
   const viewer = createRequire(import.meta.url).resolve('rapidoc/dist/rapidoc-min.js');
   const renamed = new Map();
-  // What refers to a file comes after it.
+  // Files that refer to another are built after it.
   for (const [name, file] of [
     ['viewer.js', viewer],
     ['snippets.js', join(import.meta.dirname, 'reference/snippets.js')],

@@ -3,7 +3,7 @@ import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 import { FORMS } from '../src/domain/fields/form.ts';
 
-/** Where `npx vite console` finds a Laurel that runs. */
+/** The address of a running Laurel for `npx vite console`. */
 const ADMIN = 'http://127.0.0.1:8081';
 
 /** Provides `virtual:forms`: data alone, so that no schema library comes with it. */
@@ -19,7 +19,7 @@ export default defineConfig({
   build: {
     outDir: '../dist/console',
     emptyOutDir: true,
-    // What is inlined as data: would need a wider content security policy.
+    // Inlined assets would need a wider content security policy.
     assetsInlineLimit: 0,
     target: 'es2022',
     modulePreload: { polyfill: false },

@@ -44,7 +44,6 @@ local reply = {
   redis.call('HGET', listened, LISTENED.announcedFloor) or '',
 }
 
--- Registers users with listeners. Returns: whether one of them is new.
 local function add_users(listening, users)
   redis.call('ZREMRANGEBYSCORE', listening, '-inf', string.format('%.0f', now))
   local added = 0

@@ -5,10 +5,8 @@ export interface Clock {
   readonly isReal?: boolean;
 }
 
-/** The machine's own time. */
 export const systemClock: Clock = { now: () => Date.now(), isReal: true };
 
-/** A clock that stands still until it is set. */
 export class FixedClock implements Clock {
   private nowMs: number;
 

@@ -11,7 +11,6 @@ const NODE_ENVS = ['production', 'development', 'test'] as const;
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** Laurel's checked environment. */
 export interface Env {
   production: boolean;
   host: string;
@@ -31,7 +30,6 @@ export interface Env {
   dataDir: string;
   /** The first admin key, `<prefix>.<body>`; `null`: generate one. */
   adminApiKey: string | null;
-  /** Whether the admin port may set the time. */
   testClock: boolean;
   httpProcesses: number;
   /** Maximum number of unstored outbox entries. Above it, events are answered 503. */
@@ -40,24 +38,18 @@ export interface Env {
   backlogLimitBytes: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   idempotencyKeysPerDay: number;
-  /** Retention period of the audit log. */
   auditRetentionDays: number;
   /** Whether webhooks may use private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
-  /** Retention period of webhook messages and their tries. */
   webhookLogDays: number;
   /** Retention period of single events and awards; `null` for ever. */
   eventRetentionDays: number | null;
-  /** The deployment's name and key. */
   environment: { name: string; key: string };
   /** Maximum size of a request body; more is answered 413. */
   bodyLimitBytes: number;
   /** The origin whose pages may use the Application API from a browser; `*` for any, `null` for none. */
   corsOrigin: string | null;
-  /**
-   * Default limit of requests per second for a user's application keys in a frontend, unless the organisation or the
-   * key sets another; 0: unlimited.
-   */
+  /** Requests per second of a user's keys in a frontend, unless the organisation or the key sets a limit; 0: unlimited. */
   rateLimit: number;
   /** The same for an admin key. */
   adminRateLimit: number;
@@ -65,16 +57,13 @@ export interface Env {
   liveConnections: number;
   /** Wrong keys per minute from an address before it is answered 429. */
   failedKeyLimit: number;
-  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
-  /** Where to send spans, and which; `null` turns them off. */
   traces: TraceSettings | null;
   /** Whether a database without configuration gets the demo (never in production). */
   demo: boolean;
 }
 
-/** The default name of a deployment. */
 export const ENVIRONMENT = { name: 'Production', key: 'production' };
 
 /** One every nine seconds, all day. Each is kept for ever. */
@@ -103,10 +92,7 @@ const SEVERAL_HOSTS = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/;
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/**
- * Reads the environment. Empty variables count as not set. Throws one `StartError` that names all problems without
- * repeating values that may be secret.
- */
+/** Reads the environment; empty variables count as not set. Throws one `StartError` with all problems. */
 export function readEnv(variables: Variables): Env {
   const problems: string[] = [];
   const read = reader(variables, problems);

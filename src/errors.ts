@@ -1,6 +1,5 @@
 interface ErrorKind {
   status: number;
-  /** What happened, in a few words. */
   title: string;
   /** What the caller can do about it. */
   remedy: string;
@@ -152,10 +151,7 @@ export function shortened(text: string, most: number): string {
   return text.slice(0, most).replace(/[\ud800-\udbff]$/, '') + end;
 }
 
-/**
- * An expected failure with a text for users. Anything else that is thrown is a fault, and is answered 500 without
- * internals in the text.
- */
+/** An expected failure with a text for users. Anything else that is thrown is a fault, answered 500. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly status: ErrorStatus;

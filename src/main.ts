@@ -17,7 +17,6 @@ import { Supervisor } from './processes/supervisor.ts';
 /** What an `npm start` runs: everything, or one of the two on machines that share the work. */
 const ROLES = ['all', 'http', 'workers'] as const;
 
-/** How long requests in flight, and then the outbox, may take to finish. */
 const DRAIN_MS = 15_000;
 /** A second Ctrl-C forces the end only after this time, since npm also passes on a signal that the terminal sent. */
 const IMPATIENT_MS = 1_000;
@@ -68,7 +67,6 @@ async function main(): Promise<void> {
       return started;
     });
     await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });
-    // Workers wait for the database, which a frontend's machine prepares.
     const prepared =
       role === 'workers'
         ? null
@@ -143,10 +141,7 @@ async function startProcesses(
   }
 }
 
-/**
- * The first SIGINT or SIGTERM stops everything in order; a later one stops it at once. If `npm start` itself was killed
- * and could not pass on a signal, its processes stop as well.
- */
+/** The first signal stops everything in order, a later one at once. Also stops if `npm start` was killed. */
 function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void }): void {
   let askedMs: number | null = null;
   const end = (signal: NodeJS.Signals | 'npm is gone'): void => {

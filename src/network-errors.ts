@@ -25,7 +25,6 @@ export const isNetworkError = (error: Error): boolean => CODES.has(codeOf(error)
 /** Chains of causes are short; a longer one is a cycle. */
 const MAX_DEPTH = 5;
 
-/** An error and its causes, outermost first; empty for a value that is not an error. */
 export function* withCauses(error: unknown): Generator<Error> {
   for (let depth = 0; error instanceof Error && depth < MAX_DEPTH; depth += 1) {
     yield error;

@@ -2,7 +2,6 @@ import type { RedisOptions } from 'ioredis';
 import { readFileSync } from 'node:fs';
 import { StartError } from './start-error.ts';
 
-/** The connection options that a Redis URL stands for. */
 type RedisAddress = Pick<
   RedisOptions,
   | 'host'
@@ -109,10 +108,7 @@ export function parseRedisUrls(text: string): { url: string; address: RedisAddre
   return parsed;
 }
 
-/**
- * The options for a connection to the server of a URL that `parseRedisUrl` accepts. Throws StartError for any other
- * URL, or if `ca` cannot be read.
- */
+/** The options for a URL that `parseRedisUrl` accepts. Throws StartError. */
 export function addressOptions(url: string): Omit<RedisAddress, 'caFile'> {
   const address = parseRedisUrl(url);
   if (typeof address === 'string') throw new StartError(`REDIS_URL ${address}`);

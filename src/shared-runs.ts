@@ -1,9 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * Runs a task for all callers. Each gets the result of a run that began after the call, so what it read is no older
- * than the call. Runs do not overlap, and start at least `everyMs` apart, however many callers there are.
- */
+/** Runs a task for all callers, each with a run that began after its call, at least `everyMs` apart. */
 export class SharedRuns<T> {
   private readonly work: () => Promise<T>;
   private readonly everyMs: number;
@@ -26,7 +23,6 @@ export class SharedRuns<T> {
   private async begin(): Promise<T> {
     await this.running;
     const restMs = this.begunMs + this.everyMs - performance.now();
-    // Timers know whole milliseconds only.
     if (restMs > 0) await sleep(Math.ceil(restMs), undefined, { ref: false });
     this.next = null;
     this.begunMs = performance.now();

@@ -3,10 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** How long work may occupy the event loop at once. */
 const SLICE_MS = 10;
 
-/**
- * Divides long work into slices, so that the process can serve others in between. Create it when the work starts, and
- * check it between steps of less than a millisecond each.
- */
+/** Divides long work into slices. Check it between steps of less than a millisecond. */
 export class Slices {
   private sinceMs = performance.now();
 

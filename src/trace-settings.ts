@@ -11,7 +11,6 @@ export interface TraceSettings {
   sampler: Sampler;
 }
 
-/** Reads variables; empty ones count as not set. */
 interface Reader {
   text: (name: string) => string | null;
   url: (name: string, protocols: readonly string[]) => string | null;

@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { expect } from 'vitest';
+import { freePort } from '../src/local/free-ports.ts';
 
 /** The reason of a rejected promise. */
 export const reasonOf = (promise: Promise<unknown>): Promise<Error> =>
@@ -15,9 +16,5 @@ export async function muteServer(): Promise<{ port: number; server: Server }> {
   return { port: (server.address() as AddressInfo).port, server };
 }
 
-/** A port without a listener. */
-export async function deadPort(): Promise<number> {
-  const { port, server } = await muteServer();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+/** A port without a listener, which no other test's listener or connection gets either. */
+export const deadPort = (): Promise<number> => freePort();

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { systemClock, type FixedClock } from '../src/clock.ts';
 import { connectRedis, redisReady } from '../src/redis/client.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
-import { openLaurel } from '../src/processes/composition.ts';
+import { openLaurel, type Laurel } from '../src/processes/composition.ts';
 import type { LiveLimits } from '../src/engine/live/live.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { parseNetworks } from '../src/domain/networks.ts';
@@ -37,7 +37,7 @@ export interface TestLaurel {
   pool: Pool;
   /** The context of the first frontend's operations. */
   services: Services;
-  /** Another frontend on the same databases; `redisUrl`: another address of the same Redis. */
+  /** Another frontend on the same databases, which accepts requests; `redisUrl`: another address of the same Redis. */
   another(redisUrl?: string): Promise<{
     app: TestClient;
     admin: TestClient;
@@ -156,7 +156,7 @@ export async function startLaurel(
     throw error;
   });
   // Redis is accepted in the background, which takes time on a busy machine.
-  await untilReady(first.adminUrl);
+  await untilReady(first);
   const others: { close(): Promise<void> }[] = [];
   if (options.workers === true) {
     const acknowledgeMs = options.acknowledgeMs ?? null;
@@ -188,6 +188,7 @@ export async function startLaurel(
     another: async (url) => {
       const more = await frontend(url);
       others.push(more);
+      await untilReady(more);
       return more;
     },
     close: async () => {
@@ -198,8 +199,9 @@ export async function startLaurel(
   };
 }
 
-/** Resolves when a frontend accepts requests, or after a while: a test may be about one that does not. */
-async function untilReady(url: string): Promise<void> {
+/** Resolves when a frontend accepts requests of all tenants, or after a while: a test may be about one that does not. */
+async function untilReady({ laurel, adminUrl }: { laurel: Laurel; adminUrl: string }): Promise<void> {
+  const isReady = async (): Promise<boolean> => laurel.isWhole() && (await fetch(`${adminUrl}/readyz`)).status === 200;
   const deadlineMs = performance.now() + 20_000;
-  while ((await fetch(`${url}/readyz`)).status !== 200 && performance.now() < deadlineMs) await sleep(20);
+  while (!(await isReady()) && performance.now() < deadlineMs) await sleep(20);
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Configuration } from '../src/domain/configuration.ts';
 import type { TestLaurel } from './laurel.ts';
@@ -13,7 +14,10 @@ export async function addTenants(
   const tenants = customerIds.map((customerId) => ({ customerId, name: customerId }));
   expect(await laurel.admin.post('/v1/tenants', tenants)).toMatchObject({ status: 201, body: { issues: [] } });
   for (const tenantId of customerIds) {
-    const { status, body } = await laurel.admin.put('/v1/configuration', configuration, { tenantId });
-    expect({ status, body }).toMatchObject({ status: 200 });
+    const apply = () => laurel.admin.put('/v1/configuration', configuration, { tenantId });
+    let applied = await apply();
+    // Shortly after the start, the shard of a new tenant may still be inspected.
+    while (applied.status === 503) applied = await sleep(20).then(apply);
+    expect({ status: applied.status, body: applied.body as unknown }).toMatchObject({ status: 200 });
   }
 }

@@ -11,7 +11,6 @@ export interface DeliveryOptions extends Partial<
 > {
   /** Whether webhooks may go to private, loopback and link-local addresses. */
   allowPrivate?: boolean;
-  /** Time limit for one try; ms. */
   timeoutMs?: number;
 }
 
@@ -33,7 +32,6 @@ const TIMEOUT_MS = 60_000;
 /** Maximum number of messages that wait for one webhook. Further ones are logged as failed. */
 const PENDING_LIMIT = 100_000;
 
-/** Starts sending waiting messages to webhooks. The core closes the connections. */
 export function startDelivery(
   core: Core & { log: Logger },
   { timeoutMs = TIMEOUT_MS, allowPrivate = false, pendingLimit = PENDING_LIMIT, ...options }: DeliveryOptions,

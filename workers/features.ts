@@ -71,7 +71,6 @@ interface With {
   options: WorkersOptions;
 }
 
-/** Stores outboxes in Postgres. */
 export function createPersisting(
   core: WorkerCore,
   { delivery, options }: Pick<With, 'delivery' | 'options'>,
@@ -142,7 +141,6 @@ export function createJobs(
   });
 }
 
-/** Processes batches of events that frontends queued. */
 export function createBatches(core: WorkerCore, options: WorkersOptions): { close(): Promise<void> } {
   const { redis, pool, catalogs, ids, clock, signals, log, traces, ending, queueRedis } = core;
   const { onBatchMoment, idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY } = options;
@@ -162,7 +160,6 @@ export function createBatches(core: WorkerCore, options: WorkersOptions): { clos
   return batchWorker({ redis, signals, queueRedis, processor, log, ending });
 }
 
-/** Work that the clock makes due. One process at a time does it. */
 export function createSchedule(core: WorkerCore, { delivery, persister, jobs, options }: With): Rounds {
   const { redis, pool, guard, clock, testClock, log, traces, ending, isClockRight } = core;
   const schedule = new Schedule({
@@ -241,7 +238,6 @@ function scheduledNotifications(
   ];
 }
 
-/** Ages, erases and deletes old data. */
 function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' | 'options'>): ScheduledWork[] {
   const { redis, pool, onFailed } = core;
   const { idempotencyHotDays = IDEMPOTENCY_HOT_DAYS, eventRetentionDays = null } = options;

@@ -10,20 +10,14 @@ import { createWorkerCore, type WorkerCore, type WorkersOptions } from './worker
 export type { WorkersOptions };
 
 export interface Workers {
-  /**
-   * Takes no more jobs, stores the outbox and closes all connections. After `timeoutMs` it stops storing; the rest stays in
-   * the outbox. Delivery tries in progress get some more seconds. Safe to call twice.
-   */
+  /** Stores the outbox and closes all connections; stops storing after `timeoutMs`. Safe to call twice. */
   close(timeoutMs?: number): Promise<void>;
 }
 
 /** Delay after which the schedule asks again who listens to live streams. */
 const LISTENED_WITHIN_MS = 500;
 
-/**
- * Starts a process's background work, with its own connections. Rejects if no Redis answers, or if one belongs to another
- * Laurel.
- */
+/** Starts a process's background work. Rejects if no Redis answers, or if one belongs to another Laurel. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const ending = new AbortController();
   // One listener per shard that is being stored.

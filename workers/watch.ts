@@ -12,7 +12,6 @@ import { type Log, LogThrottle } from '../src/telemetry/log.ts';
 const BEHIND_MS = 5_000;
 const CAUGHT_UP_MS = 1_000;
 
-/** Logs when a shard's outbox falls behind and when it has caught up. */
 export class BehindLog {
   private readonly log: Log;
   /** Shard → since when it is behind (`performance.now()`). */
@@ -22,7 +21,6 @@ export class BehindLog {
     this.log = log;
   }
 
-  /** Records how long a shard's oldest entry has waited; null if the outbox is empty. */
   note(shard: number, waitingMs: number | null): void {
     const nowMs = performance.now();
     const since = this.since.get(shard);
@@ -43,14 +41,12 @@ const BACKSTOP_MS = 5_000;
 /** An entry that waited this long missed its wake-up; normally storing takes a tenth of this. */
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
-/** Shortest time between two equal log lines about a shard. */
 const REPEAT_MS = 10_000;
 
 export interface Watched {
   /** From `createRedis`. */
   redis: Redis;
   signals: Signals;
-  /** See `BACKSTOP_MS`. */
   backstopMs?: number;
 }
 

@@ -23,12 +23,10 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   log: Logger;
   /** The machine's clock by default. */
   clock?: CoreSettings['clock'];
-  /** Days after which idempotency keys leave the hot set. */
   idempotencyHotDays?: number;
   /** Maximum idempotency keys per user and UTC day; 0 for no limit. */
   idempotencyKeysPerDay?: number;
   auditRetentionDays?: number;
-  /** Outbox entries that may wait before events are refused. A sweep leaves most of them to events. */
   backlogLimit?: number;
   webhookLogDays?: number;
   /** Days for which individual events and awards are kept; forever if absent. */
@@ -44,7 +42,6 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   jobLeaseMs?: number;
 }
 
-/** Shared by the features of a worker. */
 export interface WorkerCore extends Core {
   log: Logger;
   /** For BullMQ's workers. */

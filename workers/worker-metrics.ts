@@ -1,4 +1,3 @@
-/** Metrics of a worker, and the port that serves them. */
 import { createServer } from 'node:http';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { guardName } from '../src/engine/events/event-answer.ts';
@@ -10,7 +9,6 @@ import { StartError } from '../src/start-error.ts';
 import type { Log } from '../src/telemetry/log.ts';
 import { DURATION_BUCKETS, Histogram } from '../src/telemetry/metrics.ts';
 
-/** Metrics of one worker process. */
 export class WorkerMetrics {
   readonly registry = new Registry();
   private readonly registers = [this.registry];
@@ -50,7 +48,6 @@ export class WorkerMetrics {
     this.transaction.observe(ms / 1000);
   };
 
-  /** Adds how far this process's clock is from Redis's. */
   watchClock(skew: { readonly ms: number }): void {
     registerClockSkew(this.registry, skew);
   }
@@ -80,10 +77,7 @@ export class WorkerMetrics {
 
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
-/**
- * Serves the result of `read` at GET `/metrics`, and `/healthz`, on a worker's own port. Resolves with a function that
- * closes it. Throws a `StartError` if the port cannot be opened.
- */
+/** Serves `/metrics` and `/healthz` on a worker's port. Returns a function that closes it. Throws a `StartError`. */
 export async function openMetricsPort(
   { host, port }: { host: string; port: number },
   read: () => Promise<string>,

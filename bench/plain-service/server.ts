@@ -10,7 +10,7 @@ import { createPool } from '../../src/postgres/pool.ts';
 import { BATCH, EVENT, type Event } from './event.ts';
 import { recordBatch } from './record-batch.ts';
 
-// At least twice the cores: further connections only wait for each other here (measured 5 to 20: the same within noise).
+// At least twice the cores; more connections only wait for each other (5 to 20: the same within noise).
 const pool = createPool(process.env['DATABASE_URL']!, { max: 8 });
 const ranks = process.env['RANKS'] !== '0';
 const apiKey = process.env['ADMIN_API_KEY'];

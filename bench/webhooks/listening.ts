@@ -14,7 +14,7 @@ export class ListeningWebhooks {
     this.options = options;
   }
 
-  /** Enables this many, and disables the others. */
+  /** Enables this number of webhooks and disables the others. */
   async listen(count: number): Promise<void> {
     const { receiverUrl: url } = this.options;
     const missing = Math.max(0, count - this.ids.length);

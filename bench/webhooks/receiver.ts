@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The receiver's reports: where it listens, then when a message came to `/timed` (epoch ms). */
+/** The receiver's reports: its port, then the time of each message to `/timed` (epoch ms). */
 export type ReceiverReport = { port: number } | { id: string; atMs: number };
 
 // A separate process, so that its CPU is not the worker's. It answers 200, except to /hang, which it never answers.

@@ -14,13 +14,13 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the API refuses it refuses again.
+      // A refused request would be refused again.
       retry: (count, error) => count < 2 && !(error instanceof Problem && error.status > 0 && error.status < 500),
     },
   },
 });
 sent.onSignedOut = () => {
-  // Before anybody has signed in there is nothing to forget.
+  // Without a session there is nothing to clear.
   if (queries.getQueryData(sessionQuery.queryKey)) forget(queries);
 };
 
@@ -29,7 +29,7 @@ async function openLink(): Promise<void> {
   const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
   if (token === undefined) return;
   history.replaceState(null, '', location.pathname);
-  // A link that was used before: who has a session goes on, anybody else is asked for a key.
+  // The link was used before: an existing session continues; otherwise the page asks for a key.
   await signIn({ token }, queries).catch(() => undefined);
 }
 

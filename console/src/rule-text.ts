@@ -62,7 +62,7 @@ export function every(count: number, unit: string): string {
   return count === 1 ? `every ${one}` : `every ${counted(count, one)}`;
 }
 
-/** The name of a resource; its ID if it is not among those that were read. */
+/** A resource's name; its ID if the resource was not read. */
 const nameOf = (resources: Resources, id: string): string => resources?.find((one) => one.id === id)?.name ?? id;
 
 const conditionsOf = (stored: Limited['userAttributes'], { attributes }: Named): Condition[] =>
@@ -105,7 +105,7 @@ export const triggerRule = (trigger: StoredRule & { type: Rule['type']; points: 
   points: trigger.points,
 });
 
-/** What meets a rule: `50 Flashcards flipped if the event’s subject is languages`. */
+/** The condition of a rule: `50 Flashcards flipped if the event’s subject is languages`. */
 export function causeText(rule: Rule): string {
   return `${subjectText(rule)}${conditionText(rule)}`;
 }
@@ -164,7 +164,7 @@ interface Board {
   endTime?: string | null | undefined;
 }
 
-/** What a leaderboard ranks users by: `Flashcards flipped`, `points of XP`, `length of the streak`. */
+/** The subject of a ranking: `Flashcards flipped`, `points of XP`, `length of the streak`. */
 function rankingText({ rankBy, metricId, pointsSystemId }: Board, named: Named): string {
   switch (rankBy) {
     case 'metric':

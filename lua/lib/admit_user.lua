@@ -113,7 +113,6 @@ local function upsert_user(state, sent, now, plan, seen)
   return true, settlements
 end
 
--- The user's local day, given the zone fields of a request.
 local function day_with(state, sent, now)
   local offset = state[USER.offsetSeconds]
   if sent[SENT.zone] ~= nil or (sent[SENT.renewedZone] and sent[SENT.renewedZone] == state[USER.zone]) then

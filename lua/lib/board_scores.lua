@@ -21,7 +21,6 @@ local function run_place(scores, no, run_day, from)
   return at
 end
 
--- Whether the score at a position belongs to a run of a leaderboard.
 local function is_score(scores, at, no, run_day)
   return scores[at] == no and scores[at + SCORE.runDay] == run_day
 end
@@ -133,7 +132,6 @@ local function board_group(board, attributes)
   return table.concat(parts, ',')
 end
 
--- Whether a local time of day (seconds) is within a leaderboard's window, which may span midnight.
 local function inside_window(board, second)
   local from, to = board.from, board.to
   if not from and not to then
@@ -247,7 +245,6 @@ local function score_boards(event, state, ledgers, outcome)
   return changes, left_on
 end
 
--- The same for a call that is not an event and earned only points.
 local function score_call(plan, state, ledgers, outcome)
   return (score_boards({ plan = plan, whole = 0, micros = 0, call = true }, state, ledgers, outcome))
 end

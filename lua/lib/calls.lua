@@ -34,7 +34,6 @@ local function open_call(keys, args)
   return call
 end
 
--- The position in a stream directly before an entry.
 local function position_before(id)
   local ms, sequence = string.match(id, '(%d+)-(%d+)')
   if tonumber(sequence) > 0 then
@@ -102,7 +101,6 @@ local function earlier_try(call, happened_id)
   return find_retried.record(happened_id), ''
 end
 
--- Updates the counts of points totals for the changes in a record (RECORDED_POINTS).
 local function move_points(changed, prefix)
   if not changed then
     return

@@ -25,7 +25,6 @@ local function whole_depth(segments)
   return depth, size
 end
 
--- `value` as `width` bytes, least significant first.
 local function fingerprint(value, width)
   local bytes = {}
   for n = 1, width do
@@ -53,7 +52,6 @@ local function segment_key(base, segment)
   return base .. ':' .. string.format('%x', segment)
 end
 
--- Whether a string of fingerprints contains one.
 local function holds_fingerprint(text, wanted)
   local at = string.find(text, wanted, 1, true)
   while at and (at - 1) % #wanted ~= 0 do

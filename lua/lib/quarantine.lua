@@ -13,7 +13,6 @@ local function in_quarantine(board_prefix, user_id)
   return own
 end
 
--- The position of an event's ID in the text, or nil.
 local function quarantined_at(own, event_id)
   for at = 1, #own.events, QUARANTINED.length do
     if string.sub(own.events, at, at + QUARANTINED.idLength - 1) == event_id then
@@ -26,7 +25,6 @@ local function is_quarantined(own, event_id)
   return quarantined_at(own, event_id) ~= nil
 end
 
--- Whether one more event of the user may be quarantined.
 local function has_quarantine_room(own)
   if #own.events / QUARANTINED.length >= QUARANTINED.mostOfUser then
     return false

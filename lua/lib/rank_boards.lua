@@ -12,7 +12,6 @@ local function leave_board(prefix, run, group, user_id)
   end
 end
 
--- The same, given the key of the set.
 local function leave_set(prefix, key, user_id)
   local run, group = string.match(string.sub(key, #prefix + 1), '^(%d+:%-?%d+):(.*)$')
   leave_board(prefix, run, group, user_id)
@@ -69,7 +68,6 @@ local function threshold_of(key, max)
   return known
 end
 
--- The prefix of the keys of a run's sets, without the group.
 local function run_prefix(prefix, no, run_day)
   local runs = this_call.runs or held('runs')
   local run = runs[no]

@@ -169,7 +169,6 @@ local function row_of(day, row, week_0)
   return { day, week, month, day, week_0 + week * 7, month_start(month) }
 end
 
--- Settles by one rule. `all`: the plan's rule, which lists the previous ones.
 local function settle_by(state, rule, row, left, all)
   local settlements
   for frequency = FREQUENCY.daily, FREQUENCY.monthly do
@@ -244,7 +243,6 @@ local function settle_streaks(state, rule, row, left)
   return settlements
 end
 
--- Adds the settlements of settle_streaks (nil for none) to a record.
 local function settled_record(record, settlements, state)
   if not settlements then
     return

@@ -2,7 +2,6 @@
 -- (packedUse in src/redis/idempotency.ts). A replay derives the whole ID from that time and the key.
 -- The value's 18 digits exceed a Lua number, so it stays a string here.
 
--- The new value of USER.usedKeys after one more key. `today`: the value for a user who has used no key today.
 local function one_more_key(state, today)
   local used_keys = state[USER.usedKeys]
   if not used_keys or used_keys < today or used_keys >= today + USED_KEYS.day then

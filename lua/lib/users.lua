@@ -18,7 +18,6 @@ local streak_at = {
   [FREQUENCY.monthly] = USER.streaks + 2 * STREAK.size,
 }
 
--- Replaces a streak in a state by a list of STREAK.
 local function put_streak(state, frequency, streak)
   local at = streak_at[frequency]
   for offset = STREAK.length, STREAK.currentPeriod do
@@ -28,7 +27,6 @@ local function put_streak(state, frequency, streak)
   state[at + STREAK.sums] = next(sums) and sums or nil
 end
 
--- Unpacks a user's state into a list by USER.
 local function unpack_state(packed)
   return { cmsgpack.unpack(packed) }
 end
@@ -147,7 +145,6 @@ end
 -- Why a state that a request changed may not be written (a REFUSAL), or nil. See `has_room`.
 local lack_of_room
 do
-  -- Bytes of the user's fields that come from requests.
   local function profile_bytes(state)
     local bytes = #(state[USER.name] or '') + #(state[USER.email] or '') + #(state[USER.deviceTokens] or '')
     for _, value in pairs(state[USER.attributes] or {}) do

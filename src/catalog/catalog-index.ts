@@ -15,7 +15,6 @@ const byId = <T extends { id: string }>(items: T[]): Map<string, T> => new Map(i
 const byKey = <T extends { key: string | null }>(items: T[]): Map<string, T> =>
   new Map(items.flatMap((item) => (item.key === null ? [] : [[item.key, item]])));
 
-/** Lookups for one version of a tenant's catalog. Immutable. */
 export class CatalogIndex {
   readonly catalog: Catalog;
   readonly userAttributes: ReadonlyMap<string, Attribute>;

@@ -1,4 +1,3 @@
-/** The catalogs that this process holds, kept up to date by announcements of changes. */
 import type { Pool } from 'pg';
 import { AppError } from '../errors.ts';
 import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
@@ -16,10 +15,7 @@ interface Loading {
 
 const RETRY_MS = 500;
 
-/**
- * Compiled catalogs in the memory of this process. A loaded catalog can be read without waiting. A newer version replaces it atomically once it is
- * loaded; until then, or if loading fails, the old one stays.
- */
+/** Compiled catalogs in memory. A newer version replaces the loaded one atomically; until then, the old one stays. */
 export class Catalogs implements ChangeListener {
   private readonly pool: Pool;
   private readonly loaded = new Map<number, CompiledCatalog>();
@@ -68,7 +64,6 @@ export class Catalogs implements ChangeListener {
     void this.compareVersions().catch(() => this.retryLater());
   }
 
-  /** Stops retries. */
   close(): void {
     this.closed = true;
     clearTimeout(this.retry);
@@ -107,16 +102,12 @@ export class Catalogs implements ChangeListener {
 }
 
 interface ChangeListener {
-  /** A tenant's catalog has this version or a newer one. */
   catalogChanged?(tenantNo: number, version: number): void;
   /** Some catalogs may have changed; it is unknown which. */
   anyCatalogChanged?(): void;
   /** Keys, tenants or the organisation have changed, or may have. */
   organisationChanged?(): void;
-  /**
-   * Something was written to Postgres since the last call, by anyone, including other users of the same server. Called when the counters are
-   * read, every few seconds at most, and never while nothing is written.
-   */
+  /** Something was written to Postgres since the last call, by anyone. Called every few seconds at most. */
   written?(): void;
 }
 
@@ -128,11 +119,9 @@ const WRITTEN_MS = 4_000;
 const LISTEN_AGAIN_MS = 30_000;
 
 export interface ChangesOptions {
-  /** Its settings are used for a separate connection. */
   pool: Pool;
   /** The caller closes it. */
   signals: Signals;
-  /** Defaults to `BACKSTOP_MS`. */
   backstopMs?: { alone: number; notified: number };
 }
 
@@ -171,16 +160,12 @@ export class Changes {
     });
   }
 
-  /** Reports every later change to the listener. Returns a function that stops this. */
   listen(listener: ChangeListener): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
   }
 
-  /**
-   * Resolves when the subscription exists and the counters have been read. If Redis is unreachable, it does not wait: it subscribes later
-   * and compares the counters then.
-   */
+  /** Resolves when subscribed and up to date. If Redis is unreachable, subscribes later and catches up then. */
   async start(): Promise<void> {
     await this.compare();
     this.followSignals();

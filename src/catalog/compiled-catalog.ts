@@ -1,4 +1,3 @@
-/** A catalog with its lookups and plans, and with deleted resources for history. */
 import type { Pool } from 'pg';
 import type { Catalog } from '../domain/catalog.ts';
 import { deletedResources } from '../postgres/catalog.ts';
@@ -10,7 +9,6 @@ import { writersIn } from './rules/references.ts';
 
 /** One version of a tenant's catalog with lookups and compiled plans. Never changes. */
 export class CompiledCatalog extends CatalogIndex {
-  /** Boosts for a single user as JSON for the script, by user ID. */
   readonly personalBoosts: ReadonlyMap<string, string>;
   /** Numbers of the user attributes that application keys may not change. */
   readonly serverAttributes: ReadonlySet<number>;

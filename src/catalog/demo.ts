@@ -1,10 +1,7 @@
 import type { Configuration } from '../domain/configuration.ts';
 import type { ConfigurationStore } from './configuration/store.ts';
 
-/**
- * A study app. It has enough of everything that the answer to the first event contains a total, a streak, achievements, points with a boost, a
- * level and ranks.
- */
+/** A study app. The answer to the first event has a total, a streak, achievements, boosted points, a level and ranks. */
 export const DEMO: Configuration = {
   attributes: [
     { key: 'country', name: 'Country', type: 'user' },

@@ -1,8 +1,7 @@
-/** A draft: the catalog with changes that are not stored yet. */
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuid } from 'uuid';
-import type { Catalog, Leaderboard, PointsTrigger, StreakSettings } from '../domain/catalog.ts';
-import type { EventSettings } from '../domain/settings.ts';
+import type { Catalog, Leaderboard, PointsTrigger } from '../domain/catalog.ts';
+import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
 import { replaceStreaks } from '../domain/streaks/streak-settings.ts';
 import { Slices } from '../slices.ts';
@@ -17,7 +16,6 @@ import {
 } from './resource-fields.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 
-/** A resource that differs between a catalog and a draft made from it. */
 export interface Change {
   kind: Kind;
   before: Resource | null;
@@ -33,17 +31,13 @@ interface DraftOptions {
 const STRICT: RuleSettings = { webhookAllowPrivate: false };
 
 /**
- * A catalog that is being edited. `changes` lists the differences from the original. Setting a resource to its current
- * value is not a change. Lists are replaced, never changed in place.
+ * A catalog that is being edited. Setting a resource to its current value is not a change. Lists are never changed in
+ * place.
  */
 export class CatalogDraft {
-  /** The edited catalog. */
   readonly catalog: Catalog;
-  /** The original catalog. */
   readonly before: Catalog;
-  /** Time of the edit, epoch ms. */
   readonly nowMs: number;
-  /** Installation settings that the rules depend on. */
   readonly settings: RuleSettings;
   private no: number;
 
@@ -56,7 +50,6 @@ export class CatalogDraft {
     for (const kind of KINDS) this.setList(kind, [...listOf(before, kind)]);
   }
 
-  /** The number of the next resource. */
   get nextNo(): number {
     return this.no;
   }
@@ -70,16 +63,12 @@ export class CatalogDraft {
     return this.storeAll(kind, [{ id, fields }])[0]!;
   }
 
-  /** Replaces the configured fields of an existing resource. */
   update<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {
     if (this.get(kind, id) === undefined) throw new Error(`There is no ${kind} ${id} in the draft.`);
     return this.storeAll(kind, [{ id, fields }])[0]!;
   }
 
-  /**
-   * Replaces the configured fields of existing resources and adds the others with new numbers, as the newest of their kind, in order.
-   * O(resources of the kind), regardless of how many are stored.
-   */
+  /** Replaces existing resources and adds the others with new numbers, in order. O(resources of the kind). */
   storeAll<K extends Kind>(kind: K, all: readonly { id: string; fields: Fields<K> }[]): ResourceOf[K][] {
     const list = [...listOf(this.catalog, kind)];
     const places = new Map(list.map(({ id }, place) => [id, place]));
@@ -99,7 +88,6 @@ export class CatalogDraft {
     return this.removeAll(kind, new Set([id])) > 0;
   }
 
-  /** Deletes resources as `remove` does and returns how many existed. */
   removeAll(kind: Kind, ids: ReadonlySet<string>): number {
     const list = listOf(this.catalog, kind);
     const left = list.filter(({ id }) => !ids.has(id));
@@ -184,10 +172,7 @@ export class CatalogDraft {
     (this.catalog[LISTS[kind]] as Resource[]) = list;
   }
 
-  /**
-   * Records when a trigger was last activated, because `time` triggers award nothing for the time before, and when an administrator finished a
-   * leaderboard.
-   */
+  /** Records when a trigger was activated (`time` triggers pay nothing for earlier) or a leaderboard was finished. */
   private activation(kind: Kind, current: Resource | null, fields: object): object {
     if (kind === 'leaderboard') {
       const finishing =
@@ -220,7 +205,6 @@ export const SCORING = [
   'runInterval',
 ] as const satisfies (keyof Leaderboard)[];
 
-/** Whether the scores of two leaderboards cannot be compared. */
 const scoresDiffer = (
   one: Pick<Leaderboard, (typeof SCORING)[number]>,
   other: Pick<Leaderboard, (typeof SCORING)[number]>,

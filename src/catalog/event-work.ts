@@ -8,7 +8,6 @@ import { problem, type Problem } from './rules/problem.ts';
 // Redis handles one event at a time. These limits bound an event's cost: the number of resources in force per metric or points
 // system, and the total work that an event may cause.
 
-/** Maximum number of resources in force in a group; see `GROUP`. */
 export const MOST = { leaderboard: 100, achievement: 200, points_trigger: 100, points_boost: 50 } as const;
 
 type Counted = keyof typeof MOST;
@@ -58,8 +57,6 @@ function remembered<T>(make: (catalog: Catalog, utcDay: number) => T): (catalog:
   };
 }
 
-// Limits.
-
 /** The group in which a resource counts, and its description in messages; `null` if the resource is not in force. */
 const GROUP: {
   leaderboard: (board: Leaderboard, utcDay: number) => [string, string] | null;
@@ -101,7 +98,6 @@ const LIST = {
   points_boost: 'boosts',
 } as const;
 
-/** Number of resources in force, by kind and group. */
 const inForce = remembered((catalog, utcDay) => {
   const counts = { leaderboard: new Map(), achievement: new Map(), points_trigger: new Map(), points_boost: new Map() };
   for (const kind of Object.keys(MOST) as Counted[]) {
@@ -114,7 +110,6 @@ const inForce = remembered((catalog, utcDay) => {
   return counts as Record<Counted, Map<string, number>>;
 });
 
-/** Metric triggers in force in all points systems, by metric. */
 const triggersOfMetrics = remembered(({ triggers }) => {
   const counts = new Map<string, number>();
   for (const { status, metricId } of triggers)
@@ -147,19 +142,15 @@ export function* limitProblems(
     );
 }
 
-// Work.
-
 const workOfConditions = (conditions: readonly AttributeCondition[]): number =>
   conditions.reduce((sum, { attributeValue }) => sum + WORK.condition + attributeValue.length * WORK.character, 0);
 
 const workOfAchievement = ({ userAttributes, achievementIds }: Achievement): number =>
   WORK.achievement + workOfConditions(userAttributes) + achievementIds.length * WORK.part;
 
-/** The work of an event of each metric, and of a call that is not an event. */
 export interface EventWork {
   /** Work of every event, whatever its metric. */
   shared: number;
-  /** Metric ID → additional work of its events. */
   own: ReadonlyMap<string, number>;
 }
 
@@ -194,7 +185,6 @@ export const eventWork = remembered((catalog, utcDay): EventWork => {
   return { shared, own };
 });
 
-/** Cost of each points system's boosts, per award and in the plan. */
 function boostsOfSystems(
   { boosts }: Catalog,
   utcDay: number,

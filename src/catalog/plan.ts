@@ -4,7 +4,6 @@
  * are the catalog's (`no`). Fields that do not apply are absent (Lua's nil).
  */
 export interface Plan {
-  /** Version of the catalog. */
   version: number;
   /** Metric number; 0 in plans for calls that are not events. */
   metric: number;
@@ -33,17 +32,13 @@ export interface PlanGuards {
   release?: true;
 }
 
-/** A limit, and the action for events beyond it. */
 export interface PlanGuard {
-  /** GUARD. */
   kind: number;
-  /** GUARD_ACTION. */
   action: number;
   whole: number;
   micros: number;
 }
 
-/** Settings for settling streaks. */
 export interface PlanSettling {
   /** 1 daily, 2 weekly, 3 monthly. */
   frequency: 1 | 2 | 3;
@@ -62,7 +57,6 @@ export interface PlanStreak extends PlanSettling {
   all: boolean;
   /** `[metric no, whole, micros]`. If empty, any event with a positive value counts. */
   metrics: [number, number, number][];
-  /** Number of freezes of a new user. */
   freezes: number;
   /** Previous settings, oldest first, with their end (epoch ms) and the first day (epoch day) of their week 0. */
   before?: (PlanSettling & { ends: number; week: number })[];
@@ -81,7 +75,6 @@ export interface PlanAchievement {
   whole?: number;
   micros?: number;
   counted?: true;
-  /** Streak achievements. */
   length?: number;
   frequency?: 1 | 2 | 3;
   /** Anniversaries: full years since the user's `signUpDate`. */
@@ -154,7 +147,6 @@ export interface Counter {
 
 export interface CompiledPlan {
   plan: Plan;
-  /** The plan in the form that the script receives. */
   json: string;
   counters: Counter[];
   /** Upper bound of an event's work in Redis, in microseconds; see `event-work.ts`. */

@@ -8,13 +8,11 @@ import { changeProblems, problemsOf } from './rules/rules.ts';
 import { problem, type Problem } from './rules/problem.ts';
 import { referrersOf } from './rules/references.ts';
 
-/** A resource after an edit, and the problems found. */
 export interface Checked<K extends Kind> {
   resource: ResourceOf[K];
   problems: Problem[];
 }
 
-/** Replaces the configured fields of a resource in the draft. `sent`: the fields in the request. */
 export function updateChecked<K extends Kind>(
   draft: CatalogDraft,
   kind: K,
@@ -34,9 +32,7 @@ export function workProblems(draft: CatalogDraft): Problem[] {
 
 const MOST_NAMED = 5;
 
-/**
- * Deletes those resources that nothing refers to once the others are deleted. Returns the reason for each of the rest. Runs in slices.
- */
+/** Deletes resources that nothing refers to once the others are deleted. Returns why the rest stay. Runs in slices. */
 export async function deleteUnreferred(draft: CatalogDraft, kind: Kind, ids: string[]): Promise<Map<string, string>> {
   const slices = new Slices();
   const left = new Set(ids);

@@ -12,7 +12,6 @@ import type {
 } from '../domain/catalog.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
 
-/** The type of each kind of resource. */
 export interface ResourceOf {
   attribute: Attribute;
   metric: Metric;
@@ -27,25 +26,19 @@ export interface ResourceOf {
 
 export type Resource = ResourceOf[Kind];
 
-/**
- * The kinds in the configuration document. Webhooks are not among them: their targets and secrets belong to a deployment, and documents move from one
- * deployment to another.
- */
+/** The kinds in the document. Webhooks stay out: their targets and secrets belong to one deployment. */
 export type DocumentKind = Exclude<Kind, 'webhook'>;
 
 /** Fields that Laurel manages; they cannot be configured. */
 type Kept = 'id' | 'no' | 'created' | 'updated' | 'activated' | 'finished';
 
-/** The configurable fields of a resource. */
 export type Fields<K extends Kind> = Omit<ResourceOf[K], Kept>;
 
 export const KINDS = Object.keys(LISTS) as Kind[];
 
-/** A catalog's resources of a kind, oldest first. */
 export const listOf = <K extends Kind>(catalog: Catalog, kind: K): ResourceOf[K][] =>
   catalog[LISTS[kind]] as unknown as ResourceOf[K][];
 
-/** Number of resources in a catalog, all kinds together. */
 export const resourcesIn = (catalog: Catalog): number =>
   KINDS.reduce((sum, kind) => sum + listOf(catalog, kind).length, 0);
 
@@ -54,10 +47,7 @@ const KEPT: ReadonlySet<string> = new Set<Kept>(['id', 'no', 'created', 'updated
 const configured = (resource: object): [string, unknown][] =>
   Object.entries(resource).filter(([name]) => !KEPT.has(name));
 
-/**
- * Names of the configured fields in which two resources would differ after storing them: compared as JSON, where -0 is 0 and the order of fields is
- * irrelevant.
- */
+/** Names of the fields in which two resources would differ once stored, compared as JSON. */
 export function differences(before: object, after: object): string[] {
   const values = new Map(configured(before));
   return configured(after).flatMap(([name, value]) => (canonical(value) === canonical(values.get(name)) ? [] : [name]));
@@ -80,5 +70,4 @@ export function identityOf(kind: Kind, resource: object): string | null {
   return kind === 'attribute' ? `${type}:${key}` : key;
 }
 
-/** ID of the points system that contains a resource, or `null`. */
 export const parentOf = (resource: object): string | null => (resource as { systemId?: string }).systemId ?? null;

@@ -20,7 +20,6 @@ import { CatalogDraft, type Change } from './draft.ts';
 import { differences, identityOf, parentOf } from './resource-fields.ts';
 import type { RuleSettings } from './rules/webhook.ts';
 
-/** Audit log entries of a catalog edit, in the terms of the configuration document where possible. */
 async function auditEntries(edit: Edit): Promise<AuditEntry[]> {
   const recorded = edit.changes.filter(({ kind }) => kind !== 'webhook');
   const changes = await changesOf({ ...edit, changes: recorded });
@@ -42,7 +41,6 @@ function plainEntry({ kind, before, after }: Change): AuditEntry {
   return { action: 'update', kind, id, name, before: fields(before), after: fields(after) };
 }
 
-/** Fields that determine who qualifies. */
 const CONDITIONS = [
   'trigger',
   'metricId',
@@ -54,10 +52,7 @@ const CONDITIONS = [
   'eventAttributes',
 ] as const satisfies (keyof Achievement)[];
 
-/**
- * Achievements that an edit activated, or changed while active, so that some users may already qualify. Excludes achievements that only calls
- * complete.
- */
+/** Achievements that an edit activated, or changed while active. Excludes those that only calls complete. */
 function toBackdate(changes: readonly Change[]): Achievement[] {
   return changes.flatMap(({ kind, before, after }) => {
     if (kind !== 'achievement' || after === null) return [];
@@ -94,9 +89,7 @@ interface Edited<T> {
   result: T;
   version: number;
   changes: Change[];
-  /** Names of the changed streak settings. */
   streakChanges: string[];
-  /** Names of the changed event settings. */
   eventChanges: string[];
 }
 
@@ -126,7 +119,6 @@ export class Resources {
     return catalog;
   }
 
-  /** The result of an edit, without storing it. */
   async preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T | Promise<T>): Promise<Edited<T>> {
     const before = await this.read(tenantNo);
     const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });

@@ -7,13 +7,11 @@ export interface AdminOptions {
   url: string;
   key?: string;
   tenant?: string;
-  /** Print JSON instead of text. */
   json?: boolean;
 }
 
 /** The Admin API refused a request, or did not answer. */
 export class AdminRefusal extends CommandError {
-  /** Status of the answer; 0 if there was none. */
   readonly status: number;
 
   constructor(message: string, status: number) {
@@ -33,10 +31,7 @@ export const withAdminOptions = (command: Command): Command =>
     .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'))
     .option('--json', 'print JSON');
 
-/**
- * Accepts the same options anywhere in a command line (`laurel --url … config pull`, `laurel config --url … pull`).
- * Commander assigns them to the program; this passes them on to the command. A command without such options refuses them.
- */
+/** Accepts the same options anywhere in the command line. A command without such options refuses them. */
 export function withAdminOptionsAnywhere(laurel: Command): Command {
   for (const { flags, description } of withAdminOptions(new Command()).options) laurel.option(flags, description);
   return laurel.hook('preAction', (_, action) => {
@@ -50,10 +45,7 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
   });
 }
 
-/**
- * Sends a request to the Admin API and returns the answer's body. Ends the command with a sentence if the request is
- * refused or not answered.
- */
+/** Sends a request and returns the answer's body. Ends the command if it is refused or not answered. */
 export async function askAdmin(
   { url, key, tenant }: AdminOptions,
   {
@@ -85,7 +77,6 @@ export async function askAdmin(
   throw new AdminRefusal(refusal({ url, path, status: response.status, answer }), response.status);
 }
 
-/** Pauses before a request is repeated. */
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
 /** The same as `askAdmin`, for idempotent requests: repeats one that was not answered, or was refused temporarily. */

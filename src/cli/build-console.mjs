@@ -1,4 +1,3 @@
-// Builds the console and the reference page if their sources changed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-// Compiles Laurel if something changed. `npm run build` runs this; `npm start`, `npm test` and `npx laurel` run it first.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -41,7 +40,6 @@ export function build({ root = ROOT, force = false, output = 'inherit' } = {}) {
   root = join(resolve(root), '/');
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   if (!existsSync(compiler)) return existsSync(join(root, 'dist/src/main.js'));
-  // Computed before compiling, so that changes made meanwhile are noticed next time.
   const digest = digestOf(root, dependsOn(root));
   if (!force && isBuilt(root, STAMP, digest)) return true;
   // `npx laurel` keeps its screen for the command.

@@ -40,10 +40,7 @@ export function isBuilt(root, stamp, digest) {
   return whole && built.digest === digest;
 }
 
-/**
- * Records the contents of the built folders and their sources' digest. The sizes later reveal files that are missing or
- * cut short.
- */
+/** Records the built folders' contents and their sources' digest. Sizes reveal files that are missing or cut short. */
 export function stampBuilt(root, stamp, { digest, folders }) {
   const files = folders.flatMap((folder) => filesBelow(root, folder));
   const sizes = Object.fromEntries(files.map((file) => [file.slice(root.length), statSync(file).size]));

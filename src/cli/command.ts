@@ -1,4 +1,3 @@
-/** Options, output and errors that all commands share. */
 import { InvalidArgumentError, Option } from 'commander';
 import { createInterface } from 'node:readline/promises';
 import { SHARDS } from '../redis/keys.ts';
@@ -6,7 +5,6 @@ import { SHARDS } from '../redis/keys.ts';
 /** Exit codes of commands, as in diff(1). */
 export const EXIT = {
   done: 0,
-  /** A comparison found differences. */
   differs: 1,
   /** The command failed or was refused; standard error says why. */
   failed: 2,
@@ -23,7 +21,6 @@ export class CommandError extends Error {
   }
 }
 
-/** Asks a question in the terminal. Returns whether the answer is yes. */
 export async function agreed(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(question);
@@ -31,18 +28,15 @@ export async function agreed(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** The examples in a command's help; each line follows `laurel`. */
 export const examples = (...lines: string[]): string =>
   `\nExamples:\n${lines.map((line) => `  laurel ${line}`).join('\n')}`;
 
-/** Parses an option that is a number of things, from 1 on. */
 export function wholeNumber(text: string): number {
   const number = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (number === 0) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
   return number;
 }
 
-/** Parses the number of a shard. */
 function parseShard(text: string): number {
   const shard = Number(text);
   if (!/^\d+$/.test(text) || shard >= SHARDS)
@@ -50,7 +44,6 @@ function parseShard(text: string): number {
   return shard;
 }
 
-/** Adds a shard to the parsed ones, without duplicates. */
 const parseShards = (text: string, before: readonly number[] | undefined): number[] => [
   ...new Set([...(before ?? []), parseShard(text)]),
 ];
@@ -66,7 +59,6 @@ const NOTHING = '-';
 /** Characters that a terminal might interpret. */
 const CONTROL = /\p{Cc}/gu;
 
-/** A table for a terminal, with a head and columns as wide as their contents. */
 export function tableText(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   const cells = [head, ...rows].map((row) =>
     row.map((cell) => (cell === null || cell === '' ? NOTHING : String(cell).replace(CONTROL, '\uFFFD'))),
@@ -87,14 +79,11 @@ export function tableText(head: readonly string[], rows: readonly (readonly (str
 export const counted = (n: number, one: string, many = `${one}${one === one.toUpperCase() ? 'S' : 's'}`): string =>
   `${n} ${n === 1 ? one : many}`;
 
-/** Prints a result on standard output: as JSON if the command has `--json`, otherwise as text. */
 export const print = (json: boolean | undefined, value: unknown, text: string): void =>
   void process.stdout.write(json === true ? jsonText(value) : text);
 
-/** A value as indented JSON. */
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Progress of a step. `total` is `null` while it is unknown. */
 interface CliProgress {
   step: string;
   done: number;
@@ -105,10 +94,7 @@ const BAR = 24;
 /** Interval between reports about the same step (ms): in a terminal, and elsewhere, where each report is a line. */
 const EVERY_MS = { terminal: 100, lines: 2_000 };
 
-/**
- * Reports progress on standard error. In a terminal, a bar is overwritten; elsewhere, each step prints a line, and
- * another every 2 s. A final call with `null` removes the bar.
- */
+/** Reports progress on standard error: a bar in a terminal, lines elsewhere. A final `null` removes the bar. */
 export function progressBar(): (progress: CliProgress | null) => void {
   const startedMs = performance.now();
   const { stderr } = process;

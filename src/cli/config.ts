@@ -6,7 +6,6 @@ import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import type { Pulled } from './source/configuration.ts';
 import { type Source, type SourceFlags, sourceOf } from './source/server.ts';
 
-/** Adds `laurel config …`, which handles the configuration of a running Laurel as a file. */
 export function addConfig(laurel: Command): void {
   const config = laurel
     .command('config')
@@ -16,7 +15,6 @@ export function addConfig(laurel: Command): void {
 
 type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
 
-/** Adds `laurel config pull [file]`, which writes the configuration of this or another server to a file or standard output. */
 function addPull(config: Command): void {
   withAdminOptions(config.command('pull'))
     .description('write the configuration to a file or to standard output')
@@ -49,7 +47,6 @@ function addPull(config: Command): void {
     });
 }
 
-/** The number of resources in each list of a document. */
 const countsOf = (document: object): Record<string, number> =>
   Object.fromEntries(
     Object.entries(document).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list.length]] : [])),
@@ -80,7 +77,6 @@ async function changesBy(
   };
 }
 
-/** Adds `laurel config diff <file>`, which shows what a push would change. Exit code 1 if there are changes. */
 function addDiff(config: Command): void {
   withAdminOptions(config.command('diff'))
     .description(
@@ -101,7 +97,6 @@ function addDiff(config: Command): void {
     });
 }
 
-/** Adds `laurel config push <file>`, which applies the file. Asks before it archives anything. */
 function addPush(config: Command): void {
   withAdminOptions(config.command('push'))
     .description('apply the file; lists that it does not contain stay unchanged')
@@ -145,7 +140,6 @@ async function confirmArchiving(archived: Change[]): Promise<void> {
     throw new CommandError('Nothing was changed.');
 }
 
-/** Options of `laurel config push`. */
 interface DemoFlags {
   removeDemo?: boolean;
   keepDemo?: boolean;
@@ -159,10 +153,7 @@ function demoFlag({ removeDemo, keepDemo }: DemoFlags): DemoChoice | undefined {
   return removeDemo ? 'remove' : keepDemo ? 'keep' : undefined;
 }
 
-/**
- * Asks about the demo if a file does not name all of it; `undefined` if there is nothing to ask. Ends the command if
- * nobody can be asked, or the answer is no.
- */
+/** Asks about demo resources that a file does not name; `undefined` if there is nothing to ask. May end the command. */
 async function askAboutDemo(left: DemoResource[]): Promise<DemoChoice | undefined> {
   if (left.length === 0) return undefined;
   const demo = `The demo is configured here, and the file does not name ${counted(left.length, 'resource')} of it.`;
@@ -179,7 +170,6 @@ type Change = ConfigurationChange;
 const SIGNS = { create: '+', update: '~', delete: '-' } as const;
 const DONE = { create: 'created', update: 'changed', delete: 'archived' } as const;
 
-/** The changes as text: a line for each, below it the fields of an update, and a line with their numbers. */
 function changesText(changes: Change[]): string {
   if (changes.length === 0) return 'No differences.\n';
   const lines = changes.flatMap((change) => [`${SIGNS[change.action]} ${nameOf(change)}`, ...fieldLines(change)]);
@@ -222,7 +212,6 @@ async function readDocument(file: string): Promise<object> {
   return document;
 }
 
-/** Writes a document atomically: the file has either its former content or the new text. */
 async function writeDocument(file: string, text: string): Promise<void> {
   const unfinished = `${file}.${process.pid}.tmp`;
   try {

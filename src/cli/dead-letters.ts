@@ -4,7 +4,6 @@ import type { DeletedResources } from '../domain/administration/admin.ts';
 import type { DeadLetter } from '../domain/administration/dead-letters.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 
-/** Adds `laurel dead-letters …`, for outbox entries that could not be stored and were set aside. */
 export function addDeadLetters(laurel: Command): void {
   const letters = laurel
     .command('dead-letters')
@@ -68,7 +67,6 @@ function addRetry(letters: Command): void {
     });
 }
 
-/** Adds `laurel dead-letters drop <id…>`, which asks first. */
 function addDrop(letters: Command): void {
   withAdminOptions(letters.command('drop'))
     .description('delete them; the parts that are not stored are lost')

@@ -6,7 +6,6 @@ import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { counted, examples, EXIT, print } from './command.ts';
 
-/** The result of a check, with advice if there is a problem. */
 export interface Finding {
   check: string;
   status: 'ok' | 'warning' | 'failed' | 'skipped';
@@ -50,7 +49,6 @@ function summaryText(findings: readonly Finding[]): string {
   return `\n${parts.join(', ')}. ${failed > 0 ? 'Until the failures are fixed, Laurel does not start or cannot keep its guarantees.' : 'Laurel runs; see docs/operating/install.md.'}\n`;
 }
 
-/** Runs all checks. `variables`: the environment in which the server would start. */
 export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { readEnv } = await import('../env.ts');
   const findings = [await nodeVersion()];
@@ -111,7 +109,6 @@ async function portFindings(env: Env): Promise<Finding[]> {
   );
 }
 
-/** Whether a Laurel answers on a port. */
 async function isLaurel(host: string, port: number): Promise<boolean> {
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   try {
@@ -295,7 +292,6 @@ function clockFinding(check: string, skewMs: number): Finding {
   };
 }
 
-/** Checks the disk of private servers. */
 async function diskFindings({ dataDir, redisUrl, databaseUrl }: Env): Promise<Finding[]> {
   const check = 'Disk';
   if (redisUrl !== null && databaseUrl !== null)

@@ -22,7 +22,6 @@ interface Options extends AdminOptions {
   dryRun?: boolean;
 }
 
-/** Adds `laurel import`, which imports users with their history from another server or a file. */
 export function addImport(laurel: Command): void {
   withAdminOptions(laurel.command('import'))
     .description('import users with their history, from a server of the same Application API or from JSON Lines')
@@ -80,10 +79,7 @@ async function run(options: Options): Promise<void> {
   if (report.failed > 0) process.exitCode = EXIT.differs;
 }
 
-/**
- * The configuration of this Laurel: the Application API does not list points systems, and users can only bring what is
- * configured here.
- */
+/** This Laurel's configuration: the Application API does not list points systems. */
 const configurationOf = async (options: Options): Promise<Configuration> =>
   (await askAdmin(options, { method: 'GET', path: '/v1/configuration' })) as Configuration;
 
@@ -92,14 +88,11 @@ function progress(): (text: string) => void {
   return process.stderr.isTTY ? (text) => void process.stderr.write(`\r${text.padEnd(60)}`) : () => undefined;
 }
 
-/** The status of a request with too large a body. */
 const TOO_LARGE = 413;
 interface Sending {
   admin: AdminOptions;
-  /** Name of the import. */
   name: string;
   dryRun: boolean;
-  /** File with one user per line. */
   rows: string;
   report: Report;
   sample: number | undefined;
@@ -107,8 +100,8 @@ interface Sending {
 }
 
 /**
- * Imports users, several in a call, and reports the result for each. Skips users whom an earlier run imported. Repeats
- * calls that are not answered, which is idempotent. Ends the command if Laurel stays unreachable.
+ * Imports users and reports each result. Idempotent; skips users of an earlier run. Ends the command if Laurel stays
+ * away.
  */
 async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
   let [some, bytes, done] = [[] as { id: string }[], 0, 0];

@@ -13,7 +13,6 @@ interface ListOptions extends AdminOptions {
   limit: number;
 }
 
-/** Adds `laurel jobs …`, for long background work. */
 export function addJobs(laurel: Command): void {
   const jobs = laurel.command('jobs').description('long work in the background: list, cancel or retry it');
   withAdminOptions(jobs.command('list'))

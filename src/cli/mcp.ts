@@ -19,10 +19,7 @@ export function addMcp(laurel: Command): void {
   ).action(async (options: AdminOptions) => passOn(options));
 }
 
-/**
- * Passes messages on between standard input and output and the Laurel's `/mcp`, until standard input ends. A message that Laurel does not answer is
- * answered with an error that says why.
- */
+/** Passes messages between standard input and output and `/mcp`. An unanswered message gets an error. */
 async function passOn({ url, key, tenant }: AdminOptions): Promise<void> {
   if (key === undefined || key === '') throw new CommandError('An admin key is needed: set ADMIN_API_KEY, or --key.');
   const [{ StdioServerTransport }, { StreamableHTTPClientTransport }] = await Promise.all([

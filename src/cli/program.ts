@@ -21,7 +21,6 @@ Environment:
   ADMIN_URL, ADMIN_API_KEY    the Admin API and its key, for commands with --url and --key
   REDIS_URL, DATABASE_URL     for doctor, verify and rebuild, as for the server`;
 
-/** The command line: `laurel <command>`, one file per command. */
 export function createProgram(): Command {
   const laurel = new Command('laurel')
     .description('Work with a running Laurel, or with its databases.')
@@ -52,10 +51,7 @@ export function createProgram(): Command {
   return laurel;
 }
 
-/**
- * Adds `laurel completion <shell>` and the hidden `laurel complete` that shells call. The library is loaded only for
- * these two.
- */
+/** Adds `laurel completion <shell>` and the hidden `laurel complete`. The library is loaded only for these two. */
 export async function addCompletion(laurel: Command, command: string | undefined): Promise<void> {
   if (command === 'completion' || command === 'complete') {
     const { default: complete } = await import('@bomb.sh/tab/commander');

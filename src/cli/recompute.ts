@@ -76,7 +76,6 @@ function addStart(recompute: Command): void {
     });
 }
 
-/** Descriptions of the steps, by name. */
 export const STEPS = {
   apply: 'apply a plan, and wait until it is done',
   revert: 'undo a recomputation, and wait until it is done',
@@ -101,7 +100,6 @@ const UNDER_WAY: readonly string[] = ['planning', 'applying', 'reverting'];
 
 const pathOf = (id: string): string => `/v1/recomputations/${encodeURIComponent(id)}`;
 
-/** A recomputation with its samples. */
 const readOne = async (options: AdminOptions, id: string): Promise<RecomputationDetails> =>
   (await askAdmin(options, { method: 'GET', path: pathOf(id) })) as RecomputationDetails;
 
@@ -122,7 +120,6 @@ async function watched(options: AdminOptions, { id }: Recomputation): Promise<Re
 const HEAD = ['WHAT', 'GAINING', 'LOSING', 'GIVEN', 'TAKEN'];
 const USERS = ['USER', 'GETS', 'LOSES', 'POINTS', 'BOARDS', 'STATUS', 'REASON'];
 
-/** A recomputation as text: its figures, and some of its users. */
 function planText({ id, status, figures, outcome, samples }: RecomputationDetails): string {
   const { users, gaining, losing, unchanged, failed } = figures;
   const { applied, reverted, skipped } = outcome;

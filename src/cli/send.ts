@@ -15,7 +15,6 @@ interface Options extends AdminOptions {
   name?: string;
 }
 
-/** Events in a request; the Admin API's maximum. */
 const BATCH = 1_000;
 /** Maximum size of a request, below the default MAX_BODY_BYTES. */
 const BATCH_BYTES = 900_000;
@@ -80,7 +79,6 @@ async function* oneEvent({ metric, user, value, attribute: attributes, at }: Opt
   yield { no: 1, value: event, text: JSON.stringify(event) };
 }
 
-/** Sends lines as batches, and counts the results. */
 class Sending {
   private readonly options: Options;
   private readonly name: string;
@@ -153,7 +151,6 @@ class Sending {
     else lines.push(no);
   }
 
-  /** Prints the summary. The exit code is 1 if events were refused. */
   finish(): void {
     this.onProgress(null);
     const { counts, done } = this;

@@ -67,9 +67,6 @@ const deadLettersText = (waiting: number): string =>
     ? ''
     : `${counted(waiting, 'dead letter')} could not be stored, so Postgres lacks ${waiting === 1 ? 'it' : 'them'}: \`laurel dead-letters list\`.\n`;
 
-/**
- * Compares Redis with Postgres and prints the differences. Exit code 1 if there are any, or if a user could not be compared.
- */
 export const runVerify = ({
   shards = SHARD_NUMBERS,
   json,

@@ -27,10 +27,7 @@ interface Options {
 const WRITE_MS = 10_000;
 const LINE_MS = 60_000;
 
-/**
- * Adds `laurel shadow`, a proxy in front of another server of the contract. Laurel answers each request, too, and the
- * answers are compared.
- */
+/** Adds `laurel shadow`: a proxy before another server, whose answers are compared with Laurel's. */
 export function addShadow(laurel: Command): void {
   laurel
     .command('shadow')

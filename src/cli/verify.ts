@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { examples, shardOption } from './command.ts';
 
-/** Adds `laurel verify`. Exit code 0 without differences, 1 with some. */
 export function addVerify(laurel: Command): void {
   laurel
     .command('verify')

@@ -9,7 +9,6 @@ import type {
 import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
 import { CommandError, examples, EXIT, jsonText, print, progressBar, tableText, wholeNumber } from './command.ts';
 
-/** Adds `laurel webhooks …`, for webhooks and their deliveries. */
 export function addWebhooks(laurel: Command): void {
   const webhooks = laurel.command('webhooks').description('webhooks and their deliveries');
   for (const add of [addList, addDeliveries, addResend, addTest, addRotate]) add(webhooks);
@@ -218,7 +217,6 @@ function addRotate(webhooks: Command): void {
     });
 }
 
-/** The fields of a webhook that commands need. */
 interface ListedWebhook {
   id: string;
   name: string;

@@ -15,7 +15,12 @@ const OfPeriod = Type.Object({ date: LocalDate, activeUsers: Count });
 export const AnalyticsSegments = Type.Object({
   controlShare: Type.Number(),
   attributes: Type.Array(
-    Type.Object({ key: Type.String(), name: Type.String(), values: Nullable(Type.Array(Type.String())) }),
+    Type.Object({
+      key: Type.String(),
+      name: Type.String(),
+      values: Type.Array(Type.String()),
+      isFull: Type.Boolean(),
+    }),
   ),
 });
 export type AnalyticsSegments = Static<typeof AnalyticsSegments>;
@@ -40,7 +45,6 @@ export const AnalyticsMetrics = Type.Object({
 });
 export type AnalyticsMetrics = Static<typeof AnalyticsMetrics>;
 
-/** A group of users in a comparison of engagement. */
 const EngagedGroup = Type.Object({
   users: Count,
   activeUsers: Count,
@@ -89,11 +93,11 @@ export const AnalyticsRetention = Type.Object({
   cohorts: Type.Array(
     Type.Object({ date: LocalDate, users: Count, weeks: Type.Array(Count), isComplete: Type.Boolean() }),
   ),
-  groups: Type.Array(
+  comparison: Type.Array(
     Type.Object({
       week: Count,
-      controlUsers: Count,
-      controlActive: Count,
+      segmentUsers: Count,
+      segmentActive: Count,
       otherUsers: Count,
       otherActive: Count,
       ...difference,
@@ -171,6 +175,7 @@ export const AnalyticsStreaks = Type.Object({
 export type AnalyticsStreaks = Static<typeof AnalyticsStreaks>;
 
 export const AnalyticsLeaderboards = Type.Object({
+  ...range,
   leaderboards: Type.Array(
     Type.Object({
       ...named,
@@ -179,6 +184,15 @@ export const AnalyticsLeaderboards = Type.Object({
       end: Nullable(LocalDate),
       groups: Count,
       participants: Count,
+      changed: Count,
+      changedBefore: Count,
+      days: Type.Array(
+        Type.Object({
+          ...Counts('changed', 'changedBefore', 'joined', 'joinedBefore').properties,
+          distance: Type.Number(),
+          distanceBefore: Type.Number(),
+        }),
+      ),
       scores: Type.Array(Type.Object({ percent: Count, rank: Count, value: Type.Number() })),
     }),
   ),

@@ -1,11 +1,10 @@
 import { DAY_MS } from './periods.ts';
 
 /**
- * What analytics count (`analytics_days.kind`). `day` is a UTC day by the time at which something was applied, unless the comment says
- * otherwise. Stored numbers never change.
+ * Kinds of sums (`analytics_days.kind`). Unless a comment says otherwise, `day` is the UTC day on which Laurel applied the change.
+ * Stored numbers never change.
  */
 export const COUNTED = {
-  /** Users who sent an event on the day. */
   activeOnDay: 1,
   /** The same in the week that begins on the day, a Monday. */
   activeInWeek: 2,
@@ -20,24 +19,30 @@ export const COUNTED = {
   sizes: 7,
   /** `subject`: achievement. A completion that was revoked does not count. */
   completed: 8,
-  /** The same by week, the Monday, and by the time since the user was first seen; `part`: `durationOf`. */
+  /** The same by week (its Monday) and by the time since the user was first seen; `part`: `durationOf`. */
   durations: 9,
-  /** Points given, and `taken` points taken, by the local days of the awards; `subject`: trigger, `part`: points system. */
+  /** Points awarded and points taken, by the local days of the awards; `subject`: trigger, `part`: points system. */
   awarded: 10,
   taken: 11,
   /** Streaks; `subject`: frequency, `part`: kind of the change (`SETTLED`). A change that was replaced does not count. */
   streakChanges: 12,
   /** Events that extended a streak, by the users' local days. */
   streaksExtended: 13,
-  /** Points given less points taken, of all days: on day 0; `subject`: points system. */
+  /** Points awarded minus points taken on all days, stored on day 0; `subject`: points system. */
   pointsEver: 14,
+  /**
+   * Places on a leaderboard, from its snapshots at the end of the day and of the day before in the same run; `subject`:
+   * leaderboard. `placesChanged`: users with other ranks, and the sum of the differences. `placesJoined`: users who were not on it.
+   */
+  placesChanged: 15,
+  placesJoined: 16,
 } as const;
 export type Counted = (typeof COUNTED)[keyof typeof COUNTED];
 
-/** Segments that are no attribute's value (`analytics_days.segment`). */
+/** Segments of everyone and of the groups (`analytics_days.segment`); positive numbers are values of attributes. */
 export const SEGMENT = { everyone: 0, control: -1, others: -2 } as const;
 
-/** An attribute with more values than this is no segment. */
+/** Maximum number of segments per attribute. */
 export const MOST_VALUES = 50;
 
 const WEEK = 7;
@@ -46,20 +51,17 @@ const FIRST_MONDAY = 4;
 
 export const utcDay = (ms: number): number => Math.floor(ms / DAY_MS);
 
-/** The Monday of a day's week. */
 export const mondayOf = (day: number): number => day - ((((day - FIRST_MONDAY) % WEEK) + WEEK) % WEEK);
 
-/** The first day of a day's month. */
 export function monthOf(day: number): number {
   const date = new Date(day * DAY_MS);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / DAY_MS;
 }
 
-/** Sizes of values: 0, and from 10⁻⁶ three a power of ten (1 to 2, 2 to 5, 5 to 10); negative numbers are those of negative values. */
+/** Values are grouped by size: 0, and from 10⁻⁶ on three sizes per power of ten (1 to 2, 2 to 5, 5 to 10). Negative values have negative sizes. */
 const STEPS = [1, 2, 5] as const;
 const PLACES = 6;
 
-/** The size of a value in millionths. */
 export function sizeOf(micros: bigint): number {
   if (micros === 0n) return 0;
   const digits = String(micros < 0n ? -micros : micros);
@@ -68,7 +70,7 @@ export function sizeOf(micros: bigint): number {
   return micros < 0n ? -size : size;
 }
 
-/** The values of a size: from, inclusive, and to, exclusive (of negative ones the other way round). */
+/** The bounds of a size. The one nearer to 0 is inclusive. */
 export function valuesOfSize(size: number): { from: number; to: number } {
   if (size === 0) return { from: 0, to: 0 };
   const bound = (at: number): number =>
@@ -76,17 +78,16 @@ export function valuesOfSize(size: number): { from: number; to: number } {
   return size > 0 ? { from: bound(size), to: bound(size + 1) } : { from: -bound(1 - size), to: -bound(-size) };
 }
 
-/** Steps of durations in a power of ten: each is 12 % longer than the one before. */
+/** Number of steps of durations per power of ten: each step is 12 % longer than the one before. */
 const DURATION_STEPS = 20;
 
 /** The step of a duration, from 0 for a second and less. */
 export const durationOf = (ms: number): number =>
   Math.max(0, Math.floor(Math.log10(Math.max(1, ms / 1000)) * DURATION_STEPS));
 
-/** The seconds in the middle of a step. */
 export const secondsOf = (step: number): number => Math.round(10 ** ((step + 0.5) / DURATION_STEPS));
 
-/** The step that half of the counted durations do not exceed; null: none are counted. */
+/** The step of the median; `null` without durations. */
 export function medianStep(counts: ReadonlyMap<number, number>): number | null {
   const steps = [...counts].filter(([, count]) => count > 0).toSorted(([a], [b]) => a - b);
   const half = steps.reduce((sum, [, count]) => sum + count, 0) / 2;
@@ -101,7 +102,7 @@ export function medianStep(counts: ReadonlyMap<number, number>): number | null {
 /** The 97.5 % quantile of the normal distribution: 95 % are within this many standard deviations. */
 const Z = 1.959964;
 
-/** A difference, and the interval that covers the true one in 95 of 100 samples. */
+/** A difference and its 95 % confidence interval. */
 interface Difference {
   difference: number;
   low: number;
@@ -122,7 +123,7 @@ interface Share {
   of: number;
 }
 
-/** The first share minus the second, with Newcombe's interval, which also holds for few users; null: one is of nobody. */
+/** The first share minus the second, with Newcombe's interval, which also holds for few users; `null` if a share is of nobody. */
 export function shareDifference(first: Share, second: Share): Difference | null {
   if (first.of === 0 || second.of === 0) return null;
   const [a, b] = [Math.min(1, first.count / first.of), Math.min(1, second.count / second.of)];
@@ -142,7 +143,7 @@ export interface Moments {
   squares: number;
 }
 
-/** The first mean minus the second, with the interval of Welch's test; null: one has fewer than two numbers. */
+/** The first mean minus the second, with the interval of Welch's test; `null` if a sample has fewer than two numbers. */
 export function meanDifference(first: Moments, second: Moments): Difference | null {
   if (first.n < 2 || second.n < 2) return null;
   const variance = ({ n, squares }: Moments): number => squares / (n - 1) / n;

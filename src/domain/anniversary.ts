@@ -1,7 +1,6 @@
 import { dateOf, DAY_MS, dayOf, isDate } from './periods.ts';
 import { dayIn, dayStartMs } from './zone.ts';
 
-/** A user's sign-up date, and how many years the clock has counted since. */
 export interface SignUp {
   /** Epoch day. */
   day: number;
@@ -18,7 +17,6 @@ export function anniversaryDay(day: number, years: number): number {
   return date.getTime() / DAY_MS;
 }
 
-/** The full years between two epoch days. */
 export function fullYears(from: number, to: number): number {
   const years = new Date(to * DAY_MS).getUTCFullYear() - new Date(from * DAY_MS).getUTCFullYear();
   return Math.max(0, anniversaryDay(from, years) > to ? years - 1 : years);

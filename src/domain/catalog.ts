@@ -1,13 +1,16 @@
-import { Type, type Static } from 'typebox';
-import { DEFAULT_EVENT_SETTINGS, type EventSettings } from './settings.ts';
 import type { ACHIEVEMENT } from './fields/achievement.ts';
 import type { ATTRIBUTE } from './fields/attribute.ts';
 import type { Stored } from './fields/field.ts';
 import type { LEADERBOARD } from './fields/leaderboard.ts';
 import type { METRIC } from './fields/metric.ts';
 import type { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from './fields/points.ts';
+import {
+  DEFAULT_EVENT_SETTINGS,
+  DEFAULT_STREAK_SETTINGS,
+  type EventSettings,
+  type StreakSettings,
+} from './fields/tenant-settings.ts';
 import type { WEBHOOK } from './fields/webhook.ts';
-import { Nullable, Uuid } from './schemas.ts';
 
 /**
  * The catalog: an administrator's configuration as Postgres stores it. Every resource has an `id` (UUID, used in the API) and
@@ -23,7 +26,6 @@ type Managed = {
   updated: number;
 };
 
-/** A part of a points system. */
 type PartOfSystem = Managed & { systemId: string };
 
 export type Attribute = Managed & Stored<typeof ATTRIBUTE>;
@@ -42,7 +44,6 @@ export type PointsBoost = PartOfSystem & Stored<typeof POINTS_BOOST>;
 
 export type Leaderboard = Managed &
   Stored<typeof LEADERBOARD> & {
-    /** When an administrator finished the leaderboard (epoch ms). */
     finished?: number;
   };
 
@@ -52,40 +53,6 @@ export type Webhook = Managed &
     /** Number of secrets so far; the newest one signs. */
     secretNo: number;
   };
-
-/** Weekdays, 0 = Sunday to 6. At most six, so that a streak can still be lost. */
-export const DaysOff = Type.Array(Type.Integer({ minimum: 0, maximum: 6 }), { uniqueItems: true, maxItems: 6 });
-
-export const StreakSettings = Type.Object({
-  enabled: Type.Boolean(),
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
-  weekStart: Type.Enum(['sunday', 'monday']),
-  evaluationMode: Type.Enum(['OR', 'AND']),
-  /** Weekdays without activity that do not end a streak, ascending. Applies to frequency `daily` only. */
-  daysOff: DaysOff,
-  metrics: Type.Array(Type.Object({ metricId: Uuid, threshold: Type.Number() })),
-  freezes: Type.Object({
-    enabled: Type.Boolean(),
-    initial: Type.Integer({ minimum: 0, maximum: 100 }),
-    max: Type.Integer({ minimum: 0, maximum: 100 }),
-    /** In days; `null` if users earn no freezes. */
-    autoEarnInterval: Nullable(Type.Integer({ minimum: 1 })),
-    autoEarnAmount: Nullable(Type.Integer({ minimum: 1 })),
-  }),
-  personalization: Type.Boolean(),
-});
-export type StreakSettings = Static<typeof StreakSettings>;
-
-export const DEFAULT_STREAK_SETTINGS: StreakSettings = {
-  enabled: true,
-  frequency: 'daily',
-  weekStart: 'sunday',
-  evaluationMode: 'OR',
-  daysOff: [],
-  metrics: [],
-  freezes: { enabled: false, initial: 0, max: 0, autoEarnInterval: null, autoEarnAmount: null },
-  personalization: false,
-};
 
 /** The streak settings, with the time that earning depends on. */
 export interface StreaksInForce {

@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { MOST_RESOURCES, StreakSettings } from './catalog.ts';
-import { EventSettings } from './settings.ts';
+import { MOST_RESOURCES } from './catalog.ts';
+import { EventSettings, FreezeSettings, StreakSettings } from './fields/tenant-settings.ts';
 import { ACHIEVEMENT } from './fields/achievement.ts';
 import { ATTRIBUTE } from './fields/attribute.ts';
 import { documentFields, withoutBounds } from './fields/document.ts';
@@ -47,15 +47,14 @@ export type ConfiguredPointsSystem = Configured<typeof POINTS_SYSTEM> & {
 /** `start` defaults to the day on which the leaderboard is created. */
 export type ConfiguredLeaderboard = Configured<typeof LEADERBOARD>;
 
-const { freezes, ...settings } = StreakSettings.properties;
 const looseFreezes = Object.fromEntries(
-  Object.entries(freezes.properties).map(([name, schema]) => [name, withoutBounds(schema)]),
-) as typeof freezes.properties;
+  Object.entries(FreezeSettings.properties).map(([name, schema]) => [name, withoutBounds(schema)]),
+) as typeof FreezeSettings.properties;
 
 /** The streak settings. Their metrics are named by key. */
 export const ConfiguredStreaks = Type.Partial(
   Type.Object({
-    ...settings,
+    ...StreakSettings.properties,
     metrics: Type.Array(Type.Object({ metricKey: Type.String(), threshold: Type.Number() })),
     freezes: Type.Partial(Type.Object(looseFreezes)),
   }),
@@ -118,7 +117,6 @@ export const DemoResource = Type.Object({
 });
 export type DemoResource = Static<typeof DemoResource>;
 
-/** What to do with demo resources that the document keeps. */
 export const DemoChoice = Type.Enum(['remove', 'keep']);
 export type DemoChoice = Static<typeof DemoChoice>;
 

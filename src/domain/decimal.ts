@@ -6,7 +6,6 @@
  */
 export interface Decimal {
   whole: number;
-  /** −999,999 to 999,999, with the sign of `whole` unless `whole` is 0. */
   micros: number;
 }
 
@@ -59,7 +58,6 @@ export function decimalText({ whole, micros }: Decimal): string {
   return `${sign}${Math.abs(whole)}.${places}`;
 }
 
-/** The nearest double, as JSON clients see it. */
 export const decimalNumber = (decimal: Decimal): number =>
   decimal.micros === 0 ? decimal.whole : Number(decimalText(decimal));
 
@@ -71,7 +69,6 @@ export type Micros = bigint;
 
 const MILLION = 1_000_000n;
 
-/** Parses decimal text such as `-12.5` or `3`. */
 export function toMicros(text: string): Micros {
   const [whole = '0', places = ''] = text.split('.');
   const micros = BigInt(whole.replace('-', '')) * MILLION + BigInt(places.slice(0, 6).padEnd(6, '0'));
@@ -83,7 +80,6 @@ export const decimalOfMicros = (micros: Micros): Decimal => ({
   micros: Number(micros % MILLION),
 });
 
-/** The nearest double, as JSON clients see it. */
 export function microsNumber(micros: Micros): number {
   const size = micros < 0n ? -micros : micros;
   const number = Number(`${size / MILLION}.${String(size % MILLION).padStart(6, '0')}`);

@@ -8,7 +8,6 @@ import { byKey } from './schemas.ts';
 import { MetricEventStreak } from './streaks/streak.ts';
 import { SentAttributes, UpsertedUser } from './user.ts';
 
-/** Largest absolute value of an event. */
 export const MAX_VALUE = 1e12;
 
 /** API description of the range of sums, shared by the operations that accept events. */
@@ -32,7 +31,6 @@ export const MetricEvent = Type.Object({
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 
-/** Maximum number of events in a batch. */
 export const MAX_BATCH = 1000;
 
 /** An event of a batch. It names the metric by key; its idempotency key has the same scope as a single event's. */
@@ -74,7 +72,6 @@ export type BatchEventResult = Static<typeof BatchEventResult>;
 export const BatchEventResults = Type.Object({ accepted: Type.Integer(), results: Type.Array(BatchEventResult) });
 export type BatchEventResults = Static<typeof BatchEventResults>;
 
-/** An achievement completed by an API call, and the points awarded for it. */
 export const AchievementCompletionResponse = Type.Object({
   completionId: Type.String(),
   achievement: UserAchievementResponse,

@@ -64,7 +64,6 @@ const WrappedStreak = Type.Object({
 });
 export type WrappedStreak = Static<typeof WrappedStreak>;
 
-/** A user's year in review. */
 export const WrappedResponse = Type.Object({
   user: User,
   activity: Type.Object({
@@ -79,10 +78,8 @@ export const WrappedResponse = Type.Object({
 });
 export type WrappedResponse = Static<typeof WrappedResponse>;
 
-/** Maximum number of days in an answer. */
 export const MAX_DAYS = 366;
 
-/** A tenant's activity on a UTC day. */
 export const ActivityDay = Type.Object({
   date: LocalDate,
   events: Type.Integer(),

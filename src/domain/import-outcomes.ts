@@ -1,6 +1,5 @@
 import type { ImportedOutcome, SkippedPart } from './imported-user.ts';
 
-/** Result of one step for one user. */
 export interface Reported {
   id: string;
   /** `read`: it is in the file of users; `unread`, `refused` and `skipped` say why. */
@@ -23,7 +22,6 @@ export interface ImportAnswer {
   issues: readonly { id?: string; index?: number; severity: 'error' | 'warning'; message: string }[];
 }
 
-/** What an import's answer says about each user that was sent. */
 export function outcomesOf(sent: readonly { id: string }[], { users, issues }: ImportAnswer): Reported[] {
   const warnings = new Map<string, string[]>();
   for (const { id = '', severity, message } of issues)
@@ -46,7 +44,6 @@ export function outcomesOf(sent: readonly { id: string }[], { users, issues }: I
   ];
 }
 
-/** Why something of a user was not imported. */
 export interface Reason {
   id: string;
   why: string;

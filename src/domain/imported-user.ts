@@ -17,7 +17,6 @@ const Name = Type.String({ maxLength: 1_024 });
 /** The limit for fields of any object in a request body; enough for 27 years. */
 const MOST_DAYS = 10_000;
 
-/** Changes, keyed by local day. */
 export const ChangesByDay = Type.Unsafe<Record<string, number>>({
   type: 'object',
   maxProperties: MOST_DAYS,

@@ -1,17 +1,11 @@
 /** Longer names have no suggestion. */
 const MOST_LENGTH = 64;
-/**
- * Maximum number of candidates to compare with a name: a caller may send many unknown keys, and a catalog may have
- * thousands.
- */
+/** Most candidates compared with a name: a caller may send many unknown keys. */
 const MOST_COMPARED = 100;
 /** Tolerated share of different characters in a key; smaller than for a field's name. */
 const KEY_SHARE = 0.4;
 
-/**
- * The candidate with the fewest edits from a name, ignoring case; `null` if none is near.
- * @param share the share of its characters in which a candidate may differ, 0 to 1
- */
+/** The candidate with the fewest edits from a name; `null` if it differs in more than `share` of its characters. */
 export function nearest(name: string, candidates: Iterable<string>, share: number): string | null {
   if (name.length > MOST_LENGTH) return null;
   let found: string | null = null;

@@ -1,7 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
-/** A network: address and prefix length. */
 export type Network = [Address, number];
 
 /** Parses comma-separated networks (`10.0.0.0/8`) or addresses. `null` if any of them is invalid. */

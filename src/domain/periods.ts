@@ -1,5 +1,3 @@
-/** Periods of a calendar, and days off. */
-
 /**
  * Calendar rules. A local day is an epoch day: days since 1970-01-01 in the user's local calendar. A period is the index of a
  * local day, week or month. Lua receives these numbers and has no calendar rules of its own.
@@ -10,7 +8,6 @@ export type WeekStart = 'sunday' | 'monday';
 
 export const DAY_MS = 86_400_000;
 
-/** A range of epoch days, both inclusive. */
 export interface Days {
   fromDay: number;
   toDay: number;

@@ -113,10 +113,7 @@ export const PointsRange = Type.Object({
 });
 export type PointsRange = Static<typeof PointsRange>;
 
-/**
- * The ranges of the points summary: 0 to 0, then ten equal ranges from 1 to the greatest total rounded up to a power of 10
- * (at least 10).
- */
+/** Ranges of the points summary: 0, then ten equal ranges up to the greatest total, rounded up to a power of 10. */
 export function summaryBounds(greatest: number): { from: number; to: number }[] {
   let end = 10;
   while (end < greatest) end *= 10;

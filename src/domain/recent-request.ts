@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 
-/** A request that was answered lately. */
 export const ShownRequest = Type.Object({
   at: Type.String({ format: 'date-time' }),
   surface: Type.Enum(['admin', 'application']),

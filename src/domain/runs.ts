@@ -1,10 +1,8 @@
 import { dateOf, DAY_MS, dayOf } from './periods.ts';
 
-/** The settings that determine a leaderboard's runs. */
 export interface RunRule {
   /** First day of the first run, `YYYY-MM-DD`. */
   start: string;
-  /** Last day of the leaderboard. */
   end: string | null;
   runUnit: 'day' | 'month' | 'year' | null;
   runInterval: number | null;
@@ -58,10 +56,7 @@ export function runShownOn(rule: RunRule, day: number): Run {
   return runOf(rule, Math.min(Math.max(day, first), last)) ?? { startDay: first, endDay: last };
 }
 
-/**
- * The status of a leaderboard on a UTC day: scheduled before its first day, finished after its last or once an administrator
- * finished it, `null` if it is switched off.
- */
+/** A leaderboard's status on a UTC day; `null` if it is switched off. */
 export function boardStatus(
   board: { start: string; end: string | null; status: 'inactive' | 'scheduled' | 'active' | 'finished' },
   utcDay: number,
@@ -71,18 +66,12 @@ export function boardStatus(
   return utcDay < dayOf(board.start) ? 'scheduled' : 'active';
 }
 
-/**
- * The rule with its actual end. A leaderboard that an administrator finished ends, at the latest, with the last local date
- * that existed anywhere at that moment.
- */
+/** The rule with its actual end: a finished leaderboard ends with the last local date anywhere at that moment. */
 export function playedRule(board: RunRule & { status: string; finished?: number | undefined }): RunRule {
   if (board.status !== 'finished' || board.finished === undefined) return board;
   const lastDay = Math.floor(board.finished / DAY_MS) + 1;
   return board.end !== null && dayOf(board.end) <= lastDay ? board : { ...board, end: dateOf(lastDay) };
 }
 
-/**
- * When a run becomes final (epoch ms): 12:00 UTC on the day after its last day, when that day has ended in the westernmost
- * zone (UTC-12).
- */
+/** When a run becomes final: 12:00 UTC on the day after its last day, when that day has ended in UTC-12. */
 export const finalMs = (lastDay: number): number => (lastDay + 1) * DAY_MS + DAY_MS / 2;

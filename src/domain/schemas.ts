@@ -1,4 +1,3 @@
-/** Schemas that several resources share. */
 import { type Static, Type } from 'typebox';
 
 /** Schemas that many others use. */
@@ -12,7 +11,6 @@ export const MAX_BYTES = 'x-max-bytes';
 export const TextUpTo = (bytes: number, options: { pattern?: string } = {}) =>
   Type.String({ ...options, [MAX_BYTES]: bytes, maxLength: bytes });
 
-/** A value of a user or event attribute, or of a condition. */
 export const AttributeValue = TextUpTo(1_024);
 
 export const LocalDate = Type.String({ format: 'date' });
@@ -87,6 +85,5 @@ export const WholeNumber = () => Type.Number({ [WHOLE]: true });
 
 export const NullableWholeNumber = () => Nullable(WholeNumber());
 
-/** The usual text form of the 32 hex digits of a UUID. */
 export const uuidText = (hex: string): string =>
   `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

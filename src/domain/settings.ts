@@ -1,4 +1,3 @@
-/** Settings of a tenant and of its events. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from './schemas.ts';
 
@@ -8,7 +7,6 @@ const Text = Type.String({ maxLength: 255 });
 /** Pages link to these URLs and load them, so schemes such as `javascript:` and `data:` are refused. */
 export const HTTP_URL_PATTERN = '^https?://';
 const Url = Type.String({ format: 'uri', maxLength: 2_048, pattern: HTTP_URL_PATTERN });
-/** A picture by its address. */
 export const Picture = Type.Object({ url: Url });
 
 const FontFamily = Type.Enum([
@@ -56,7 +54,6 @@ const AGGREGATION_PERIODS = ['weekly', 'monthly'] as const;
 export const Settings = Type.Object({
   branding: Branding,
   experimentation: Experimentation,
-  /** Period of the recaps. */
   aggregationPeriod: Type.Enum([...AGGREGATION_PERIODS]),
 });
 export type Settings = Static<typeof Settings>;
@@ -84,17 +81,3 @@ export const Environment = Type.Object({
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
 });
 export type Environment = Static<typeof Environment>;
-
-/** A tenant's limits for late events and sign-up dates. */
-export const EventSettings = Type.Object({
-  lateEventDays: Type.Integer({ minimum: 0, maximum: 400 }),
-  clientsMaySendLate: Type.Boolean(),
-  signUpDateWritableBy: Type.Enum(['server', 'user']),
-});
-export type EventSettings = Static<typeof EventSettings>;
-
-export const DEFAULT_EVENT_SETTINGS: EventSettings = {
-  lateEventDays: 35,
-  clientsMaySendLate: false,
-  signUpDateWritableBy: 'server',
-};

@@ -1,5 +1,3 @@
-/** The state machine of a shard, and the storage epoch. */
-
 /*
 Decides whether one process may use one shard of Redis: a state machine without I/O. `Gate` (`src/redis/gate.ts`) keeps the states.
 `RedisGuard` (`src/engine/availability`) observes Redis and Postgres, sends events and carries out effects.
@@ -14,7 +12,6 @@ export interface Accepted {
   mark: string;
 }
 
-/** Why a shard is not open. */
 export type ClosedReason =
   | 'not inspected'
   | 'connection lost'
@@ -43,7 +40,6 @@ export interface Closed {
   readonly retryAtMs: number;
 }
 
-/** Also closed, while this process inspects or rebuilds the shard. */
 export interface Inspecting {
   readonly name: 'inspecting' | 'rebuilding';
   readonly reason: ClosedReason;
@@ -52,7 +48,6 @@ export interface Inspecting {
   readonly attempt: number;
 }
 
-/** Redis and Postgres agree. */
 interface Open {
   readonly name: 'open';
   readonly accepted: Accepted;
@@ -60,7 +55,6 @@ interface Open {
 
 export type ShardState = Closed | Inspecting | Open;
 
-/** An observation of a shard in Redis. */
 export interface Sight {
   redisProcessId: string;
   /** `null` if the shard has no mark; `undefined` if the mark was not read. */
@@ -70,12 +64,8 @@ export interface Sight {
 }
 
 export type ShardEvent =
-  /** The connection to the server closed. */
   | { type: 'disconnected' }
-  /**
-   * The server does not serve the shard: it is a replica or a former master, or it replied READONLY, MOVED, CLUSTERDOWN or
-   * LOADING. The client reconnects, or reads the layout of the cluster. `keyByKey`: it replied ASK or TRYAGAIN.
-   */
+  /** A reply READONLY, MOVED, CLUSTERDOWN or LOADING, or a replica. `keyByKey`: ASK or TRYAGAIN. */
   | { type: 'redirected'; keyByKey?: boolean }
   /** A Redis function refused a call because its Redis process or the shard's mark is not the expected one. */
   | { type: 'refused' }

@@ -1,4 +1,3 @@
-/** Users: wire form, and their attributes as filters and groups. */
 import { type Static, Type } from 'typebox';
 import { AttributeValue, INSTEAD_OF_NULL, LocalDate, Nullable, TextUpTo } from './schemas.ts';
 
@@ -49,7 +48,6 @@ const userFields = {
 export const UpdatedUser = Type.Object(userFields);
 export type UpdatedUser = Static<typeof UpdatedUser>;
 
-/** The user of an event: the ID and fields to set. */
 export const UpsertedUser = Type.Object({ id: UserId, ...userFields });
 export type UpsertedUser = Static<typeof UpsertedUser>;
 
@@ -68,10 +66,7 @@ export const User = Type.Object({
 });
 export type User = Static<typeof User>;
 
-/**
- * A user after a change. `pendingLeaderboards`: keys of leaderboards that still show the user's score in the group of the
- * previous attributes, until the user's next event moves it. Omitted if there are none.
- */
+/** `pendingLeaderboards`: boards that still rank the user in the previous group, until the next event. */
 export const ChangedUser = Type.Object({
   ...User.properties,
   pendingLeaderboards: Type.Optional(Type.Array(Type.String())),

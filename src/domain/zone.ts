@@ -1,4 +1,3 @@
-/** Time zones, and local times of users. */
 import { Temporal } from 'temporal-polyfill';
 import { dateOf, DAY_MS, isOnWeekday, localDay, weekdaySet } from './periods.ts';
 
@@ -82,7 +81,6 @@ export function dayStartMs(name: string, day: number): number {
 const startIn = (name: string, day: number): number =>
   Temporal.PlainDate.from(dateOf(day)).toZonedDateTime({ timeZone: name }).epochMilliseconds;
 
-/** A time of day on certain local days. */
 export interface LocalTime {
   /** Minutes after midnight, as clocks show them. */
   minute: number;
@@ -91,7 +89,6 @@ export interface LocalTime {
   dayOfMonth?: number;
 }
 
-/** A moment and its local day (epoch day). */
 export interface LocalMoment {
   atMs: number;
   day: number;

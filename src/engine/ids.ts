@@ -1,4 +1,3 @@
-/** IDs of events, and IDs derived from idempotency keys. */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomFillSync } from 'node:crypto';
 import type { Pool } from 'pg';
 import { readEventIdSecret } from '../postgres/used-keys.ts';

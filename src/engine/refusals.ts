@@ -17,7 +17,6 @@ export const PROFILE_IS_FULL =
   `The user's name, e-mail address, device tokens and attributes would have more than ${PROFILE_BYTES} bytes together: ` +
   'shorten or clear some.';
 
-/** The error for a script's refusal of an event or of a call about a user. */
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
   if (reply[kindField] === REFUSAL.noAddress) {
     return new AppError('unprocessable', SUBSCRIBED_WITHOUT_ADDRESS);
@@ -72,7 +71,6 @@ function outOfRange(compiled: CompiledCatalog, reply: Refusal & { [kindField]: t
   return `Metric '${metric}': ${sum} would reach ${SUM_BOUND} or -${SUM_BOUND}; it must stay between them.`;
 }
 
-/** Too many events wait to be stored or processed. */
 export class Overload extends AppError {
   constructor(text: string) {
     super('unavailable', text);

@@ -1,5 +1,5 @@
 /** Converts users, achievements, streaks, points and leaderboards to their wire form. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { earning } from '../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
@@ -44,7 +44,6 @@ import { HIDDEN_BY } from '../packed/user-fields.ts';
 interface ShownUser {
   userId: string;
   state: UserState;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
 }
 
@@ -71,14 +70,12 @@ export function userResponse({ attributesByNo }: CompiledCatalog, { userId, stat
 
 /** Whether a user is in the control group. A hash of the ID decides, so the answer changes only with the share. */
 export function isControl(userId: string, controlShare: number): boolean {
-  const hash = createHash('sha256').update(`control:${userId}`).digest();
-  return hash.readUInt32BE(0) / 2 ** 32 < controlShare;
+  const digits = hash('sha256', `control:${userId}`, 'hex').slice(0, 8);
+  return Number.parseInt(digits, 16) / 2 ** 32 < controlShare;
 }
 
-/** Whether the user opted out of leaderboards. */
 export const hidesItself = ({ hidden }: Pick<UserState, 'hidden'>): boolean => (hidden & HIDDEN_BY.user) !== 0;
 
-/** What administrators decided about a user. */
 export const managedUserResponse = (id: string, state: UserState): ManagedUser => ({
   id,
   hidden: (state.hidden & HIDDEN_BY.admin) !== 0,
@@ -133,10 +130,7 @@ export interface BaseStreak extends ReturnType<typeof streakDates> {
   freezeAutoEarnAmount?: number;
 }
 
-/**
- * A settled streak in the configured frequency on a local day. Includes freezes if the tenant uses them. `offDays`: see
- * `streakDates`.
- */
+/** A settled streak on a local day, with freezes if the tenant uses them. `offDays`: see `streakDates`. */
 export function baseStreak(
   compiled: CompiledCatalog,
   { streak, freezesLeft, day, offDays }: { streak: StreakAsLeft; freezesLeft: number; day: number; offDays: number },
@@ -167,7 +161,6 @@ export function recordedStreak(compiled: CompiledCatalog, recorded: RecordedStre
   return baseStreak(compiled, { streak, freezesLeft, day, offDays: recorded[RECORDED_STREAK.offDays] ?? 0 });
 }
 
-/** The rule by which these settings settle streaks. */
 export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
   const { frequency, weekStart, freezes } = inForce.streaks;
   return { frequency, weekStart, frozen: freezes.enabled, earning: earning(inForce) };
@@ -186,10 +179,7 @@ export const daysOffOf =
     return isOnWeekday(preferred ?? weekdaySet(inForce.daysOff), day);
   };
 
-/**
- * Settles a user's streaks up to now. `day`: the user's local day. `offDays`: the number of consecutive days off that
- * start on the day by which the user must act to keep the daily streak.
- */
+/** Settles a user's streaks up to now. `offDays`: consecutive days off after the day by which the user must act. */
 export function settledNow(
   { catalog }: CompiledCatalog,
   state: UserState,
@@ -231,7 +221,6 @@ export const levelResponse = (level: PointsLevel): PointsLevelResponse => ({
   points: level.points,
 });
 
-/** A boost in the Application API. The local day (epoch day) decides its status. */
 export function boostResponse(boost: PointsBoost, day: number): PointsBoostResponse {
   return {
     id: boost.id,
@@ -313,7 +302,6 @@ export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboar
   };
 }
 
-/** Conditions in wire form: with the attribute's key instead of its ID. */
 const attributePairs = (
   compiled: CompiledCatalog,
   conditions: AttributeCondition[],

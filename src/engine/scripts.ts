@@ -27,7 +27,6 @@ import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
 import { type SentUser, withZone } from './users/sent-user.ts';
 
-/** The author of a request, and its span if it is sampled. */
 export interface Asked {
   by: Author;
   span?: Span | undefined;
@@ -41,7 +40,6 @@ export type StreakChange =
   | { reset: true }
   | { restore: { length: number; first: number; last: number; since: number } };
 
-/** The arguments of each script about one user, in addition to the common ones. See the scripts' headers. */
 interface UserScripts {
   identify_user: { mustExist: boolean };
   complete_achievement: { achievement: PlanAchievement };
@@ -66,7 +64,6 @@ interface ZonedUser extends BoostedUser {
   offsetSeconds: number;
 }
 
-/** The arguments of each script about many users of a tenant. */
 interface UsersScripts {
   backdate_achievements: {
     users: (BoostedUser & { counts?: { no: number; total: [number, number] }[]; digest?: string })[];
@@ -92,7 +89,6 @@ interface UsersScripts {
 interface ScriptsOptions {
   redis: Redis;
   clock: Clock;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** Whether the outbox is full; calls about one user then answer 503. Default: never. */
   overloaded?: () => boolean;
@@ -109,7 +105,6 @@ export interface PartCall {
    * answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second time.
    */
   foundElsewhere?: () => Promise<boolean>;
-  /** The caller itself waits for a replica (`replicated`) before it passes the replies on. */
   isAcknowledgedLater?: boolean;
   /** Calls that are sent together with the first try. A retry is sent alone. */
   joined?: JoinedCalls | undefined;
@@ -125,15 +120,10 @@ interface UserCall<S extends keyof UserScripts> {
   body: UserScripts[S];
   /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
   compiled?: CompiledCatalog;
-  /** The user fields in the request; `null` or omitted if there are none. */
   sent?: SentUser | null;
-  /** Further keys of the tenant. */
   keys?: readonly string[];
   states?: readonly Buffer[];
-  /**
-   * Whether Postgres holds the effects of the call with this ID (32 hex digits). Omit it for calls that change nothing
-   * the second time.
-   */
+  /** Whether Postgres holds a call's effects (ID: 32 hex digits). Omit it for calls that are idempotent. */
   isStored?: (id: string) => Promise<boolean>;
   span?: Span | undefined;
 }
@@ -199,10 +189,7 @@ export class Scripts {
   private readonly options: ScriptsOptions;
   /** The position after the last write, by shard. */
   private readonly positions = new Map<number, string>();
-  /**
-   * The position after the last write that a caller may know of, by shard. If replicas have to acknowledge writes, they
-   * have acknowledged this one.
-   */
+  /** The last position that a caller may know of, by shard, acknowledged by the replicas that have to. */
   readonly acknowledged = new Map<number, string>();
 
   constructor(options: ScriptsOptions) {
@@ -279,8 +266,8 @@ export class Scripts {
   }
 
   /**
-   * Returns the script's replies without the position; `null` if `foundElsewhere` ended the call. Throws 503 if Redis
-   * does not answer; the call may then have been applied, or may still be applied.
+   * The script's replies without the position; `null` if `foundElsewhere` ended the call. Throws 503; it may have been
+   * applied.
    */
   async callPart(part: TenantPart, call: PartCall): Promise<Buffer[] | null> {
     if (call.spans === undefined || call.spans.length === 0) return this.make(part, call);

@@ -1,9 +1,6 @@
 import { AppError } from '../errors.ts';
 
-/**
- * Converts times to epoch ms; `null` if absent. Throws 422 for a leap second: the schema's format allows it,
- * JavaScript's clock does not.
- */
+/** Converts times to epoch ms; `null` if absent. Throws 422 for a leap second. */
 export function spanOf(span: { from?: string | undefined; to?: string | undefined }): {
   fromMs: number | null;
   toMs: number | null;

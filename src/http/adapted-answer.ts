@@ -1,10 +1,8 @@
-/** Answers for clients that cannot read every value of the contract. */
 import type { TSchema } from 'typebox';
 import type { OrganisationSettings } from '../domain/administration/admin.ts';
 import { INSTEAD_OF_NULL, OLDER_VALUES, WHOLE } from '../domain/schemas.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** A JSON schema. */
 interface Written {
   properties?: Record<string, Written>;
   additionalProperties?: boolean | Written;
@@ -18,7 +16,6 @@ interface Written {
 /** Returns the value for a client. Never changes the original, which may be part of a cached object. */
 type Adapt = (value: unknown, client: Strictness) => unknown;
 
-/** Writes an answer for a client that cannot read all values. */
 export type WriteAdapted = (answer: { body: unknown } | { json: string }, client: Strictness) => string | null;
 
 /**

@@ -1,4 +1,3 @@
-/** The address of a client, through trusted proxies. */
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../domain/networks.ts';
 import type { HttpResponse } from './uws.ts';
@@ -50,10 +49,7 @@ const isTrusted = (address: Address, trusted: readonly Network[]): boolean =>
 
 const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
-/**
- * The peer's address in its short form; IPv4 addresses in IPv4 notation. `null` if the socket reports none. `res` must not be aborted. Costs a
- * microsecond or two, so it is for recorded requests, not for every event.
- */
+/** The peer's address; `null` if the socket reports none. `res` must not be aborted. 1 to 2 µs. */
 export function remoteAddress(res: HttpResponse): string | null {
   const text = Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
   if (!text.includes(':')) return text === '' ? null : text;

@@ -10,7 +10,6 @@ import type { SessionAuthenticator } from './access/session-auth.ts';
 import type { BoardValues } from './adapted-answer.ts';
 import type { ResolveTenant } from './access/tenancy.ts';
 
-/** Shared by all exchanges of a server. */
 export interface ExchangeContext {
   surface: Operation['surface'];
   services: Services;
@@ -30,12 +29,10 @@ export interface ExchangeContext {
   /** Which clients get leaderboard values as whole numbers. */
   boardValues: () => BoardValues;
   log: Log;
-  /** Creates spans of sampled requests; `null` for none. */
   traces: Traces | null;
   requests: RequestMetrics;
   /** Called for every refused key. */
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
-  /** Limits log messages about outages, per operation. */
   logThrottle: LogThrottle;
   draining: boolean;
   /** Headers that let pages of other origins read responses; `null` if they may not. */

@@ -62,7 +62,6 @@ export class Exchange {
   private lastEventId: string | null = null;
   /** Of those that the operation reads. */
   private headers: Record<string, string> | null = null;
-  /** Set for operations that return a file. */
   private fileRequest: FileRequest | null = null;
   /** Set for a body that is too large: latest time of the answer, and its timer. */
   private lingering: { untilMs: number; timer: NodeJS.Timeout } | null = null;
@@ -177,7 +176,6 @@ export class Exchange {
     return Number(this.head.contentLength) > this.route.bodyBytes;
   }
 
-  /** The request's ID; the same on every call. */
   private id(): string {
     return (this.requestId ??= requestIdOf(this.head.requestId));
   }
@@ -376,10 +374,7 @@ export class Exchange {
     });
   }
 
-  /**
-   * Answers 413 and closes the connection when the whole body was read and discarded, or when the client pauses. Closing it while the client is
-   * writing would look like a broken connection and hide the answer.
-   */
+  /** Answers 413 once the body was read, or the client pauses; closing earlier would hide the answer. */
   private linger(): void {
     const nowMs = performance.now();
     const { untilMs } = (this.lingering ??= {

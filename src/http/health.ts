@@ -1,4 +1,3 @@
-/** Health and readiness. */
 import { AppError } from '../errors.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
@@ -8,7 +7,6 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 
 const ok = (status: string): Response => ({ status: 200, json: JSON.stringify({ status }) });
 
-/** Adds the non-empty lists to a response's body. */
 const withLists = (response: Response, lists: Readonly<Record<string, readonly string[]>>): Response => {
   const added = Object.entries(lists).filter(([, list]) => list.length > 0);
   const body = { ...(JSON.parse(response.json!) as object), ...Object.fromEntries(added) };
@@ -34,9 +32,7 @@ interface Ready {
   notices: () => readonly string[];
 }
 
-/**
- * `/readyz`: 200, or 503 with what is missing; both include what is degraded and notices, if there are any. 503 once draining begins.
- */
+/** `/readyz`: 200, or 503 with what is missing or while draining. */
 export const readyHandler =
   (context: ExchangeContext, ready: Ready) =>
   (headOnly: boolean): Handler =>
@@ -94,7 +90,6 @@ async function answerMetrics(
   write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
 }
 
-/** A dependency of this process. */
 export interface ReadinessCheck {
   /** Rejects if the dependency is not healthy. A timeout counts as not healthy. */
   check: () => Promise<unknown>;
@@ -110,10 +105,7 @@ export interface Readiness {
   degraded: readonly string[];
 }
 
-/**
- * Runs the checks concurrently, each with a limit of `timeoutMs`. Concurrent calls share one run. The result names the failed checks but not
- * the reasons, because the endpoint is public. Never rejects.
- */
+/** Runs the checks concurrently, each up to `timeoutMs`. Names failed checks without reasons. Never rejects. */
 export function createReadiness(
   checks: Readonly<Record<string, ReadinessCheck>>,
   timeoutMs = 2_000,

@@ -1,4 +1,3 @@
-/** Reads the body of a request, and parses it. */
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
@@ -74,10 +73,7 @@ function refuseUnstorable(text: string, value: unknown): void {
   }
 }
 
-/**
- * Collects a request body up to a limit. uWS invalidates a chunk when its callback returns, so chunks are copied. A body in one chunk, the
- * common case, becomes text without a copy.
- */
+/** Collects a body up to a limit. uWS invalidates a chunk when its callback returns, so chunks are copied. */
 export class BodyReader {
   private readonly limitBytes: number;
   private chunks: Buffer[] | null = null;
@@ -119,10 +115,7 @@ export class BodyReader {
 
 const NAME_LENGTH = 200;
 
-/**
- * Path of the first field of a parsed JSON body whose text matches, e.g. `user.id` or `[2].name`; for a matching key, the path of its object.
- * `null` if there is none, it is the body itself, or the path is too long to report. Works at any depth of nesting.
- */
+/** Path of the first field whose text matches, e.g. `user.id`; `null` if there is none or it is too long. */
 function fieldWith(body: unknown, isOne: (text: string) => boolean): string | null {
   const ahead: { value: unknown; path: string }[] = [{ value: body, path: '' }];
   for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {

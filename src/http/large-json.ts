@@ -6,7 +6,6 @@ import { Slices } from '../slices.ts';
 const PIECE = 65_536;
 /** More than ten times what valid requests need. */
 const MOST_DEPTH = 64;
-/** Maximum number of fields in an object. */
 const MOST_FIELDS = 10_000;
 
 const QUOTE = 0x22;
@@ -20,11 +19,8 @@ const CLOSE_OBJECT = 0x7d;
 /** An array or object that contains the current position. */
 interface Open {
   isArray: boolean;
-  /** Start of its text. */
   start: number;
-  /** Start of the text that is not parsed yet. */
   from: number;
-  /** Start of its current member. */
   member: number;
   /** Its parsed members; `null` if there are none, so that it may be parsed together with its parent. */
   value: unknown[] | Record<string, unknown> | null;
@@ -70,7 +66,6 @@ class LargeJson {
     return this.ended ? this.root : this.parsed(0, text.length);
   }
 
-  /** End of the string that begins here. */
   private stringEnd(start: number): number {
     const { text } = this;
     for (let end = text.indexOf('"', start + 1); end > 0; end = text.indexOf('"', end + 1)) {
@@ -166,7 +161,6 @@ class LargeJson {
     if (found >= 0) throw invalidJson(this.text, from + found);
   }
 
-  /** Parses a piece of the text. `before` and `after` complete it to a whole value. */
   private parsed(from: number, to: number, [before, after] = ['', '']): unknown {
     const piece = before + this.text.slice(from, to) + after;
     try {
@@ -196,16 +190,12 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const STRING_PIECE = /[ !#-[\]-\uffff]{1,4096}|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const SPACE = /[ \t\r\n]*/y;
 
-/** The end of a match that begins at `at`; `at` if there is none. */
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : at;
 }
 
-/**
- * The position of the first character that cannot continue JSON text, or the text's length if it ends too early; `null` for valid
- * JSON. The messages of `JSON.parse` differ between versions, often have no position, and quote the body. O(text).
- */
+/** The position of the first fault of JSON text; `null` if it is valid. `JSON.parse` quotes the body instead. O(text). */
 export function jsonFaultAt(text: string): number | null {
   const ends: ('}' | ']')[] = [];
   let expected: Expected = 'value';

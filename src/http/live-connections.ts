@@ -1,4 +1,3 @@
-/** Connections of live streams: server-sent events and WebSockets. */
 import type { Static } from 'typebox';
 import { LiveQuery } from '../domain/notifications/live.ts';
 import {
@@ -60,7 +59,6 @@ abstract class LiveConnection implements LiveSink {
     return new Promise((resolve) => void this.wakes.push(resolve));
   }
 
-  /** Call this when the connection is gone. */
   readonly gone = (): void => {
     if (!this.open) return;
     this.open = false;
@@ -84,7 +82,6 @@ abstract class LiveConnection implements LiveSink {
     if (bytes === 0) this.wake();
   }
 
-  /** Frees the resources of a connection that is gone. */
   protected released(): void {}
 
   private wake(): void {
@@ -94,13 +91,9 @@ abstract class LiveConnection implements LiveSink {
 
 /** Bytes passed to a connection at once. uWS keeps them until the client reads them. */
 const PIECE_BYTES = 65_536;
-/** Delay before a browser reconnects. */
 const RETRY_MS = 2_000;
 
-/**
- * Proxies must neither cache nor buffer the stream. The connection closes with the stream, which must be announced here: uWS writes the header into
- * the body if it is asked to close at the end of a chunked body.
- */
+/** Proxies must neither cache nor buffer the stream, which closes the connection. */
 const HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store, no-transform',
@@ -127,12 +120,9 @@ export function openEventStream(
 /** A message as an event. Its JSON contains no line breaks. */
 const eventText = ({ id, type, json }: LiveMessage): string => `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
 
-/**
- * A stream of server-sent events as a sink. uWS buffers data for slow clients without limit, so it gets one piece at a time; the rest waits here.
- */
+/** Server-sent events as a sink. uWS buffers without limit, so it gets one piece at a time. */
 class EventStream extends LiveConnection {
   private readonly res: HttpResponse;
-  /** Whether the connection has accepted all data. */
   private flows = true;
   private waiting: string[] = [];
   private waitingBytes = 0;
@@ -190,7 +180,6 @@ class EventStream extends LiveConnection {
     this.handedOver(false);
   }
 
-  /** Passes waiting data to the connection until it stops accepting. */
   private handOver(): void {
     let at = 0;
     while (this.flows && at < this.waiting.length) {
@@ -377,7 +366,6 @@ class SocketSink extends LiveConnection {
     else this.end('too_many_frames');
   }
 
-  /** Records that the client read some of the waiting data. */
   took(): void {
     this.noteWaiting(true);
   }

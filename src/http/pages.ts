@@ -1,4 +1,3 @@
-/** Pages for browsers: read at the start, and served with the encoding that the client accepts. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import { staticFile, type StaticFile } from '../operations/static-file.ts';
@@ -10,19 +9,15 @@ import { errorResponse, NOSNIFF, write } from './respond.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 interface PageFile extends StaticFile {
-  /** Path of its URL. */
   path: string;
 }
 
-/** A page for browsers: one document and the files that it loads. */
 export interface Page {
-  /** Its path, e.g. `/console`. */
   at: string;
   document: PageFile;
   assets: readonly PageFile[];
   /** Whether the document also answers paths below it; the page then chooses the view. */
   views: boolean;
-  /** Its content security policy. */
   policy: string;
 }
 
@@ -35,10 +30,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const compressed = (file: string): Buffer | null => (existsSync(file) ? readFileSync(file) : null);
 
-/**
- * Reads a built page: `index.html`, and files with hashed names in `assets`. Everything is read at start, so that no request accesses the file
- * system. `null` if the page is not built. Throws for a file of an unknown type.
- */
+/** Reads a built page at the start; `null` if it is not built. Throws for a file of an unknown type. */
 export function readPage({
   folder,
   at,
@@ -83,10 +75,7 @@ const fileHandler =
     sendFile(res, file, { request: fileRequest(req, headOnly), headers, closes: context.draining });
   };
 
-/**
- * Registers a page's files by name, and nothing else of the file system. A missing file is not answered with the document, so that a browser with an
- * old document notices that it must load the new one.
- */
+/** Registers a page's files by name. A missing file is 404, so that an old document is noticed. */
 export function addPage(
   paths: Paths,
   {
@@ -107,7 +96,6 @@ export function addPage(
   add(`${at}/*`, document);
 }
 
-/** The parts of a request for a file that determine the answer. */
 export interface FileRequest {
   acceptEncoding: string;
   ifNoneMatch: string;
@@ -137,10 +125,7 @@ const has = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch !== '' &&
   ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag.slice(2));
 
-/**
- * Sends a file, or 304 if the client has it, and returns the status. The response must have an abort handler. A client that does not read only
- * delays its own connection; the file is not copied for it.
- */
+/** Sends a file, or 304, and returns the status. The response must have an abort handler. */
 export function sendFile(
   res: HttpResponse,
   file: StaticFile,

@@ -1,4 +1,3 @@
-/** Parameters of a path and of a query. */
 import type { TObject } from 'typebox';
 import { MISPLACED } from '../domain/notifications/live.ts';
 import { AppError } from '../errors.ts';
@@ -43,7 +42,6 @@ function decoded(text: string, name: string): string {
   return value;
 }
 
-/** Decodes a parameter's name. A name that cannot be decoded is unknown. */
 function nameOf(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

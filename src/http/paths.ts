@@ -1,4 +1,3 @@
-/** Paths of a port, and hints for a path of the other port. */
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import { refusedAfterClose } from './respond.ts';
@@ -18,7 +17,6 @@ const VERBS = {
 } as const;
 type Verb = keyof typeof VERBS;
 
-/** The paths of a server: their methods, and the answers to other methods. */
 export class Paths {
   private readonly paths = new Map<string, Map<Verb, Handler>>();
 
@@ -33,10 +31,7 @@ export class Paths {
     this.paths.set(pattern, verbs);
   }
 
-  /**
-   * Registers everything with uWS. Besides `any`, it registers each path's other methods individually: uWS tries `any` last, so GET of `/metrics/events`
-   * (POST only) would otherwise match `/metrics/{id}`.
-   */
+  /** Registers everything. Other methods of a path are registered individually, because uWS tries `any` last. */
   register(
     app: TemplatedApp,
     {
@@ -75,14 +70,10 @@ export interface OtherPort {
   port: number;
 }
 
-/** Whether a segment of a path matches a declared one. */
 const fits = (declared: string, step: string | undefined): boolean =>
   declared.startsWith('{') ? step !== '' && step !== undefined : declared === step;
 
-/**
- * The hint for a request that belongs to the other port; `undefined` if that port has no such operation either. Apart
- * from the port, it reveals nothing beyond the OpenAPI documents.
- */
+/** The hint for a request that belongs to the other port; `undefined` if it has no such operation either. */
 export function otherPortHint(
   surface: Operation['surface'],
   { operations, port }: OtherPort,

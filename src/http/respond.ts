@@ -1,4 +1,3 @@
-/** Writes responses, whole or in parts. */
 import { STATUS_CODES } from 'node:http';
 import { isUnavailable } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
@@ -21,10 +20,7 @@ export interface Response {
   headers?: Readonly<Record<string, string>>;
 }
 
-/**
- * `head`: send only the headers that would precede the body. `cors`: additional headers of every response. `requestId`: the request's ID if
- * it already has one.
- */
+/** `head`: send only headers. `cors`: additional headers. `requestId`: the request's ID if it has one. */
 interface How {
   head: boolean;
   close: boolean;
@@ -103,10 +99,7 @@ export const errorResponse = (error: AppError, hint = error.hint): Response => (
   headers: error.headers,
 });
 
-/**
- * The response to any exception. An internal error is logged with the request's ID, which the client also receives; its text reveals no
- * internals. Outages of Redis or Postgres affect every request, so they are not logged each time.
- */
+/** The response to any exception. Faults are logged with the request's ID, outages are not logged each time. */
 export function failureResponse(
   error: unknown,
   { log, logThrottle, requests }: { log: Log; logThrottle: LogThrottle; requests: RequestMetrics },
@@ -124,7 +117,6 @@ export function failureResponse(
   return errorResponse(new AppError('internal', 'Internal error'));
 }
 
-/** The state of the connection. */
 interface StreamTo {
   /** Whether the response must no longer be used. */
   aborted(): boolean;

@@ -5,10 +5,8 @@ import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
 import type { OperationTimes, RequestMetrics } from './request-metrics.ts';
 import { bodyCheck, paramsCheck, queryParser, type Check } from './validation.ts';
 
-/** An operation with all that its requests need. */
 export interface Route {
   operation: Operation;
-  /** Initial attributes of a request's span. */
   traced: { name: string; attributes: Attributes };
   times: OperationTimes;
   paramNames: readonly string[];
@@ -17,7 +15,6 @@ export interface Route {
   checkParams: Check | null;
   readQuery: ((raw: string) => unknown) | null;
   checkBody: Check | null;
-  /** Limit of the body in bytes. */
   bodyBytes: number;
   /** Adapts answers for clients that cannot read all values; `null` if every client can. */
   writeAdapted: WriteAdapted | null;
@@ -25,10 +22,7 @@ export interface Route {
   dropUnsent: (body: unknown) => void;
 }
 
-/**
- * The route of an operation. Its schemas are compiled by its first request.
- * @param limits.bodyBytes limit for every body; an operation may set a lower one
- */
+/** The route of an operation. Its first request compiles its schemas. `bodyBytes`: limit for every body. */
 export function routeOf(
   operation: Operation,
   { limits, requests }: { limits: { bodyBytes: number }; requests: RequestMetrics },

@@ -19,7 +19,6 @@ export const UNRECORDED: Author = Object.freeze({ who: '' });
 
 const NOT_BEARER = 'Send the key in the header X-API-KEY, without Bearer before it, instead of in Authorization.';
 
-/** The sender of a request: its key or session, and its address. */
 export class Sender {
   private readonly context: ExchangeContext;
   private readonly operation: Operation;
@@ -62,12 +61,10 @@ export class Sender {
     return context.authenticate(head.apiKey);
   }
 
-  /** The author of an audited operation, for the audit log. */
   author(caller: Caller, requestId: string): Author {
     return { who: caller.prefix, address: this.address, requestId };
   }
 
-  /** The header that sets or deletes the session cookie. */
   cookie(session: SessionCookie): Record<string, string> {
     return { 'Set-Cookie': setCookie(session, { secure: this.overHttps, nowMs: Date.now() }) };
   }
@@ -95,7 +92,6 @@ export class Sender {
     return isSignIn ? new KeyRefusal('sign_in', { prefix: null, message: error.message }) : null;
   }
 
-  /** The sender's address; `null` if the connection is gone. */
   private client(): string | null {
     if (this.address === null && !this.isGone)
       this.address = clientAddress(remoteAddress(this.res), {

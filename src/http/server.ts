@@ -20,7 +20,6 @@ import { routeOf } from './route.ts';
 import type { ResolveTenant } from './access/tenancy.ts';
 import { type ListenSocket, type TemplatedApp, uws } from './uws.ts';
 
-/** Counts operations in progress and reports when there are none. */
 class InFlight {
   private running = 0;
   private waiting: (() => void)[] = [];
@@ -39,7 +38,6 @@ class InFlight {
     for (const resolve of this.waiting.splice(0)) resolve();
   }
 
-  /** Resolves when nothing is in progress, or after `timeoutMs`. */
   async idle(timeoutMs: number): Promise<void> {
     if (this.running === 0) return;
     await new Promise<void>((resolve) => {
@@ -57,7 +55,6 @@ const REPEAT_MS = 1_000;
 
 export interface ServerOptions {
   surface: Operation['surface'];
-  /** The operations of the surface, in any order. */
   operations: readonly Operation[];
   /** The other surface, for hints in errors; `undefined` if there is none. */
   otherPort?: OtherPort;
@@ -81,11 +78,9 @@ export interface ServerOptions {
   notices?: () => readonly string[];
   /** Whether requests about a tenant (`null`: any tenant) can be served now; otherwise 503. True by default. */
   isReady?: ExchangeContext['isReady'];
-  /** Called for every refused key, with the client's address. */
   onRefused?: ExchangeContext['onRefused'];
   /** Operations of both surfaces that assistants may use, at `/mcp`; none by default. */
   tools?: readonly Operation[];
-  /** Pages for browsers; none by default. */
   pages?: readonly Page[];
   /** Observes requests; shared with other surfaces. */
   requests?: RequestMetrics;
@@ -98,15 +93,11 @@ export interface ServerOptions {
   endStreams?: () => void;
   /** The origin whose pages may call this surface from a browser; `*` for any, `null` (default) for none. */
   corsOrigin?: string | null;
-  /**
-   * Lets several processes listen on the port; the kernel distributes connections. If false (the default), a port in use is refused. uWS
-   * would otherwise let a second Laurel share it unnoticed.
-   */
+  /** Lets several processes share the port. Otherwise a port in use is refused, which uWS would not notice. */
   sharedPort?: boolean;
 }
 
 export interface Server {
-  /** Number of requests in progress. */
   readonly inFlight: number;
   /** Listens and returns the port (0 chooses a free one). Rejects with a readable message if the port is in use. */
   listen(host: string, port: number): Promise<number>;
@@ -283,7 +274,6 @@ function serverOf(
       while (connections > 0 && performance.now() < quietMs) await sleep(LINGER_LOOK_MS);
       await inFlight.idle(Math.max(0, deadlineMs - performance.now()));
       const cutOff = inFlight.count;
-      // The last answers may not have left the process yet.
       await new Promise((resolve) => setImmediate(resolve));
       close();
       return cutOff;

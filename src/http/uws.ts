@@ -28,27 +28,18 @@ export interface WebSocketBehavior<T> {
 }
 export type ListenSocket = Current.us_listen_socket | Older.us_listen_socket;
 
-/**
- * Newest first, with the releases of Node that each has binaries for. `uws-current` needs glibc 2.38 (Debian 13, Ubuntu 24.04);
- * `uws-older` works with older versions (Debian 12).
- */
+/** Newest first, with their releases of Node. `uws-current` needs glibc 2.38, `uws-older` works on Debian 12. */
 const RELEASES = [
   { name: 'uws-current', nodes: [22, 24, 26] },
   { name: 'uws-older', nodes: [20, 22, 23] },
 ];
 
-/**
- * Limit of uWS for request line and headers in bytes. It answers larger ones with 431 in HTML. Laurel's own limit, with a 431 in JSON, is
- * lower (`request-head.ts`).
- */
+/** uWS's limit for the head in bytes, answered in HTML. Laurel's own is lower (`request-head.ts`). */
 const MAX_HEADERS_BYTES = 65_536;
 
 let loaded: Uws | undefined;
 
-/**
- * Loads uWebSockets.js on first use; it reads the header limit from the environment only while it loads. Throws a readable error if there is
- * no binary for this machine.
- */
+/** Loads uWebSockets.js on first use, with its header limit. Throws a readable error if there is no binary. */
 export function uws(): Uws {
   if (loaded) return loaded;
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(MAX_HEADERS_BYTES);
@@ -56,19 +47,13 @@ export function uws(): Uws {
   return loaded;
 }
 
-/**
- * The packages to try on this release of Node, newest first. Not all of them: both look for a binary of the same name, so on Node 20 the
- * newer one would load the older one's.
- */
+/** Packages for this release of Node, newest first. On Node 20 the newer one would load the older one's binary. */
 export function releasesFor(node: string): string[] {
   const major = Number(node.split('.')[0]);
   return RELEASES.filter(({ nodes }) => nodes.includes(major)).map(({ name }) => name);
 }
 
-/**
- * Loads the first of some packages that works here. Otherwise throws an AggregateError whose message says what to do and whose `errors`
- * contain each package's failure.
- */
+/** Loads the first package that works here. Otherwise throws an AggregateError that says what to do. */
 export function loadFirst(names: readonly string[]): unknown {
   const require = createRequire(import.meta.url);
   const errors: unknown[] = [];

@@ -1,8 +1,6 @@
-/** Free ports: found for private servers, required for Laurel's own. */
 import { createServer } from 'node:net';
 import { StartError } from '../start-error.ts';
 
-/** An address to listen on, and the environment variables that set it. */
 export interface Listener {
   host: string;
   port: number;
@@ -10,10 +8,7 @@ export interface Listener {
   portVariable: string;
 }
 
-/**
- * Throws a `StartError` if a port is already in use. Frontends share their port, so without this check a second Laurel would
- * silently take half of the first one's connections.
- */
+/** Throws a `StartError` if a port is in use: a second Laurel would silently share it. */
 export async function requireFreePorts(listeners: readonly Listener[]): Promise<void> {
   for (const { host, port, hostVariable, portVariable } of listeners) {
     const code = await tryListen(host, port);
@@ -44,7 +39,6 @@ const PORTS = 22_000;
 /** Processes start far apart, so that two of them do not choose the same port before either listens on it. */
 let next = (process.pid * 997) % PORTS;
 
-/** A free TCP port of the loopback interface that this process has not chosen recently. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < PORTS; tries += 1) {
     const port = FIRST_PORT + next;

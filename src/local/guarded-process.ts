@@ -1,4 +1,3 @@
-/** The process of a private server: its user, its environment, and its end together with Laurel. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -1,4 +1,3 @@
-/** A private Postgres: its binaries, start and stop. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -21,19 +20,16 @@ import {
 export interface LocalServer {
   url: string;
   pid: number;
-  /** Settles when the server has exited, for whatever reason. */
   exited: GuardedProcess['exited'];
   stop(): Promise<void>;
 }
 
 interface PostgresOptions {
-  /** Directory of the data; created together with the cluster. */
   directory: string;
   /** Password of the superuser `laurel`. An existing cluster keeps its own. */
   password: string;
   /** Temporary: without fsync (a crash of the machine loses everything); the directory is removed at the end. */
   temporary: boolean;
-  /** Longest silence of the server at its start; a minute by default. Recovery from the WAL after a crash may take longer. */
   silenceMs?: number;
 }
 
@@ -48,10 +44,7 @@ const ATTEMPTS = 3;
  */
 const WAL_COMPRESSION = 'wal_compression=off';
 
-/**
- * Rare checkpoints, because after each one the first change of a page writes the whole page to the WAL. Under load there is
- * one every `max_wal_size` ÷ 1.9. The compose files have the same settings.
- */
+/** Rare checkpoints: after each one, the first change of a page writes the whole page to the WAL. */
 export const CHECKPOINTS = ['max_wal_size=4GB', 'checkpoint_timeout=15min'];
 
 const MIB = 2 ** 20;
@@ -65,7 +58,6 @@ export function sharedBuffersMiB(memoryBytes: number): number {
   return Math.max(128, Math.min(512, Math.floor(memoryBytes / 8 / MIB)));
 }
 
-/** Memory of the machine, or the limit of its container. */
 const memoryBytes = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity);
 
 /** Starts a private Postgres on a free port of the loopback interface. It ends at the latest with this process. */
@@ -176,10 +168,7 @@ interface PostgresBinaries {
   initdb: string;
 }
 
-/**
- * The Postgres programs that npm installed for this platform, ready to run. An install script, which npm may be configured
- * to skip, creates the links between their libraries.
- */
+/** The Postgres programs for this platform. Creates the links that an npm install script may have skipped. */
 async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const native = nativeDirectory();
   await createLibraryLinks(native);
@@ -212,17 +201,11 @@ async function createLibraryLinks(native: string): Promise<void> {
   }
 }
 
-/**
- * Postgres refuses connections with this SQLSTATE while it starts. After a crash it first replays the WAL since the last
- * checkpoint.
- */
+/** SQLSTATE while Postgres starts, which may first replay the WAL. */
 const CANNOT_CONNECT_NOW = '57P03';
 const TRIED_AFTER_MS = 50;
 
-/**
- * Waits until Postgres answers a query, as long as it reports that it is starting; if it were stopped, it would have to
- * replay the WAL again. Returns false if it exits instead, or is silent for `silenceMs`.
- */
+/** Waits until Postgres answers, as long as it reports progress. False if it exits or is silent for `silenceMs`. */
 async function answersInTime(
   url: string,
   { server, silenceMs }: { server: GuardedProcess; silenceMs: number },

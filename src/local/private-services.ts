@@ -15,14 +15,10 @@ export interface Servers {
   private: readonly string[];
   /** Resolves with a sentence when a private server exits unexpectedly. */
   failed: Promise<string>;
-  /** Stops the private servers and keeps their data. */
   stop(): Promise<void>;
 }
 
-/**
- * The servers that the environment names, and private ones, with data in `env.dataDir`, in place of those that it does not
- * name. Throws a `StartError` on failure, and then leaves nothing running.
- */
+/** The servers that the environment names, and private ones for the others. Throws a `StartError`. */
 export async function startServers(env: Env, say: (line: string) => void): Promise<Servers> {
   if (env.redisUrl !== null && env.databaseUrl !== null) {
     const never = new Promise<string>(() => undefined);

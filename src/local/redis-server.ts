@@ -1,4 +1,3 @@
-/** A private Redis: its program, installation, start and stop. */
 import { Redis } from 'ioredis';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -18,21 +17,17 @@ import {
 import type { LocalServer } from './postgres-server.ts';
 
 export interface RedisOptions {
-  /** The program; see `findRedisProgram`. */
   program: string;
   directory: string;
   /** Null if no password is required. */
   password: string | null;
-  /** Whether every write is on disk before it is answered. */
   durable: boolean;
-  /** Whether the directory is removed at the end. */
   temporary: boolean;
 }
 
 const START_TIMEOUT_MS = 60_000;
 const ATTEMPTS = 3;
 
-/** The path of `redis-server` or `valkey-server`, or null. */
 export function findRedisProgram(): string | null {
   const directories = [
     ...(process.env['PATH'] ?? '').split(delimiter),

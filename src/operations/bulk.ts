@@ -11,7 +11,6 @@ const MOST_ITEMS = 100;
  * share the rest.
  */
 export const BULK_BODY_BYTES = 1_048_576;
-/** Maximum length of an issue's message. */
 const MESSAGE_LENGTH = 1_000;
 /** A longer ID does not exist; the issue names the item by its index. */
 const ID_LENGTH = 255;
@@ -25,10 +24,7 @@ export interface BulkOutcome<Done> {
 export interface BulkItems<Item extends TObject> {
   /** The request body: documented with its items, but only checked (422) for being an array of 1 to 100. */
   body: TUnsafe<unknown[]>;
-  /**
-   * Passes the valid items to `work`, which returns for each the result, or a text that says why it failed. Issues are
-   * in the order of the items.
-   */
+  /** Passes the valid items to `work`, which returns each result, or why it failed. Issues keep the items' order. */
   each<Done extends object>(
     items: unknown[],
     work: (good: Static<Item>[]) => Promise<(Done | string | Warning)[]>,
@@ -44,10 +40,7 @@ export class Warning {
   }
 }
 
-/**
- * Declares the items of a bulk operation. An item with an unknown field is an issue.
- * @param alsoKnown fields that an item may have without effect: those of the answer, which clients send back
- */
+/** Declares a bulk operation's items. `alsoKnown`: fields without effect, which clients send back. */
 export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
   const faultOf = faultFinder(item);
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
@@ -82,17 +75,13 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   };
 }
 
-/** The outcome of deleting IDs. An ID in neither list does not exist. */
 export interface Deletion {
   deleted: string[];
   /** Reasons why the others stay. */
   refused: ReadonlyMap<string, string>;
 }
 
-/**
- * Deletes by ID, each ID once. Unknown IDs and resources that stay are issues. `noun`: what the IDs belong to. `exact`:
- * the IDs are case-sensitive text instead of UUIDs.
- */
+/** Deletes by ID, each once. Unknown IDs and resources that stay are issues. `exact`: case-sensitive text. */
 export async function deleteEach(
   ids: string[],
   { noun, work, exact }: { noun: string; work: (ids: string[]) => Promise<string[] | Deletion>; exact?: boolean },

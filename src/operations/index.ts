@@ -155,7 +155,6 @@ import {
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resource-operations.ts';
 
-/** All operations of the Application API. */
 export const applicationOperations: readonly Operation[] = [
   metricsEvent,
   achievementsAll,
@@ -191,7 +190,6 @@ export const applicationOperations: readonly Operation[] = [
   openapiGet(() => applicationOperations),
 ];
 
-/** All operations of the Admin API. */
 export const adminOperations: readonly Operation[] = [
   adminBackdatingsList,
   adminLeaderboardFillingsList,

@@ -10,7 +10,6 @@ type StreamCall = Call<undefined, Static<typeof LiveQuery>, undefined>;
 
 const OPENS_STREAM = { method: 'get', scope: 'public', opensStream: true, query: LiveQuery } as const;
 
-/** Over server-sent events. */
 export const EVENT_STREAM = {
   ...OPENS_STREAM,
   path: '/v1/live',

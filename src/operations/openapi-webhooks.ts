@@ -2,7 +2,7 @@ import { NOTIFICATION_EXAMPLES } from '../domain/notifications/examples.ts';
 import { NOTIFICATION_PAYLOADS } from '../domain/notifications/payloads.ts';
 import { WEBHOOK_EVENTS } from '../domain/notifications/webhook.ts';
 import { describedSchema } from './descriptions/described.ts';
-import { plainSchema } from './descriptions/plain-schema.ts';
+import { plainSchema } from './descriptions/examples.ts';
 import { WEBHOOK_TEXTS } from './descriptions/webhook-texts.ts';
 
 interface Header {
@@ -15,7 +15,6 @@ interface Header {
 
 const BODY_SIGNATURE = 'mGZP1Kxkd1R2gXqpU1pSh0C3Jt1b6Pz2cB1kz5mWc5M=';
 
-/** The headers of a delivery, by component name. */
 const HEADERS: Readonly<Record<string, Header>> = {
   WebhookId: {
     name: 'webhook-id',
@@ -66,7 +65,6 @@ const HEADERS: Readonly<Record<string, Header>> = {
   },
 };
 
-/** The components that `openapiWebhooks` refers to. */
 export const webhookHeaders = (): Record<string, object> =>
   Object.fromEntries(Object.entries(HEADERS).map(([name, header]) => [name, { ...header, in: 'header' }]));
 

@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.ts';
 import { version } from '../version.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
 import { INTERFACE_VERSION, landingText } from './descriptions/landing.ts';
-import { plainSchema } from './descriptions/plain-schema.ts';
+import { plainSchema } from './descriptions/examples.ts';
 import { type Exchange, exchangeOf } from './examples/story.ts';
 import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
 import type { Operation } from './operation.ts';
@@ -11,9 +11,7 @@ import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
 
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
 
-/**
- * @param example omitted if there is none; otherwise given a name, since viewers then show lists and objects unchanged
- */
+/** `example`: omitted if there is none; otherwise named, since viewers then show it unchanged. */
 const json = (schema: unknown, example?: unknown) => ({
   'application/json': { schema, ...(example !== undefined && { examples: { Example: { value: example } } }) },
 });

@@ -6,7 +6,6 @@ import type { LiveAdmission } from '../engine/live/live.ts';
 import type { Services } from './services.ts';
 import type { StaticFile } from './static-file.ts';
 
-/** The caller, as identified by its key. */
 export interface Caller {
   kind: 'admin' | 'application';
   /** The key's public part, which may be logged. */
@@ -26,11 +25,9 @@ export interface Caller {
 /** Whether an end user holds the key, so that its data about that user may be forged. */
 export const isClient = ({ kind }: Caller): boolean => kind === 'application';
 
-/** A session, for the operations on sessions. */
 export interface CallerSession {
   /** SHA-256 of its token. */
   hash: Buffer;
-  /** The token that a page sends with every change. */
   csrfToken: string;
   expiresMs: number;
 }
@@ -52,7 +49,6 @@ export interface Tenant {
   customerId: string | null;
 }
 
-/** A call of an operation, authorised and validated. */
 export interface Call<Params, Query, Body> {
   params: Params;
   query: Query;
@@ -65,7 +61,6 @@ export interface Call<Params, Query, Body> {
   lastEventId?: string | null;
   /** For operations that open a stream: counts the opening towards the rate limit of the key that requested it. Throws 429. */
   countOpening?: (grant: LiveGrant) => void;
-  /** The headers of `Operation.headers` that were sent. */
   headers?: Readonly<Record<string, string>>;
   /** The request's span, if it is sampled. */
   span?: Span;
@@ -86,10 +81,7 @@ export type Answer =
   | { status: 200; file: StaticFile };
 
 export interface Operation {
-  /**
-   * The OpenAPI operationId. Begins with the file's path below `operations/`, without `application/`:
-   * `admin_users_list` in `admin/users.ts`.
-   */
+  /** The OpenAPI operationId, such as `admin_users_list` in `admin/users.ts`. */
   id: string;
   surface: 'application' | 'admin';
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -133,22 +125,13 @@ export interface Operation {
   isBodyOptional: boolean;
   /** Maximum size of the body, checked before it is buffered; `null` for `BODY_LIMIT`, which limits every body. */
   bodyBytes: number | null;
-  /**
-   * The body's known fields, if others are refused (400) by name; `null` if others are ignored. Items of a bulk
-   * operation are checked individually (`bulk.ts`).
-   */
+  /** The body's known fields, if others are refused (400); `null` if others are ignored. */
   knownFields: TSchema | null;
   /** Answer schemas by status; the error statuses are added for every operation. */
   responses: Record<number, TSchema | null>;
-  /**
-   * The users that a call names (path, query or body). An application key may name only its own user. `null` if calls
-   * name none.
-   */
+  /** The users that a call names; an application key may name only its own. `null` if calls name none. */
   namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
-  /**
-   * For operations with the same answer for everybody: makes the answer once, for the first request. Requests are counted by
-   * address. `null` for other operations.
-   */
+  /** Makes an answer that is the same for everybody, once. Counted by address. `null`: no such operation. */
   file: ((services: Services) => Promise<StaticFile>) | null;
   handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
 }
@@ -221,6 +204,5 @@ export function operation<
   } as unknown as Operation;
 }
 
-/** The operations that exist with these services. */
 export const existing = (operations: readonly Operation[], services: Services): Operation[] =>
   operations.filter(({ onlyWith }) => onlyWith === null || services[onlyWith] !== null);

@@ -12,7 +12,6 @@ export const ERROR_HEADERS = {
 } as const;
 
 interface Refusal {
-  /** For the OpenAPI document. */
   description: string;
   /** Headers that such an answer always has. */
   headers: readonly (keyof typeof ERROR_HEADERS)[];
@@ -33,7 +32,6 @@ export const REFUSALS: Record<ErrorStatus, Refusal> = {
   404: {
     description: 'Not found',
     headers: [],
-    // A tenant may be deleted during its call.
     of: ({ scope, path }) => scope === 'tenant' || path.includes('{'),
   },
   405: { description: 'The path has no such method; `Allow` names those it has', headers: ['Allow'], of: always },

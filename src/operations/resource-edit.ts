@@ -54,7 +54,6 @@ export async function createEach<K extends Kind>(
 
 const FULL = `A configuration has at most ${MOST_RESOURCES.toLocaleString('en-US')} resources in all: delete some first`;
 
-/** A stored resource with its parts. */
 interface Made<K extends Kind> {
   resource: AdminResource<K>;
   stored: ResourceOf[K];
@@ -64,7 +63,6 @@ interface Made<K extends Kind> {
 const partsOf = (item: object, name: string): object[] | undefined =>
   (item as Record<string, object[] | undefined>)[name];
 
-/** The number of resources that an item adds. */
 const sizeOf = <K extends Kind>({ parts }: AdminResource<K>, item: object): number =>
   Object.keys(parts).reduce((sum, name) => sum + (partsOf(item, name)?.length ?? 0), 1);
 
@@ -149,7 +147,6 @@ export async function deleteThose<K extends Kind>(
 
 export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;
 
-/** Maximum number of problems reported for an item. */
 const MOST_PROBLEMS = 10;
 
 const textOf = (problems: Problem[]): string =>
@@ -161,10 +158,7 @@ const textOf = (problems: Problem[]): string =>
 /** Not a resource's number: numbers begin with 1. */
 const NO_NUMBER = 0;
 
-/**
- * The resource that an item would create or, if the item has an `id`, change, with the resulting catalog. Stores
- * nothing. Throws 422 with the item's problems.
- */
+/** The resource that an item would create or change, with the resulting catalog. Stores nothing. Throws 422. */
 export async function previewOf<K extends Kind>(
   resources: Resources,
   { tenantNo, resource, item }: { tenantNo: number; resource: AdminResource<K>; item: object },

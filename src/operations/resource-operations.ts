@@ -14,10 +14,7 @@ const One = Type.Object({ systemId: Type.Optional(Uuid), id: Uuid });
 
 const SURFACE = { surface: 'admin' } as const;
 
-/**
- * The five operations of every catalog resource, with the IDs `<id>_list`, `_get`, `_create`, `_update` and `_delete`.
- * A resource may bring its own `create` with a fuller answer.
- */
+/** The five operations of a resource: `<id>_list`, `_get`, `_create`, `_update` and `_delete`. */
 export const resourceOperations = <K extends Kind>(
   resource: AdminResource<K>,
   { create }: { create?: Operation } = {},

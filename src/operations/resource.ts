@@ -37,7 +37,6 @@ export interface AdminResource<K extends Kind> {
   /** All fields that an item may have, including fields of answers, which have no effect. */
   known: TObject;
   ids: TObject<{ ids: typeof Ids.properties.ids }>;
-  /** Additional name of the ID in issues. */
   issueId: 'boostId' | null;
   /** Lists of a create item whose items are created with it. */
   parts: Parts;

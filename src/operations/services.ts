@@ -53,7 +53,6 @@ import type { RecentRequests } from '../redis/recent-requests.ts';
 import type { WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
 import type { ShownSecret } from '../postgres/webhooks/secrets.ts';
 
-/** Everything that operations use, created once at the composition root. */
 export interface Services {
   activity: ActivityReads;
   analytics: AnalyticsReads;
@@ -102,13 +101,10 @@ export interface Services {
   verifications: Verifications;
   wrapped: WrappedReads;
   tenants: Tenants;
-  /** The installation's software and servers. */
   system: () => Promise<SystemState>;
-  /** The name of this deployment. */
   environment: Environment;
   applicationKeys: ApplicationKeys;
   webhookSecrets: (tenantNo: number, ids: string[]) => Promise<Map<string, ShownSecret>>;
-  /** The log of webhooks, and resends. */
   webhookDeliveries: WebhookDeliveries;
   /** Sends a webhook an example; see `sendTest`. */
   testWebhook: (own: OwnWebhook, asked: { type: NotificationType; by: Author }) => Promise<WholeDeliveryRow>;

@@ -1,4 +1,3 @@
-/** Validation of requests: schema compiler, unknown fields, and messages. */
 import { _, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -31,10 +30,7 @@ const maxBytes: FuncKeywordDefinition = {
     text.length * MOST_BYTES_A_UNIT <= limit || Buffer.byteLength(text) <= limit,
 };
 
-/**
- * Creates a compiler for schemas of requests and their items. `useDefaults`: adds defaults to values. `isChecked`: the
- * schemas are known to be valid, so the first of them does not compile the schema of schemas, which takes 30 ms.
- */
+/** A schema compiler. `useDefaults`: adds defaults. `isChecked`: skips checking the schemas, which takes 30 ms. */
 export function makeAjv({ useDefaults = false, isChecked = false } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     useDefaults,
@@ -73,7 +69,6 @@ export function faultFinder(
   };
 }
 
-/** Why a value does not match its schema: a readable field, and the requirement. */
 interface ValidationMessage {
   /** E.g. `user.id` or `[3].value`; '' for the whole value. */
   field: string;
@@ -165,10 +160,7 @@ function messageOf(error: ErrorObject): ValidationMessage {
   return { field: fieldOf(pointer), text, keyword: error.keyword, unusable };
 }
 
-/**
- * The message for Ajv's errors of one failed validation (first error only). If no alternative matches, it is that of
- * the alternative with the right type, else the list of all types.
- */
+/** The message for Ajv's first error: that of the alternative with the right type, else the list of types. */
 function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
   const last = errors.at(-1);
   if (!last) return { field: '', text: 'does not fit', keyword: '', unusable: false };
@@ -184,9 +176,7 @@ function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
   return { ...messageOf(last), text: `must be ${type.map(noun).join(' or ')}` };
 }
 
-/** Maximum number of unknown fields in a text. */
 const MOST_NAMED = 10;
-/** Longer names are cut. */
 const NAME_LENGTH = 64;
 /** Share of characters in which a suggestion may differ: `repetitionUnit` still finds `runUnit`. */
 const FIELD_SHARE = 0.6;
@@ -205,10 +195,7 @@ interface UnknownField {
   nearest: string | null;
 }
 
-/**
- * Names the fields of a value that its schema does not know, each with the most similar known one; `null` if all are
- * known. Skips parts that violate the schema in other ways. O(fields of the value).
- */
+/** Names a value's unknown fields, each with the most similar known one; `null`: all are known. */
 export function unknownFieldsText(schema: TSchema, value: unknown): string | null {
   const found: UnknownField[] = [];
   collect(schema as Shape, value, { path: '', found });

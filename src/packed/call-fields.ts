@@ -6,7 +6,6 @@
  */
 export const CALL_KEY = { outbox: 0, counters: 1, own: 2 } as const;
 
-/** Arguments of every such call. Those of `record_events` continue with EVENTS_ARG. */
 export const CALL_ARG = {
   /** Epoch ms. */
   nowMs: 0,
@@ -62,7 +61,6 @@ export const BATCH_KEY = { progress: 0, queue: 1, results: 2, listened: 3 } as c
 /** Arguments of a batch step, after those of its events. */
 export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;
 
-/** Fields of a queued batch, in order. */
 export const QUEUED_BATCH = {
   tenant: 't',
   /** Epoch ms. */
@@ -117,7 +115,6 @@ export const SENT = {
   occurred: 'oc',
 } as const;
 
-/** A zone's previous offset (seconds), and its end of validity (epoch ms). */
 export const LEFT = { offsetSeconds: 0, untilMs: 1 } as const;
 
 /** A row of a plan's periods: those of one local day (epoch day), then their first days. */
@@ -129,7 +126,6 @@ export const ROW_OFFSET = { start: 3 } as const;
 /** Earning of freezes: interval in days, amount, maximum, since when (epoch ms). */
 export const EARNING = { days: 0, amount: 1, max: 2, sinceMs: 3 } as const;
 
-/** A condition on a user's attribute. */
 export const CONDITION = { attribute: 0, value: 1 } as const;
 
 /** Whole part of the highest total, before and after an event. */
@@ -155,7 +151,6 @@ export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2 } as const;
 /** An event of a batch that was not sent to the script: its index in the batch, then UNSENT. */
 export const UNSENT_EVENT = { index: 0, code: 1, message: 2 } as const;
 
-/** Result for a user in a step of a recomputation. */
 export const RECOMPUTED = {
   /** Something was given or taken. */
   changed: 1,
@@ -189,7 +184,6 @@ export const COUNTER = {
   generation: 'd',
 } as const;
 
-/** The counter of an achievement's completions. */
 export const completionsField = (achievementNo: number): string => `${COUNTER.completions}${achievementNo}`;
 
 /** Fields of an outbox entry. The last two occur once per user. */

@@ -10,7 +10,6 @@ export const GUARD = {
   maxTotal: 6,
 } as const;
 
-/** What happened to an event that a guard stopped. */
 export const GUARD_ACTION = {
   refused: 1,
   /** Its value was reduced. */

@@ -25,7 +25,6 @@ export function packState(state: PackedState): Buffer {
   return Buffer.concat(values.slice(0, size).map((value) => pack(value ?? null)));
 }
 
-/** STREAK as stored; a missing streak has no values. */
 function streakValues(streak: PackedStreak | undefined): unknown[] {
   const values: unknown[] = Array.from(
     { length: STREAK.size },

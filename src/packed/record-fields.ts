@@ -7,7 +7,6 @@
 /** The field with the kind of a record or refusal. A separate constant, by which TypeScript narrows types. */
 export const kindField = 'k';
 
-/** Kinds of records. */
 export const KIND = {
   event: 'e',
   user: 'u',
@@ -51,13 +50,11 @@ export const EVENT_RECORD = {
   more: 16,
 } as const;
 
-/** Fields of records. `GoneRecord` and `ProgressRecord` list those that they use. */
 export const RECORD = {
   kind: kindField,
   /** 32 hex digits of a UUIDv7 that ends in 4 zeros. The nth award (from 1) has n in these digits. */
   id: 'i',
   userId: 'u',
-  /** Epoch ms. */
   atMs: 'at',
   /** Local day (epoch day) of the user. */
   day: 'd',
@@ -96,7 +93,6 @@ export const RECORD = {
   /** Numbers of stored streak changes that no longer hold, as text, and the SETTLEMENTs that replace them. */
   superseded: 'su',
   repairs: 'rp',
-  /** Freezes earned since the last settlement. */
   freezesEarned: 'fe',
   /** Freezes left afterwards. */
   freezes: 'fz',

@@ -250,10 +250,8 @@ export interface RecordedBoard {
   [RECORDED_BOARD.score]?: number;
 }
 
-/** A decoded value that may be a record. Its fields are not checked. */
 export type UncheckedRecord = { [field in (typeof RECORD)[keyof typeof RECORD]]?: unknown };
 
-/** Why a streak cannot be changed. */
 export type StreakRefusal = (typeof STREAK_REFUSAL)[keyof typeof STREAK_REFUSAL];
 
 /** The scripts' other answers, which are not recorded. `refusal-fields.ts` describes them. */

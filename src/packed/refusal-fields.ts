@@ -1,7 +1,6 @@
 /** Answers of scripts that record nothing: their kinds (in `RECORD.kind`), and the other fields of each kind. */
 
 export const REFUSAL = {
-  /** The idempotency key was used before; see REPLAY. */
   replay: 'r',
   /** A blocking trigger cannot be paid; see BLOCKED. */
   outOfPoints: 'o',
@@ -23,7 +22,6 @@ export const REFUSAL = {
   futureSignUp: 'h',
   /** An application key would change a field that only servers may write; see SERVER_ONLY. */
   serverOnly: 'sv',
-  /** The call requires an existing user. */
   unknownUser: 'n',
   /** The achievement is locked, and the user has not completed it. */
   locked: 'l',
@@ -39,9 +37,7 @@ export const REFUSAL = {
   notQuarantined: 'y',
   /** This import already brought the user. */
   alreadyImported: 't',
-  /** The user to import already exists, and not from this import. */
   userExists: 'ex',
-  /** An event of a batch was not sent to the script; see UNSENT. */
   unsent: 'x',
 } as const;
 
@@ -57,7 +53,6 @@ export const BLOCKED = { trigger: 'trigger' } as const;
 /** Number of the metric, the kind of sum (SUM), and the number of its achievement, trigger or leaderboard. */
 export const OUT_OF_RANGE = { metric: 'm', sum: 'of', no: 'no' } as const;
 
-/** Sums that an event may take out of range. */
 export const SUM = { total: 'total', count: 'count', period: 'period', score: 'score' } as const;
 
 /** Time until the end of the UTC day, ms. */
@@ -78,21 +73,14 @@ export const UNKNOWN_USE = { token: 'v', generation: 'g' } as const;
 export const UNCHANGED = { why: 'why', day: 'd' } as const;
 
 export const STREAK_REFUSAL = {
-  /** The user has the maximum number of freezes. */
   full: 'full',
   /** The pause would begin before today. */
   past: 'past',
-  /** A day of the pause is already paused. */
   overlap: 'overlap',
-  /** The user has the maximum number of pauses. */
   many: 'many',
-  /** The pause does not exist. */
   gone: 'gone',
-  /** No lost streak is longer than the current one. */
   none: 'none',
-  /** There is no streak. */
   idle: 'idle',
-  /** The packed state would exceed `STATE_BYTES`. */
 } as const;
 
 /** For a late event: the value that the guards allow, if the replay used another. */

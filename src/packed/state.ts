@@ -36,17 +36,14 @@ export interface UserState {
   earnedDay: number | null;
   /** Midnights up to this time (epoch ms) are settled, under earlier settings, as are those up to the last event. */
   settledMs: number | null;
-  /** The user's pauses that still matter, sorted by first day. */
   pauses: Pause[];
   /** One digit per kind of notification, `-` if not set; `null` if the user set none. */
   notifications: string | null;
   /** The user's own streak rule. Fields that are `null` follow the tenant's settings. */
   streakRule: StreakRule | null;
-  /** The user's own days off; `null` for the tenant's. */
   daysOff: OwnDaysOff | null;
   /** Who hides the user from leaderboards: a sum of HIDDEN_BY, 0 for nobody. */
   hidden: number;
-  /** `null` if unknown. */
   signUp: SignUp | null;
   /** Points system number → total. */
   points: Record<number, number>;
@@ -58,7 +55,6 @@ export interface UserState {
   boards: Record<number, BoardScore[]>;
   /** Name of the import that brought the user, or `null`. */
   importedBy: string | null;
-  /** When the user was imported (epoch ms), or `null`. */
   importedMs: number | null;
 }
 
@@ -104,17 +100,13 @@ export const STATE_BYTES = 32_768;
 /** Largest profile in bytes: name, email address, device tokens and attribute values together. */
 export const PROFILE_BYTES = 24_576;
 
-/** Decodes one msgpack value. Records are converted by `recordOf`. */
 export const unpack = (packed: Buffer): unknown => recordOf(unpackr.unpack(packed));
 
 /** Decodes a sequence of msgpack values. Records are converted by `recordOf`. */
 export const unpackAll = (packed: Buffer): unknown[] =>
   packed.length === 0 ? [] : ((unpackr.unpackMultiple(packed) as unknown[] | undefined) ?? []).map(recordOf);
 
-/**
- * Decodes a sequence of msgpack values and passes each, with its bytes, to `onValue`. Records are converted by `recordOf`.
- * Throws at the first invalid value, after passing on those before it.
- */
+/** Decodes values and passes each with its bytes to `onValue`. Throws at the first invalid one. */
 export function unpackEach(packed: Buffer, onValue: (value: unknown, bytes: Buffer) => void): void {
   if (packed.length === 0) return;
   unpackr.unpackMultiple(packed, (value: unknown, start = 0, end = packed.length) => {
@@ -278,7 +270,6 @@ interface UnpackedScore extends Decimal {
   group: string;
 }
 
-/** The scores of a packed list. */
 export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
   for (let at = 0; at < packed.length; at += SCORE.size) {
     yield {
@@ -301,7 +292,6 @@ function boardScores(packed: PackedScores): Record<number, BoardScore[]> {
 /** The name in a user's packed state, or null. Decodes the whole state: 2 µs of CPU for 400 bytes, 20 µs for 6 KB. */
 export const nameInState = (packed: Buffer): string | null => unpackState(packed)[USER.name] ?? null;
 
-/** Decodes a user's packed state. */
 export function decodeState(packed: Buffer): UserState {
   const state = unpackState(packed);
   const [daily, weekly, monthly] = state[USER.streaks] ?? [];
@@ -343,10 +333,7 @@ export function decodeState(packed: Buffer): UserState {
   };
 }
 
-/**
- * Converts an event's record, which is packed as a list (EVENT_RECORD), to a map by RECORD. Returns other values unchanged:
- * other records and refusals are packed as maps.
- */
+/** Converts an event's packed list to a map by RECORD; returns other values unchanged. */
 export function recordOf(value: unknown): unknown {
   if (!Array.isArray(value) || value[EVENT_RECORD.kind] !== KIND.event || value.length <= EVENT_RECORD.boards)
     return value;

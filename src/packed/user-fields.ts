@@ -9,7 +9,6 @@
  * A new field gets the next position.
  */
 export const USER = {
-  /** When the user was created, epoch ms. */
   createdMs: 0,
   updatedMs: 1,
   /** UTC day (epoch day) of the last event; -1 before the first. */
@@ -52,7 +51,6 @@ export const USER = {
   signUp: 37,
   /** The local day (epoch day) from which the next earning interval counts. */
   earnedDay: 38,
-  /** Who hides the user from leaderboards, a sum of HIDDEN_BY; absent if nobody does. */
   hidden: 39,
   /** Notification preferences: one digit per kind, `-` if not set. */
   notifications: 40,
@@ -62,11 +60,8 @@ export const USER = {
   timePaid: 42,
   /** Number of corrections; absent for none. */
   corrections: 43,
-  /** PAUSEs, sorted by first day. */
   pauses: 44,
-  /** The user's own STREAK_RULE. */
   streakRule: 45,
-  /** The user's own DAYS_OFF. */
   daysOff: 46,
   /** Midnights up to this time (epoch ms) are settled, under earlier settings. */
   settledMs: 47,
@@ -96,7 +91,6 @@ export const USED_KEYS = { day: 2 ** 20, days: 2 ** 12 } as const;
 /** Who may hide a user from leaderboards. */
 export const HIDDEN_BY = { admin: 1, user: 2 } as const;
 
-/** A sum of decimals. */
 export const TOTAL = {
   whole: 0,
   micros: 1,
@@ -113,7 +107,6 @@ export const STREAK = {
   lastPeriod: 2,
   /** Epoch ms of the event that met it. */
   extendedMs: 3,
-  /** The period that `sums` belong to. */
   currentPeriod: 4,
   /** Metric number → TOTAL of the current period, without peak; absent for none. */
   sums: 5,

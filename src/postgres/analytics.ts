@@ -4,12 +4,12 @@ import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './persist/binary-rows.ts';
 import { OF_SAMPLED_USER } from './history/sampled-changes.ts';
-import { eventsAndSums } from './partitions/dropped-days.ts';
-import { mayBeEarlier, readSinceDay } from './partitions/since-day.ts';
+import { eventsAndSums } from './partitions/event-retention.ts';
+import { mayBeEarlier, readSinceDay } from './partitions/id-windows.ts';
 import type { NamedUser } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 
-/** A sum of `analytics_days`, or what is added to one. */
+/** A row of `analytics_days`, or an amount to add to one. */
 export interface AnalyticsRow {
   tenantNo: number;
   kind: Counted;
@@ -18,7 +18,6 @@ export interface AnalyticsRow {
   subject: number;
   part: number;
   events: number;
-  /** In millionths. */
   value: bigint;
 }
 
@@ -31,7 +30,7 @@ const ADD = `
   ON CONFLICT (tenant_no, kind, segment, day, subject, part) DO UPDATE
     SET events = known.events + EXCLUDED.events, value = known.value + EXCLUDED.value`;
 
-/** Adds to sums in the client's transaction; each may occur once. Not idempotent. */
+/** Adds to sums in the client's transaction. No two rows may have the same key. Not idempotent. */
 export async function addAnalytics(client: PoolClient, rows: readonly AnalyticsRow[]): Promise<void> {
   if (rows.length === 0) return;
   await client.query({
@@ -50,146 +49,197 @@ export async function addAnalytics(client: PoolClient, rows: readonly AnalyticsR
   });
 }
 
-/** A value of a user attribute. */
+/** A value of a user attribute. The value is storable text. */
 export interface UserValue {
   tenantNo: number;
   attributeNo: number;
   value: string;
 }
 
-/** By which segments a transaction counts. */
+/** A value and its holders in a transaction: hash of the user (`userHash`) → the user's first place in the order of counting. */
+export interface HeldValue extends UserValue {
+  holders: Map<number, number>;
+}
+
+/** The segments in which a transaction counts. */
 export interface CountedSegments {
   /** Share of the users in the control group, 0 to 1. */
   controlShare: number;
-  /** The segment of each requested value; `null` if its attribute has too many values. */
-  segments: (number | null)[];
+  /** The segments of values, and the first place that counts in each. Values without a segment are missing. */
+  segmentOf: Map<HeldValue, { no: number; from: number }>;
 }
 
-interface FoundValue {
-  at: number;
-  no: number | null;
-  isOverfull: boolean;
+interface KnownValue {
+  controlShare: number;
+  /** The index of the value; `null` if none of the values is known. */
+  at: number | null;
+  no: number;
+  introducedBy: number;
+  isShared: boolean;
 }
 
 const FIND = `
-  SELECT (at - 1)::int AS at, known.no, EXISTS (
-           SELECT FROM analytics_values AS overfull
-            WHERE overfull.tenant_no = asked.tenant_no AND overfull.attribute_no = asked.attribute_no
-              AND text_digest(overfull.value) IS NULL) AS "isOverfull"
-    FROM unnest($1::int[], $2::int[], $3::text[]) WITH ORDINALITY AS asked (tenant_no, attribute_no, value, at)
-    LEFT JOIN analytics_values AS known
-      ON known.tenant_no = asked.tenant_no AND known.attribute_no = asked.attribute_no
-     AND text_digest(known.value) = text_digest(asked.value)`;
+  SELECT control_share AS "controlShare", (at - 1)::int AS at, no, introduced_by AS "introducedBy", is_shared AS "isShared"
+    FROM organisation LEFT JOIN (
+           unnest($1::int[], $2::int[], $3::text[]) WITH ORDINALITY AS asked (tenant_no, attribute_no, value, at)
+           JOIN analytics_values AS known
+             ON known.tenant_no = asked.tenant_no AND known.attribute_no = asked.attribute_no
+            AND text_digest(known.value) = text_digest(asked.value)
+         ) ON true`;
 
-const CREATE = `
-  INSERT INTO analytics_values (tenant_no, attribute_no, value)
-  SELECT DISTINCT tenant_no, attribute_no, value FROM unnest($1::int[], $2::int[], $3::text[]) AS new (tenant_no, attribute_no, value)
-   ORDER BY tenant_no, attribute_no, value
-  ON CONFLICT DO NOTHING`;
+const SHARE = 'UPDATE analytics_values SET is_shared = true WHERE no = ANY ($1::int[])';
 
-const FORGET_OVERFULL = `
-  WITH overfull AS (
-    SELECT tenant_no, attribute_no FROM analytics_values
-     WHERE (tenant_no, attribute_no) IN (SELECT * FROM unnest($1::int[], $2::int[]))
-     GROUP BY tenant_no, attribute_no HAVING count(*) > ${MOST_VALUES}
-  )
-  DELETE FROM analytics_values AS known USING overfull
-   WHERE known.tenant_no = overfull.tenant_no AND known.attribute_no = overfull.attribute_no
-  RETURNING known.no, known.tenant_no AS "tenantNo", known.attribute_no AS "attributeNo"`;
+const INTRODUCERS = `
+  SELECT tenant_no AS "tenantNo", attribute_no AS "attributeNo", array_agg(introduced_by) AS "introducedBy"
+    FROM analytics_values
+   WHERE (tenant_no, attribute_no) IN (SELECT DISTINCT * FROM unnest($1::int[], $2::int[]))
+   GROUP BY tenant_no, attribute_no`;
 
-const FORGET_SUMS = `
-  DELETE FROM analytics_days USING unnest($1::int[], $2::int[]) AS gone (tenant_no, segment)
-   WHERE analytics_days.tenant_no = gone.tenant_no AND analytics_days.segment = gone.segment
-     AND kind BETWEEN 1 AND ${Math.max(...Object.values(COUNTED))}`;
-
-const MARK_OVERFULL = `
-  INSERT INTO analytics_values (tenant_no, attribute_no)
-  SELECT DISTINCT * FROM unnest($1::int[], $2::int[]) ON CONFLICT DO NOTHING`;
+const INTRODUCE = `
+  INSERT INTO analytics_values (tenant_no, attribute_no, value, introduced_by, is_shared)
+  SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::int[], $5::bool[])
+  ON CONFLICT DO NOTHING
+  RETURNING no, tenant_no AS "tenantNo", attribute_no AS "attributeNo", value`;
 
 /**
- * The segments of some values, each given once. Values that are new become segments, until their attribute has more than `MOST_VALUES`: then all
- * of its values and their sums are forgotten for good.
+ * Finds the segments of some distinct values. A new value becomes a segment with its first holder who has introduced no other
+ * value of the attribute, unless the attribute has `MOST_VALUES` already. So a user can take only one place of an attribute.
  */
-export async function countedSegments(client: PoolClient, values: readonly UserValue[]): Promise<CountedSegments> {
-  const { rows } = await client.query<{ share: number }>('SELECT control_share AS share FROM organisation');
-  const controlShare = rows[0]?.share ?? 0;
-  let found = await findValues(client, values);
-  const unknown = found.filter(({ no, isOverfull }) => no === null && !isOverfull).map(({ at }) => values[at]!);
-  if (unknown.length > 0) {
-    await client.query(CREATE, valueColumns(unknown));
-    await forgetOverfull(client, unknown);
-    found = await findValues(client, values);
+export async function countedSegments(client: PoolClient, values: readonly HeldValue[]): Promise<CountedSegments> {
+  const { rows } = await client.query<KnownValue>({
+    name: 'find_analytics_values',
+    text: FIND,
+    values: valueColumns(values),
+  });
+  const segmentOf: CountedSegments['segmentOf'] = new Map();
+  const shared: number[] = [];
+  for (const { at, no, introducedBy, isShared } of rows) {
+    if (at === null) continue;
+    const value = values[at]!;
+    segmentOf.set(value, { no, from: 0 });
+    if (!isShared && isSharedBy(value, introducedBy)) shared.push(no);
   }
-  const segments = values.map((): number | null => null);
-  for (const { at, no } of found) segments[at] = no;
-  return { controlShare, segments };
+  if (shared.length > 0) await client.query(SHARE, [shared]);
+  const unknown = values.filter((value) => !segmentOf.has(value));
+  if (unknown.length > 0) await introduce(client, unknown, segmentOf);
+  return { controlShare: rows[0]?.controlShare ?? 0, segmentOf };
 }
 
-async function findValues(client: PoolClient, values: readonly UserValue[]): Promise<FoundValue[]> {
-  if (values.length === 0) return [];
-  const asked = { name: 'find_analytics_values', text: FIND, values: valueColumns(values) };
-  return (await client.query<FoundValue>(asked)).rows;
-}
+const isSharedBy = ({ holders }: HeldValue, introducedBy: number): boolean =>
+  holders.size > 1 || !holders.has(introducedBy);
 
-async function forgetOverfull(client: PoolClient, values: readonly UserValue[]): Promise<void> {
-  const [tenants, attributes] = valueColumns(values);
-  const gone = await client.query<{ no: number; tenantNo: number; attributeNo: number }>(FORGET_OVERFULL, [
-    tenants,
-    attributes,
+async function introduce(
+  client: PoolClient,
+  unknown: readonly HeldValue[],
+  segmentOf: CountedSegments['segmentOf'],
+): Promise<void> {
+  const [tenantNos, attributeNos] = valueColumns(unknown);
+  const { rows: known } = await client.query<{ tenantNo: number; attributeNo: number; introducedBy: number[] }>({
+    name: 'find_analytics_introducers',
+    text: INTRODUCERS,
+    values: [tenantNos, attributeNos],
+  });
+  const introducers = new Map(known.map((row) => [attributeKey(row), row.introducedBy]));
+  const added = new Map<HeldValue, { introducedBy: number; from: number }>();
+  const candidates = unknown
+    .flatMap((value) => [...value.holders].map(([introducedBy, from]) => ({ value, introducedBy, from })))
+    .toSorted((a, b) => a.from - b.from);
+  for (const { value, introducedBy, from } of candidates) {
+    const ofAttribute = introducers.get(attributeKey(value)) ?? [];
+    if (added.has(value) || ofAttribute.length >= MOST_VALUES || ofAttribute.includes(introducedBy)) continue;
+    introducers.set(attributeKey(value), [...ofAttribute, introducedBy]);
+    added.set(value, { introducedBy, from });
+  }
+  if (added.size === 0) return;
+  const { rows } = await client.query<UserValue & { no: number }>(INTRODUCE, [
+    ...valueColumns([...added.keys()]),
+    binaryIntegers([...added.values()].map(({ introducedBy }) => introducedBy)),
+    [...added].map(([value, { introducedBy }]) => isSharedBy(value, introducedBy)),
   ]);
-  if (gone.rows.length === 0) return;
-  const tenantNos = gone.rows.map(({ tenantNo }) => tenantNo);
-  await client.query(FORGET_SUMS, [tenantNos, gone.rows.map(({ no }) => no)]);
-  await client.query(MARK_OVERFULL, [tenantNos, gone.rows.map(({ attributeNo }) => attributeNo)]);
+  const noOf = new Map(rows.map((row) => [valueKey(row), row.no]));
+  for (const [value, { from }] of added) {
+    const no = noOf.get(valueKey(value));
+    if (no !== undefined) segmentOf.set(value, { no, from });
+  }
 }
 
-/** `values` must not be empty. */
+const attributeKey = ({ tenantNo, attributeNo }: Omit<UserValue, 'value'>): string => `${tenantNo}:${attributeNo}`;
+
+/** A value as a key. */
+export const valueKey = ({ tenantNo, attributeNo, value }: UserValue): string => `${tenantNo}:${attributeNo}:${value}`;
+
 const valueColumns = (values: readonly UserValue[]): [Buffer, Buffer, Buffer] => [
   binaryIntegers(values.map(({ tenantNo }) => tenantNo)),
   binaryIntegers(values.map(({ attributeNo }) => attributeNo)),
   binaryArray(
     TEXT,
-    values.map(({ value }) => storableText(value)),
+    values.map(({ value }) => value),
   ),
 ];
 
-/** Users who show that a value is common, without a search for everybody who has it. */
-const SAMPLE = 500;
-
-const ONLY_OF_USER = `
-  WITH own AS (
-    SELECT known.no, jsonb_build_object(attribute.key, attribute.value) AS value
-      FROM users CROSS JOIN LATERAL jsonb_each_text(users.attributes) AS attribute (key, value)
-      JOIN analytics_values AS known
-        ON known.tenant_no = $1 AND known.attribute_no = attribute.key::int
-       AND text_digest(known.value) = text_digest(attribute.value)
-     WHERE users.tenant_no = $1 AND users.id = $2
-  ), rare AS MATERIALIZED (
-    SELECT no, value FROM own WHERE NOT EXISTS (
-      SELECT FROM (SELECT id, attributes FROM users WHERE tenant_no = $1
-                    ORDER BY hashtextextended(id, 0), id LIMIT ${SAMPLE}) AS sample
-       WHERE sample.id <> $2 AND sample.attributes @> own.value)
-  )
-  DELETE FROM analytics_values USING rare
-   WHERE analytics_values.no = rare.no
-     AND NOT EXISTS (SELECT FROM users AS other WHERE tenant_no = $1 AND id <> $2 AND attributes @> rare.value)
-  RETURNING analytics_values.no`;
-
-/** Forgets values that only this user has, with their sums. Call it before the user's row is deleted. */
-export async function forgetValuesOf(client: PoolClient, { tenantNo, userId }: NamedUser): Promise<void> {
-  const { rows } = await client.query<{ no: number }>(ONLY_OF_USER, [tenantNo, storableText(userId)]);
-  if (rows.length === 0) return;
-  await client.query(FORGET_SUMS, [rows.map(() => tenantNo), rows.map(({ no }) => no)]);
+/** The segments of attributes in which a user was counted when first seen. */
+export interface FirstSegments extends NamedUser {
+  segments: readonly number[];
 }
 
-/** A sum that was read. */
+const READ_FIRST = `
+  SELECT users.tenant_no AS "tenantNo", users.id AS "userId", users.first_segments AS segments
+    FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, id)
+    JOIN users ON users.tenant_no = asked.tenant_no AND users.id = asked.id`;
+
+/** The first segments of some distinct users; users without any are missing. */
+export async function readFirstSegments(client: PoolClient, users: readonly NamedUser[]): Promise<FirstSegments[]> {
+  if (users.length === 0) return [];
+  const statement = { name: 'read_first_segments', text: READ_FIRST, values: userColumns(users) };
+  const { rows } = await client.query<NamedUser & { segments: number[] | null }>(statement);
+  return rows.flatMap(({ segments, ...user }) => (segments === null ? [] : [{ ...user, segments }]));
+}
+
+const STORE_FIRST = `
+  UPDATE users SET first_segments = string_to_array(new.segments, ',')::int[]
+    FROM unnest($1::int[], $2::text[], $3::text[]) AS new (tenant_no, id, segments)
+   WHERE users.tenant_no = new.tenant_no AND users.id = new.id`;
+
+/** Keeps the first segments of some distinct users, who are stored already. */
+export async function storeFirstSegments(client: PoolClient, users: readonly FirstSegments[]): Promise<void> {
+  if (users.length === 0) return;
+  const segments = binaryArray(
+    TEXT,
+    users.map((user) => user.segments.join()),
+  );
+  await client.query({ name: 'store_first_segments', text: STORE_FIRST, values: [...userColumns(users), segments] });
+}
+
+const userColumns = (users: readonly NamedUser[]): [Buffer, Buffer] => [
+  binaryIntegers(users.map(({ tenantNo }) => tenantNo)),
+  binaryArray(
+    TEXT,
+    users.map(({ userId }) => storableText(userId)),
+  ),
+];
+
+const FORGET_SUMS = `
+  DELETE FROM analytics_days
+   WHERE tenant_no = $1 AND kind BETWEEN 1 AND ${Math.max(...Object.values(COUNTED))} AND segment = ANY ($2::int[])`;
+
+/** Forgets the values, and their sums, of which only the user with this hash was counted. */
+export async function forgetValuesOf(
+  client: PoolClient,
+  { tenantNo, holder }: { tenantNo: number; holder: number },
+): Promise<void> {
+  const { rows } = await client.query<{ no: number }>(
+    'DELETE FROM analytics_values WHERE tenant_no = $1 AND introduced_by = $2 AND NOT is_shared RETURNING no',
+    [tenantNo, holder],
+  );
+  if (rows.length > 0) await client.query(FORGET_SUMS, [tenantNo, rows.map(({ no }) => no)]);
+}
+
 export type AnalyticsSum = Pick<AnalyticsRow, 'kind' | 'day' | 'subject' | 'part' | 'events' | 'value'>;
 
 export interface AskedSums extends Days {
   tenantNo: number;
   kinds: readonly Counted[];
   segment: number;
-  /** Only sums of this metric, achievement or trigger. */
   subject?: number;
   /** Only sums of this part, or of it and the following ones. */
   part?: number;
@@ -218,13 +268,12 @@ const READ_TOGETHER = `
   SELECT kind, $5::int AS day, subject, part, sum(events) AS events, sum(value) AS value ${FROM_SUMS}
    GROUP BY kind, subject, part`;
 
-/** Every sum. */
 export const readSums = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ, asked);
 
-/** Sums by day, of all subjects and parts together. */
+/** Sums by day, over all subjects and parts. */
 export const readSumsByDay = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ_BY_DAY, asked);
 
-/** Sums of all days together; their day is the last one. */
+/** Sums over all days; `day` is the last one. */
 export const readSumsTogether = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> =>
   read(pool, READ_TOGETHER, asked);
 
@@ -238,20 +287,17 @@ async function read(
   return rows.map((row) => ({ ...row, events: Number(row.events), value: toMicros(row.value) }));
 }
 
-/** The values of a tenant's attributes that are segments, by attribute. An attribute with too many has one that is `null`. */
-export async function readValues(
-  pool: Pool,
-  tenantNo: number,
-): Promise<{ no: number; attributeNo: number; value: string | null }[]> {
-  const { rows } = await pool.query<{ no: number; attributeNo: number; value: string | null }>(
-    `SELECT no, attribute_no AS "attributeNo", value FROM analytics_values
+/** The values of a tenant's attributes that are segments, in order. */
+export async function readValues(pool: Pool, tenantNo: number): Promise<{ attributeNo: number; value: string }[]> {
+  const { rows } = await pool.query<{ attributeNo: number; value: string }>(
+    `SELECT attribute_no AS "attributeNo", value FROM analytics_values
       WHERE tenant_no = $1 ORDER BY attribute_no, value`,
     [tenantNo],
   );
   return rows;
 }
 
-/** The segment of a value; `null` if no user has had it since it is counted, or its attribute has too many values. */
+/** The segment of a value; `null` if the value is not counted separately. */
 export async function segmentOf(pool: Pool, { tenantNo, attributeNo, value }: UserValue): Promise<number | null> {
   const { rows } = await pool.query<{ no: number }>(
     `SELECT no FROM analytics_values
@@ -261,10 +307,10 @@ export async function segmentOf(pool: Pool, { tenantNo, attributeNo, value }: Us
   return rows[0]?.no ?? null;
 }
 
-/** A segment without sums. */
+/** The number of no segment. */
 export const NO_SEGMENT = SEGMENT.others - 1;
 
-/** Packed states of some users of a tenant, the first by a hash of their IDs: a fair sample, or all if the tenant has fewer. */
+/** Packed states of a tenant's first users by a hash of their IDs: a fair sample, or all users if there are fewer. */
 export async function sampleStates(
   pool: Pool,
   { tenantNo, users }: { tenantNo: number; users: number },
@@ -276,7 +322,7 @@ export async function sampleStates(
   return rows.map(({ state }) => state);
 }
 
-/** A user of a sample: the sum of a metric's values in a range; `null` if the user sent no event in it. */
+/** A sampled user's sum of a metric's values in a range; `null` if the user sent no event in it. */
 export interface SampledValue {
   id: string;
   value: number | null;
@@ -292,7 +338,7 @@ const SAMPLED_VALUES = `
         FROM ${eventsAndSums(OF_SAMPLED_USER)} AS kept
     ) AS of_user`;
 
-/** The same sample of users, with the sum of a metric's values on some local days. */
+/** The sample of `sampleStates`, with each user's sum of a metric's values on some local days. */
 export async function sampledValues(
   pool: Pool,
   { tenantNo, users, metricNo, fromDay, toDay }: Days & { tenantNo: number; users: number; metricNo: number },
@@ -306,7 +352,7 @@ export async function sampledValues(
   });
 }
 
-/** How often the newest events have a value of an attribute. */
+/** A value of an event attribute, with the number and the sum of the events that have it. */
 export interface TopValue {
   key: string;
   value: string;
@@ -324,7 +370,10 @@ const TOP_VALUES = `
       FROM own CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute (key, text)
      GROUP BY key, text ORDER BY count(*) DESC, key, text LIMIT $6)`;
 
-/** Of the newest events of a range of IDs, those of a metric, and their most frequent attribute values. `newest`: of all tenants and metrics. */
+/**
+ * The most frequent attribute values of a metric's events among the `newest` events of a range of IDs, of all tenants and metrics;
+ * and the number of these events of the metric.
+ */
 export async function topValues(
   pool: Pool,
   range: { tenantNo: number; metricNo: number; fromId: string; toId: string; newest: number; limit: number },

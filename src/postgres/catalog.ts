@@ -1,7 +1,6 @@
-/** The configuration: resources, their versions, and deleted ones. */
 import type { Pool, PoolClient } from 'pg';
-import { type Catalog, type EarlierStreaks, emptyCatalog, type StreakSettings } from '../domain/catalog.ts';
-import type { EventSettings } from '../domain/settings.ts';
+import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catalog.ts';
+import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import { withDefaults } from '../domain/fields/wire.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
@@ -74,14 +73,10 @@ interface CatalogChanges {
   demo: boolean;
   created: ResourceRow[];
   updated: ResourceRow[];
-  /** IDs. Deletion is soft. */
   deleted: string[];
 }
 
-/**
- * Locks a tenant's catalog against other edits for the rest of the transaction. Returns the next resource's number, or
- * `null` if the tenant does not exist.
- */
+/** Locks a tenant's catalog for the transaction. Returns the next number; `null` for an unknown tenant. */
 export async function lockCatalog(client: PoolClient, tenantNo: number): Promise<number | null> {
   const { rows } = await client.query<{ nextNo: number }>(
     'SELECT next_no AS "nextNo" FROM tenants WHERE no = $1 FOR NO KEY UPDATE',
@@ -208,7 +203,6 @@ async function keepReplaced(
   );
 }
 
-/** Stores the streak settings that an edit replaces, in its transaction. */
 async function keepStreaks(
   client: PoolClient,
   { tenantNo, version, now, was }: Edit & { was: StreakSettings },
@@ -221,7 +215,6 @@ async function keepStreaks(
   ]);
 }
 
-/** The present version of the catalog of each of these tenants. */
 export async function catalogVersions(pool: Pool, tenantNos: number[]): Promise<Map<number, number>> {
   const { rows } = await pool.query<{ no: number; version: number }>(
     'SELECT no, catalog_version AS version FROM tenants WHERE no = ANY($1::integer[])',
@@ -275,10 +268,7 @@ export async function deletedResources(
   return deleted;
 }
 
-/**
- * IDs of a tenant's demo resources: those that the first start created, unless somebody has changed them or applied a
- * document since.
- */
+/** IDs of demo resources that nobody has changed since the first start. */
 export async function demoResources(client: Pool | PoolClient, tenantNo: number): Promise<ReadonlySet<string>> {
   const { rows } = await client.query<{ id: string }>(
     'SELECT id FROM catalog_resources WHERE tenant_no = $1 AND demo AND deleted IS NULL',

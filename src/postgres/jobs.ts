@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { JobKind, JobStatus } from '../domain/administration/job.ts';
 
-/** A long operation and its state. */
 export interface Job<Parameters = object, Result = object> {
   no: number;
   /** A UUID. */
@@ -19,11 +18,8 @@ export interface Job<Parameters = object, Result = object> {
   /** Units of work (users, messages): processed, and in total (`null` if not counted yet). */
   done: number;
   total: number | null;
-  /** The result so far. */
   result: Result;
-  /** Failures since the last successful slice. */
   attempts: number;
-  /** The last failure; cleared when a slice succeeds. */
   error: string | null;
   requestedBy: string | null;
   requested: Date;
@@ -54,7 +50,6 @@ export interface NewJob {
   nowMs?: number;
 }
 
-/** Adds a job in the transaction of the operation that requests it. */
 export async function addJob(client: Pool | PoolClient, job: NewJob): Promise<Job> {
   const { rows } = await client.query<Job>(
     `INSERT INTO jobs AS job (id, kind, tenant_no, subject_id, parameters, total, result, requested_by, requested)
@@ -121,10 +116,7 @@ const knownKinds = (kinds: readonly LeasableKind[]): [string[], number[]] => [
   kinds.map(({ minAgeMs }) => minAgeMs / 1000),
 ];
 
-/**
- * Leases the job that has been due for the longest time, so that jobs take turns; `null` if none is due. Nobody else can
- * lease the job until the lease expires or is given up. Leases use the clock of Postgres.
- */
+/** Leases the job that has been due longest; `null` if none. Leases use the clock of Postgres. */
 export async function leaseJob(
   pool: Pool,
   { lease, leaseMs, kinds }: { lease: string; leaseMs: number; kinds: readonly LeasableKind[] },
@@ -150,7 +142,6 @@ export async function untilNextJobMs(pool: Pool, kinds: readonly LeasableKind[])
 
 type Held = Pick<LeasedJob, 'no' | 'lease'>;
 
-/** Extends a lease unless it has ended. */
 export async function renewLease(pool: Pool, { no, lease }: Held, leaseMs: number): Promise<void> {
   await pool.query('UPDATE jobs SET due = clock_timestamp() + make_interval(secs => $3) WHERE no = $1 AND lease = $2', [
     no,
@@ -182,7 +173,6 @@ export async function lockLeased(client: PoolClient, { no, lease }: Held): Promi
 /** Result of a slice. Absent fields leave the job's values unchanged. */
 export interface Progress {
   cursor?: string;
-  /** Additional units processed. */
   done?: number;
   total?: number | null;
   /** Replaces the previous result. */
@@ -223,7 +213,6 @@ export async function recordProgress(
   );
 }
 
-/** Cancels a job. Its current worker can record nothing more. */
 export async function cancelJob(client: PoolClient, { no }: Pick<Job, 'no'>): Promise<void> {
   await client.query(`UPDATE jobs SET status = 'cancelled', lease = NULL, finished = clock_timestamp() WHERE no = $1`, [
     no,
@@ -282,7 +271,6 @@ export async function latestJobs<J extends Job>(
   return rows;
 }
 
-/** A job with the name of its subject. */
 export interface NamedJob extends Job {
   /** Current name of the achievement, leaderboard or webhook. */
   subjectName: string | null;

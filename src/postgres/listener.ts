@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
-/** Name in Postgres's list of connections. */
 export const LISTENER = 'laurel listener';
 
 /** Time limit for the connection, for statements, and for our own test notification. */
@@ -29,15 +28,11 @@ export class Listener {
     this.options = options;
   }
 
-  /** The connection that receives notifications, or `null`. */
   get connection(): pg.Client | null {
     return this.opened ? this.client : null;
   }
 
-  /**
-   * Resolves when notifications of all later commits will arrive. Call it only while nothing is open. Rejects if the test
-   * notification is missing.
-   */
+  /** Resolves when notifications of later commits will arrive. Rejects if the test notification is missing. */
   async open(): Promise<void> {
     const { pool, channel, onNotification } = this.options;
     const client = new pg.Client({

@@ -3,16 +3,13 @@ import type { OrganisationSettings } from '../domain/administration/admin.ts';
 import type { Branding, Settings } from '../domain/settings.ts';
 import { countRevision } from './revisions.ts';
 
-/** The stored organisation: its own settings, and those of the contract. */
 export interface OrganisationRow extends OrganisationSettings {
   /** Only fields that were set. */
   branding: Partial<Branding>;
-  /** In days. */
   userActivationWindow: number;
   aggregationPeriod: Settings['aggregationPeriod'];
 }
 
-/** Columns, by setting. */
 const COLUMNS: Readonly<Record<keyof OrganisationRow, string>> = {
   name: 'name',
   multiTenancy: 'multi_tenancy',
@@ -45,7 +42,6 @@ export async function readOrganisation(pool: Pool): Promise<OrganisationRow> {
   return settings;
 }
 
-/** Changes some settings in a transaction. Returns the settings before and after, and the names of the changed ones. */
 export async function updateOrganisation(
   client: PoolClient,
   changes: Partial<OrganisationRow>,

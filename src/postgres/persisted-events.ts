@@ -40,10 +40,7 @@ interface AwardRow {
   boost_nos: number[];
 }
 
-/**
- * Those of some events (IDs as 32 hex digits) that Postgres holds, with total and awards. Streak and ranks at that time are
- * not stored; the caller adds the current ones.
- */
+/** Events that Postgres holds, with total and awards. Streak and ranks of then are not stored. */
 export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Map<string, HappenedRecord>> {
   const { rows } = await pool.query<EventRow>(SELECT_EVENTS, [ids]);
   const found = new Map<string, HappenedRecord>();

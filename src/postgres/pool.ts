@@ -9,10 +9,7 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [DATE, (text) => text],
 ]);
 
-/**
- * TCP keep-alive: after this long without traffic the system probes a server that may have vanished (machine or network), and 10 s
- * later the connection breaks. The system's default is two hours.
- */
+/** TCP keep-alive: a vanished server is noticed after this and another 10 s, instead of two hours. */
 const SILENCE_MS = 10_000;
 
 /**
@@ -36,10 +33,7 @@ const KEEP_ALIVES = {
 
 const SET_UP = 'SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS settings (name, value)';
 
-/**
- * Makes Postgres end a session of this connection within about 30 s after its machine vanishes. Connections of a pool do it
- * themselves.
- */
+/** Makes Postgres end this session within 30 s after its machine vanishes. */
 export const setKeepAlives = (client: pg.ClientBase): Promise<unknown> =>
   client.query(SET_UP, [Object.keys(KEEP_ALIVES), Object.values(KEEP_ALIVES)]);
 
@@ -50,7 +44,6 @@ export interface PoolOptions {
    * that a hanging Postgres is answered with 503. The outcome of a statement that timed out is unknown.
    */
   timeoutMs?: number;
-  /** Postgres settings for each session. */
   settings?: Readonly<Record<string, string>>;
 }
 

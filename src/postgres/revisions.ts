@@ -1,9 +1,6 @@
 import type { Client, Pool, PoolClient } from 'pg';
 
-/**
- * Announces a change to every process after its commit: `<tenant no>:<version>` for a catalog, `*` for keys, tenants or the
- * organisation. Never rejects: processes that miss the message find the change in the counters of `organisation`.
- */
+/** Announces a change after its commit (see `SignalKind`). Never rejects: the counters show a lost one. */
 export type Announce = (message: string) => Promise<void>;
 
 /** Postgres channel for changes of the counters in `Revisions`. */

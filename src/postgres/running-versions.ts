@@ -3,7 +3,6 @@ import pg from 'pg';
 import { setKeepAlives } from './pool.ts';
 import { StartError } from '../start-error.ts';
 
-/** A version of Laurel and the format of its data in Redis. Versions with the same format can run side by side. */
 export interface RunningVersion {
   version: string;
   form: number;

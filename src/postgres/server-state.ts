@@ -31,10 +31,7 @@ export async function postgresClockSkewMs(pool: Pool): Promise<number> {
   return (sentMs + Date.now()) / 2 - rows[0]!.ms;
 }
 
-/**
- * The server's version, size and limits. The size of the database is that of its files, which takes some milliseconds to
- * compute.
- */
+/** The server's version, size and limits. The size takes some milliseconds to compute. */
 export async function postgresState(pool: Pool): Promise<PostgresState> {
   return (await pool.query<PostgresState>(READ)).rows[0]!;
 }

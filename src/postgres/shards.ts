@@ -1,4 +1,3 @@
-/** Shards: the cursor of each outbox, storage epochs, and which shards are in use. */
 import type { Pool, PoolClient } from 'pg';
 import type { RebuildStep } from '../domain/administration/system.ts';
 import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
@@ -41,10 +40,7 @@ interface CursorRow extends Revisions {
   storageEpoch: string;
 }
 
-/**
- * Locks a shard's cursor, which excludes other persisters of the shard until the transaction ends. `null` if another one
- * holds it. One round trip; `shard` is a number, so it can be part of the text.
- */
+/** Locks a shard's cursor for the transaction, in one round trip; `null` if another persister holds it. */
 export async function lockCursor(client: PoolClient, shard: number): Promise<LockedCursor | null> {
   const results = (await client.query(
     `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}; ${PLANNED_BY_KEYS}; ` +
@@ -82,19 +78,16 @@ export async function moveCursor(
 /** Position up to which Postgres holds a shard's outbox, and the shard's storage epoch. */
 export interface StoredCursor {
   position: string;
-  /** See `src/domain/shard-state.ts`. */
   storageEpoch: string;
   batchProgress: string;
 }
 
-/** The cursors of all shards, ordered by number. */
 interface StoredCursors {
   /** UUID of this installation. */
   installation: string;
   cursors: StoredCursor[];
 }
 
-/** Reads all cursors in one snapshot. Creates missing ones. */
 export async function readCursors(client: Pool | PoolClient): Promise<StoredCursors> {
   const { rows } = await client.query<StoredCursor & { installation: string }>(
     `SELECT installation_id AS installation, stream_id AS position, storage_epoch AS "storageEpoch",
@@ -110,7 +103,6 @@ export async function readCursors(client: Pool | PoolClient): Promise<StoredCurs
   return readCursors(client);
 }
 
-/** The storage epoch of a shard, or `''`. */
 export async function readStorageEpoch(client: Pool | PoolClient, shard: number): Promise<string> {
   const { rows } = await client.query<{ storageEpoch: string }>({
     name: 'read_storage_epoch',
@@ -120,10 +112,7 @@ export async function readStorageEpoch(client: Pool | PoolClient, shard: number)
   return rows[0]?.storageEpoch ?? '';
 }
 
-/**
- * Locks the cursors of some shards (by default, all) until the transaction ends. Waits for active persisters; afterwards
- * none can store what it read under an older storage epoch.
- */
+/** Locks cursors (by default, all) and waits for active persisters, none of which can store afterwards. */
 export async function lockCursors(client: PoolClient, shards: readonly number[] = SHARD_NUMBERS): Promise<void> {
   await client.query('SELECT FROM outbox_cursors WHERE shard = ANY ($1) ORDER BY shard FOR UPDATE', [shards]);
 }

@@ -10,10 +10,7 @@ function cleanValue(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), inner]));
 }
 
-/**
- * JSON text that jsonb accepts: replaces NUL and unpaired surrogates with U+FFFD, as in text columns. A bad character in one
- * attribute must not block all later outbox entries.
- */
+/** JSON text that jsonb accepts: NUL and unpaired surrogates become U+FFFD. */
 export const storableJson = (json: string): string =>
   REFUSED.test(json) ? JSON.stringify(JSON.parse(json), cleanValue) : json;
 

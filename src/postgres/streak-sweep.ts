@@ -1,4 +1,3 @@
-/** The sweep: zones whose midnight passed, and users due in them. */
 import type { Pool } from 'pg';
 import { DAY_MS } from '../domain/periods.ts';
 import { transaction } from './transaction.ts';
@@ -11,16 +10,12 @@ export interface SweptZone {
   zone: string;
   /** The last local day (epoch day) whose beginning has been swept. */
   sweptDay: number;
-  /** Users up to this ID are done for the next day. */
   lastUser: string;
   /** Minimum version of the tenant's catalog. */
   version: number;
 }
 
-/**
- * The zones of active tenants whose sweep is furthest behind. One row per zone: its name and the last day swept for all of them.
- * @param except tenants' zones to skip, as `<tenant no>:<zone>`
- */
+/** Zones whose sweep is furthest behind, and the last day swept. `except`: `<tenant no>:<zone>`. */
 export async function leastSwept(pool: Pool, except: readonly string[]): Promise<{ zone: string; sweptDay: number }[]> {
   const { rows } = await pool.query<{ zone: string; sweptDay: number }>({
     name: 'least_swept',
@@ -32,7 +27,6 @@ export async function leastSwept(pool: Pool, except: readonly string[]): Promise
   return rows;
 }
 
-/** Sweep progress of some tenants' zones. */
 export async function zonesOf(
   pool: Pool,
   tenantNos: readonly number[],
@@ -94,7 +88,6 @@ export function dropUnusedZone(
 export interface UserPage {
   /** Users who may have something to settle. */
   ids: string[];
-  /** Number of users checked. */
   seen: number;
   /** The last ID checked; `''` at the end. */
   lastUser: string;

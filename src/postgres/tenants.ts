@@ -1,4 +1,3 @@
-/** Tenants: their rows, and the list of them that each process holds. */
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../clock.ts';
@@ -65,15 +64,12 @@ class HeldTenants {
     await this.readAnnounced();
   };
 
-  /** Stops retries. */
   close(): void {
     this.closed = true;
     clearTimeout(this.retry);
   }
 
-  /**
-   * Reads everything again. Keeps the old data on failure. Concurrent calls share the work; each sees what was committed before it.
-   */
+  /** Reads everything again; keeps the old data on failure. Concurrent calls share the work. */
   refresh(): Promise<void> {
     if (this.refreshing !== null) {
       this.again = true;
@@ -102,19 +98,16 @@ class HeldTenants {
     return this.settings;
   }
 
-  /** The organisation's own tenant. Valid after the first `refresh`. */
   default(): KnownTenant {
     const own = this.known.get(0);
     if (own === undefined) throw new Error('The tenants have not been read yet.');
     return own;
   }
 
-  /** An active tenant by the client's own ID. */
   byCustomerId(customerId: string): KnownTenant | undefined {
     return this.knownByCustomerId.get(customerId);
   }
 
-  /** An active tenant or the organisation's own, by number. */
   byNo(no: number): KnownTenant | undefined {
     return this.known.get(no);
   }
@@ -136,7 +129,6 @@ class HeldTenants {
     }
   }
 
-  /** Reads changes. Returns whether Postgres answered in time. Never rejects. */
   private async look(): Promise<boolean> {
     if (performance.now() < this.pausedUntilMs) return false;
     const isDone = await succeedsWithin(this.readIfChanged(), CONFIRM_WITHIN_MS);
@@ -178,7 +170,6 @@ class HeldTenants {
   }
 }
 
-/** Why an item of a bulk call was refused. */
 export type TenantRefusal = 'taken' | 'unknown';
 
 interface TenantsOptions extends HeldTenantsOptions {
@@ -236,7 +227,6 @@ export class Tenants extends HeldTenants {
     return outcomes;
   }
 
-  /** Updates active tenants, in order; one result per item. */
   async update(
     items: { id: string; customerId?: string; name?: string }[],
     by: Author,
@@ -280,7 +270,6 @@ export class Tenants extends HeldTenants {
     return new Date(this.clock.now());
   }
 
-  /** Runs work in a transaction and records its audit entries. */
   private audited<T>(
     by: Author,
     work: (client: PoolClient, note: (entry: AuditEntry) => void) => Promise<T>,
@@ -299,7 +288,6 @@ export class Tenants extends HeldTenants {
   }
 }
 
-/** A tenant in the Admin API. */
 export interface TenantRow {
   no: number;
   id: string;
@@ -319,10 +307,8 @@ interface KnownTenant {
 
 const COLUMNS = 'no, id, customer_id AS "customerId", name, status, created, updated';
 const LISTED = `status = 'active' AND no > 0`;
-/** Every change increments the revision, so that processes that miss the announcement detect it. */
 const COUNTED = `WITH counted AS (${COUNT_REVISION})`;
 
-/** All active tenants, including the organisation's own. */
 async function readKnownTenants(pool: Pool): Promise<KnownTenant[]> {
   const { rows } = await pool.query<KnownTenant>(
     `SELECT no, id, customer_id AS "customerId" FROM tenants WHERE status = 'active'`,
@@ -330,19 +316,16 @@ async function readKnownTenants(pool: Pool): Promise<KnownTenant[]> {
   return rows;
 }
 
-/** Active tenants, oldest first. */
 async function listTenants(pool: Pool, { limit, skip }: { limit: number; skip: number }): Promise<TenantRow[]> {
   const text = `SELECT ${COLUMNS} FROM tenants WHERE ${LISTED} ORDER BY no LIMIT $1 OFFSET $2`;
   return (await pool.query<TenantRow>(text, [limit, skip])).rows;
 }
 
-/** The active tenant with this ID (a UUID), or null. */
 async function getTenant(pool: Pool, id: string): Promise<TenantRow | null> {
   const { rows } = await pool.query<TenantRow>(`SELECT ${COLUMNS} FROM tenants WHERE id = $1 AND ${LISTED}`, [id]);
   return rows[0] ?? null;
 }
 
-/** Adds a tenant; `null` if an active one has the customer ID. */
 async function insertTenant(
   client: PoolClient,
   { customerId, name, now }: { customerId: string; name: string; now: Date },

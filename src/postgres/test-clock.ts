@@ -1,4 +1,3 @@
-/** The test clock, who follows it, and whether it is enabled. */
 import type { Pool, PoolClient } from 'pg';
 
 export interface StoredClock {
@@ -32,7 +31,6 @@ export async function setClock(
   return rows[0] ?? null;
 }
 
-/** Returns the clock to real time. */
 export async function releaseClock(client: PoolClient): Promise<StoredClock> {
   const { rows } = await client.query<StoredClock>(
     `UPDATE test_clock SET version = version + 1, now_ms = NULL, problem = NULL RETURNING ${COLUMNS}`,

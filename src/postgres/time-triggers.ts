@@ -1,4 +1,3 @@
-/** Time triggers: open ones, users due, and progress. */
 import type { Pool } from 'pg';
 import { DAY_MS } from '../domain/periods.ts';
 
@@ -8,7 +7,6 @@ export interface OpenTrigger {
   no: number;
   /** Version of the tenant's catalog at the time of the read. */
   version: number;
-  /** Epoch ms of its activation. */
   activatedMs: number;
   unit: 'hours' | 'days';
   interval: number;
@@ -16,7 +14,6 @@ export interface OpenTrigger {
   nextMs: number | null;
 }
 
-/** Active `time` triggers of all active tenants. Reads an index that contains only these. */
 export async function openTriggers(pool: Pool): Promise<OpenTrigger[]> {
   const { rows } = await pool.query<OpenTrigger>({
     name: 'open_triggers',
@@ -35,22 +32,18 @@ export async function openTriggers(pool: Pool): Promise<OpenTrigger[]> {
   return rows;
 }
 
-/** A trigger's periods that end within a span of time. */
 export interface PeriodsAsked {
   tenantNo: number;
   triggerNo: number;
   /** Length of a period: a multiple of an hour or of a day. */
   periodMs: number;
-  /** The earliest end to return (epoch ms). */
   fromMs: number;
 }
 
-/** A user's period that ended. */
 export interface DuePeriod {
   tenantNo: number;
   triggerNo: number;
   userId: string;
-  /** The end of the period (epoch ms). */
   dueMs: number;
 }
 
@@ -108,7 +101,6 @@ function timesOfDay(asked: PeriodsAsked, toMs: number): { asked: PeriodsAsked; l
   return ranges;
 }
 
-/** Records that all periods of some triggers that ended before `nextMs` are paid. */
 export async function noteProgress(
   pool: Pool,
   triggers: readonly { tenantNo: number; no: number; nextMs: number }[],

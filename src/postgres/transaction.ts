@@ -1,12 +1,8 @@
-/** Transactions, locks, and errors of the connection. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { codeOf, isNetworkError } from '../network-errors.ts';
 
-/**
- * Runs `work` in one transaction: commits if it resolves, rolls back if it rejects. If even the rollback fails, closes the
- * connection instead of returning it to the pool.
- */
+/** Runs `work` in a transaction. Closes a connection whose rollback fails. */
 export async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
@@ -29,17 +25,13 @@ export async function transaction<T>(pool: Pool, work: (client: PoolClient) => P
   }
 }
 
-/** Runs read-only `work` in one snapshot: all of its statements see the same state of the database. */
 export const inSnapshot = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
   transaction(pool, async (client) => {
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     return work(client);
   });
 
-/**
- * Runs `work` unless another process holds the same lock; then returns `null` and does nothing. The lock belongs to one
- * connection. If that breaks, `lost` is aborted, and another process may start while the work is still ending.
- */
+/** Runs `work` unless another process holds the lock (`null`). `lost` aborts if the lock's connection breaks. */
 export async function exclusively<T>(
   pool: Pool,
   lock: number,
@@ -96,7 +88,6 @@ export async function inTurn<T>(
  */
 const SQLSTATE = /^(08...|57P0[1-5]|25006|53100|53200|53300|57014)$/;
 
-/** The client's message if a statement timed out. */
 const UNANSWERED = 'Query read timeout';
 
 /** The client's messages about connections. These errors have no code. */

@@ -1,11 +1,9 @@
-/** Used idempotency keys: storing, lookup, ageing, and the reads of a rebuild. */
 import type { Pool, PoolClient } from 'pg';
 import { BinaryRows, copyRows } from './persist/binary-rows.ts';
 import type { EventRow } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 import { transaction } from './transaction.ts';
 
-/** An idempotency key that a user may have used. */
 interface AskedKey {
   userId: string;
   metricNo: number;
@@ -108,12 +106,10 @@ const usedKeyOf = ({ id, ...row }: UsedKeyRow): UsedKey => ({ ...row, eventId: i
 const USED_COLUMNS =
   'tenant_no AS "tenantNo", user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key, id';
 
-/** Selects used keys by a condition on `id` or `tenant_no`. */
 const usedKeysWhere = (where: string): string =>
   `SELECT ${USED_COLUMNS} FROM used_keys WHERE ${where}
    UNION ALL SELECT ${USED_COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL AND ${where}`;
 
-/** Passes the used idempotency keys of some tenants (`null` for all) to `take`, page by page, unordered, from one snapshot. */
 export async function readIdempotencyKeys(
   pool: Pool,
   { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },

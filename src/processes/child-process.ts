@@ -1,12 +1,8 @@
-/** Child processes: messages to the supervisor, and the metrics that it gathers. */
 import type { ChildProcess } from 'node:child_process';
 import type { Registry } from 'prom-client';
 import { familiesOf, type Family, labelled } from '../telemetry/metrics.ts';
 
-/**
- * Makes a process that the supervisor started end with its parent, even if that was killed. Does nothing without a parent (a
- * process of its own in a container).
- */
+/** Makes a process end with its parent, even if that was killed. Does nothing without a parent. */
 export function endWithParent(): void {
   if (process.send === undefined) return;
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
@@ -15,7 +11,6 @@ export function endWithParent(): void {
 /** The message with which a child reports that it is ready. */
 export const READY = 'ready';
 
-/** Reports to the parent, if there is one, that this process is ready. */
 export function tellReady(): void {
   process.send?.(READY);
 }
@@ -36,13 +31,9 @@ const PATIENCE_MS = { child: 1_000, parent: 1_500 };
 const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'metrics' in value && 'id' in value;
 
-/** The parent's current children: name and process. */
 type Children = () => readonly (readonly [name: string, process: ChildProcess])[];
 
-/**
- * The parent's side. Call it for each child that is started. It answers the child's requests with the metrics of all
- * processes, each value labelled with the name of its process, and with the parent's own.
- */
+/** The parent's side, for each child: answers requests with the labelled metrics of all processes. */
 export function gatherFor(children: Children, own: () => Promise<Family[]>): (child: ChildProcess) => void {
   let asked = 0;
   const collect = (child: ChildProcess): Promise<Family[]> =>
@@ -72,7 +63,6 @@ export function gatherFor(children: Children, own: () => Promise<Family[]>): (ch
   };
 }
 
-/** Reads the metrics of this process alone. */
 export const ownMetrics =
   (registry: Registry, name: string): (() => Promise<Family[]>) =>
   async () =>

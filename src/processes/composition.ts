@@ -14,10 +14,7 @@ export interface Laurel {
   metrics: FrontendMetrics;
   redis: Redis;
   pool: Pool;
-  /**
-   * Whether Redis is known to hold the same data about a tenant as Postgres (`null`: about at least one tenant). If not, no
-   * request may be answered from Redis.
-   */
+  /** Whether Redis holds a tenant's data as Postgres does (`null`: any tenant's). */
   isReady(tenantNo: number | null): boolean;
   /** Whether the shards of all tenants are served. */
   isWhole(): boolean;
@@ -28,16 +25,12 @@ export interface Laurel {
   clockSkew: ClockSkew;
   /** Sentences about functions that this process cannot serve although it is ready. */
   notices(): string[];
-  /** Calls `drop` when keys, tenants or the organisation changed, or may have: caches of them must be dropped. */
   onOrganisationChanged(drop: () => void): void;
   /** Call this when nothing uses the services any longer. */
   close(): Promise<void>;
 }
 
-/**
- * Connects to Redis (at least one server) and to a migrated Postgres, and creates the services of the operations. Resolves
- * when the first catalog is loaded and changes are followed. Rejects with nothing left open.
- */
+/** Connects, and creates the services of the operations. Rejects with nothing left open. */
 export async function openLaurel(options: FrontendSettings & { log: Log }): Promise<Laurel> {
   const core = await createFrontendCore(options);
   const { redis, pool, guard, catalogs, changes, tenants, backlog, clockSkew, metrics } = core;

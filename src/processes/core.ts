@@ -20,11 +20,9 @@ export interface CoreSettings {
   redisUrl: string;
   /** Time limit for a replica to acknowledge a write; null if none has to. */
   acknowledgeMs?: number | null;
-  /** A migrated database. */
   databaseUrl: string;
   /** 'test': the clock that the Admin API sets. */
   clock: Clock | 'test';
-  /** Creates spans; null for none. The caller closes it. */
   traces?: Traces | null;
 }
 
@@ -39,7 +37,6 @@ interface CoreRole {
   acknowledged?: () => ReadonlyMap<number, string>;
 }
 
-/** The connections and services of one process that its features share. */
 export interface Core {
   log: Log;
   traces: Traces | null;
@@ -56,29 +53,20 @@ export interface Core {
   wakeUp: WakeUp;
   /** Announces new entries in a shard's outbox. */
   touched: (shard: number) => void;
-  /** See `Announce`. */
   announce: (message: string) => Promise<void>;
   /** Makes workers look for jobs. */
   wakeJobs: () => Promise<void>;
-  /** Creates another pool of connections to the same database. */
   createPool(options: PoolOptions): Pool;
-  /** Creates a connection for the workers of queues. */
   connectQueues(): Redis;
   /** Registers a function that `close` calls before it closes what was created earlier. */
   onClose(close: () => unknown): void;
-  /**
-   * Resolves when Redis is connected and inspected, and the clock is right. Throws for a Redis or database that must not be
-   * used.
-   */
+  /** Resolves when Redis is inspected and the clock is right. Throws for servers that must not be used. */
   start(): Promise<void>;
   /** Closes everything, newest first. If a step fails, the others still run; then the first error is thrown. */
   close(): Promise<void>;
 }
 
-/**
- * Connects to Postgres and Redis (in a cluster, to at least one master). Rejects with nothing left open. Afterwards the
- * caller closes the core, even if `start` rejects.
- */
+/** Connects to Postgres and Redis. Rejects with nothing left open; afterwards the caller closes the core. */
 export async function createCore(settings: CoreSettings & { log: Log }, role: CoreRole): Promise<Core> {
   const { redisUrl, databaseUrl, acknowledgeMs = null, traces = null, log } = settings;
   const closing = new Closing();

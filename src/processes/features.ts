@@ -58,7 +58,6 @@ import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
 import { type TenantPart } from '../redis/keys.ts';
 
-/** Some of the services that operations use. */
 type Feature<Names extends keyof Services> = Pick<Services, Names>;
 
 /** Creates all features of a frontend. Each uses only the core, which contains everything that several features share. */
@@ -131,7 +130,6 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
   };
 }
 
-/** Users: reading, changing, importing, exporting and deleting them. */
 function createUsers(
   core: FrontendCore,
 ): Feature<

@@ -1,4 +1,3 @@
-/** The first start: steps, the demo, and the greeting with addresses and keys. */
 import type { Pool } from 'pg';
 import { ConfigurationStore } from '../catalog/configuration/store.ts';
 import { loadDemo } from '../catalog/demo.ts';
@@ -24,17 +23,13 @@ interface Prepared {
   signInToken: string | null;
   /** Key of a metric to try; null if there is none, or in production. */
   metricToTry: string | null;
-  /** Whether the demo is configured. */
   demo: boolean;
 }
 
 /** Time limit for connecting to a Redis that was checked a moment ago. */
 const ANNOUNCE_MS = 1_000;
 
-/**
- * Migrates the database to this version and makes sure that an admin key exists. Outside production, configures the demo in
- * a database without configuration unless `LAUREL_DEMO` is 0. Safe to call at every start, in several processes at once.
- */
+/** Migrates the database, makes sure that an admin key exists, and may load the demo. Safe in several processes. */
 export async function prepareDatabase({
   env,
   servers,
@@ -134,7 +129,6 @@ const keyLines = (key: string): string[] => [
 /** Printed if a start that created the first key fails, because the next start cannot show the stored key. */
 export const keyOfFailedStart = (key: string): string => ['', ...keyLines(key), ''].join('\n');
 
-/** A host as it appears in a URL that works on this machine. */
 const shown = (host: string): string => (isEverywhere(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host);
 
 const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '::1'].includes(host);
@@ -142,10 +136,7 @@ const isEverywhere = (host: string): boolean => ['0.0.0.0', '::', '127.0.0.1', '
 /** Interval at which the screen reports that a step is still running, ms. */
 const STILL_MS = 5_000;
 
-/**
- * Shows the steps of a start: a line when a step begins, one every five seconds while it runs, and one with its duration.
- * `say` prints a line. Steps run one after another.
- */
+/** Shows the steps of a start, one after another, with their durations. `say` prints a line. */
 export class StartSteps {
   private readonly say: (line: string) => void;
   private readonly of: number;
@@ -156,7 +147,6 @@ export class StartSteps {
     this.of = steps;
   }
 
-  /** Runs a step and rethrows its error. `name`: what it does; `waitsFor`: what it waits for if it takes long. */
   async run<T>({ name, waitsFor }: { name: string; waitsFor: string }, work: () => Promise<T>): Promise<T> {
     const startedMs = performance.now();
     const seconds = (digits: number): string => ((performance.now() - startedMs) / 1000).toFixed(digits);

@@ -27,7 +27,6 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   liveLimits?: LiveLimits;
 }
 
-/** Shared by the features of a frontend. */
 export interface FrontendCore extends Core {
   settings: FrontendEnv & { liveLimits: LiveLimits };
   metrics: FrontendMetrics;
@@ -66,7 +65,7 @@ const POSTGRES_TIMEOUT_MS = 5_000;
  * very many events, the planner expects as many of every user, and would scan whole tables or spend more on parallel workers
  * and compiling than on the read.
  */
-const HISTORY_POOL = {
+export const HISTORY_POOL = {
   max: 6,
   timeoutMs: POSTGRES_TIMEOUT_MS,
   settings: {
@@ -80,7 +79,6 @@ const HISTORY_POOL = {
 /** The guard's connections. It may have to rebuild Redis, and some of those statements take longer than a request may wait. */
 const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
 
-/** Connects a frontend and starts its core. Rejects with nothing left open. Afterwards the caller closes it. */
 export async function createFrontendCore(settings: FrontendSettings & { log: Log }): Promise<FrontendCore> {
   let scripts: Scripts | undefined;
   const core = await createCore(settings, {
@@ -97,7 +95,6 @@ export async function createFrontendCore(settings: FrontendSettings & { log: Log
   });
 }
 
-/** Creates what only frontends have. */
 function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore, keyof Core | 'ids'> {
   const { redis, pool, clock, clockSkew, announce, changes, signals, traces, log } = core;
   const { backlogLimit, backlogLimitBytes = Infinity } = settings;

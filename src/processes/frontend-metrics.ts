@@ -6,7 +6,6 @@ import { collectProcessMetrics, registerClockSkew } from './process-metrics.ts';
 
 const EVENTS_A_CALL = [1, 2, 4, 8, 16, 32, 64];
 
-/** Metrics of one frontend process. */
 export class FrontendMetrics {
   readonly registry = new Registry();
   readonly requests = new RequestMetrics(this.registry);
@@ -15,7 +14,6 @@ export class FrontendMetrics {
     help: 'Number of events that one script call applied together, excluding batches, which workers process.',
     bounds: EVENTS_A_CALL,
   });
-  /** Observes a script call that applies events. */
   readonly called: (events: number) => void;
 
   constructor() {
@@ -26,7 +24,6 @@ export class FrontendMetrics {
     this.called = (events) => calls.observe(events);
   }
 
-  /** Adds the number of requests in flight per surface. */
   watchInFlight(servers: Readonly<Record<string, { readonly inFlight: number }>>): void {
     new Gauge({
       name: 'laurel_http_requests_in_flight',
@@ -39,12 +36,10 @@ export class FrontendMetrics {
     });
   }
 
-  /** Adds how far this process's clock is from Redis's. */
   watchClock(skew: { readonly ms: number }): void {
     registerClockSkew(this.registry, skew);
   }
 
-  /** Adds the number of live streams and of messages sent to them. */
   watchLive(live: { readonly count: number; readonly sent: number }): void {
     new Gauge({
       name: 'laurel_live_connections',

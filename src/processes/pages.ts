@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { type Page, readPage } from '../http/pages.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 
-/** Allows only content and requests of this origin; forbids frames, embedded objects and forms. */
 const STRICT =
   "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -3,10 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Counter, Gauge, type Registry } from 'prom-client';
 import type { RedisGuards } from '../engine/availability/redis-guards.ts';
 
-/**
- * Metrics for which prom-client runs a timer a hundred times a second, even in an idle process: 0.6 % of a core, half of an
- * idle frontend's CPU (`npm run bench -- idle`).
- */
+/** Metrics for which prom-client runs a timer 100 times a second: half of an idle frontend's CPU. */
 const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (what) => `nodejs_eventloop_lag_${what}_seconds`,
 );
@@ -14,7 +11,6 @@ const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
 /** The timer cannot be disabled. At this interval it costs nothing. */
 const NEVER_MS = 24 * 3_600_000;
 
-/** Adds how far this process's clock is from Redis's (`ClockSkew`). */
 export function registerClockSkew(register: Registry, skew: { readonly ms: number }): void {
   new Gauge({
     name: 'laurel_clock_skew_seconds',
@@ -26,10 +22,7 @@ export function registerClockSkew(register: Registry, skew: { readonly ms: numbe
   });
 }
 
-/**
- * Adds prom-client's metrics of the process and the utilisation of the event loop since the last scrape, which Node counts
- * anyway; it replaces the delays that prom-client would sample all the time.
- */
+/** Adds prom-client's metrics, with the event loop's utilisation in place of sampled delays. */
 export function collectProcessMetrics(register: Registry): void {
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NEVER_MS });
   for (const name of SAMPLED) register.removeSingleMetric(name);

@@ -36,17 +36,14 @@ const onAdminPort = (operations: readonly Operation[]): Operation[] =>
     .filter(({ path }) => !path.startsWith('/v1/live'))
     .map((operation) => ({ ...operation, path: `/application${operation.path}`, aliases: [] }));
 
-/**
- * Ready means that events of at least one tenant are accepted. Postgres is not needed for that: if every frontend became unready
- * while Postgres restarts, the load balancer would turn a delay into an outage.
- */
+/** Ready: events of at least one tenant are accepted, for which Postgres is not needed. */
 function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
   const holds = (what: () => boolean) => async (): Promise<void> => {
     if (!what()) throw new Error('The condition is not met.');
   };
   const pings = (): Promise<unknown>[] => endpointsOf(redis).map((server) => server.redis.ping());
-  // Migrations are never reverted. An unreachable Postgres says nothing about them.
+  // Migrations are never reverted, so the last answer stays valid while Postgres is unreachable.
   let migrated = false;
   const checkMigrated = async (): Promise<void> => {
     migrated ||= await isMigrated(pool);
@@ -79,7 +76,6 @@ interface ServeOptions {
   /** Metrics of all processes that `/metrics` covers. Default: of this process. */
   gathered?: () => Promise<Family[]>;
   sharedPort: boolean;
-  /** Creates the spans of requests. Default: none. */
   traces?: Traces | null;
   log: Log;
 }
@@ -106,7 +102,6 @@ function createAuthentication(laurel: Laurel, uses: KeyUses) {
   return { keys, sessions };
 }
 
-/** Listens on both ports. Closes both servers and rejects if a port is taken. */
 async function listen(
   { app, admin }: { app: Server; admin: Server },
   { host, adminHost, ...ports }: Pick<ServeOptions, 'host' | 'adminHost' | 'appPort' | 'adminPort'>,

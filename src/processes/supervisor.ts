@@ -6,7 +6,6 @@ import type { Family } from '../telemetry/metrics.ts';
 import { gatherFor, READY } from './child-process.ts';
 
 export interface ChildCommand {
-  /** Name in the log, e.g. `frontend 1`. */
   name: string;
   /** The JavaScript file. It reports `ready` (see `child-process.ts`) and ends on SIGTERM. */
   file: URL;
@@ -17,7 +16,6 @@ export interface ChildCommand {
 interface Child {
   command: ChildCommand;
   process: ChildProcess | null;
-  /** Consecutive exits, each soon after the start. */
   failures: number;
   restarts: number;
   timer: NodeJS.Timeout | null;
@@ -46,10 +44,7 @@ export class Supervisor {
     this.gather = gatherFor(running, async () => supervisedFamilies(this.children.map(stateOf)));
   }
 
-  /**
-   * Starts a child and resolves when it is ready. If it exits before, throws a `StartError` and does not restart it. With
-   * `retry`, restarts it like a child that exits later and throws nothing; use it if other children do the same work.
-   */
+  /** Resolves when a child is ready; throws a `StartError` if it exits before. `retry`: restarts it instead. */
   async start(command: ChildCommand, { retry = false } = {}): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');
     const child: Child = { command, process: null, failures: 0, restarts: 0, timer: null };
@@ -76,7 +71,6 @@ export class Supervisor {
     await Promise.all(ending.map((child) => this.end(child, timeoutMs)));
   }
 
-  /** Kills all children immediately. */
   kill(): void {
     this.stopping = true;
     for (const { process: running } of this.children) running?.kill('SIGKILL');
@@ -126,7 +120,6 @@ export class Supervisor {
   }
 }
 
-/** Resolves when a child reports that it is ready. Other messages may come before. */
 const isReady = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     child.on('message', (message) => message === READY && resolve());

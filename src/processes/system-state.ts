@@ -1,4 +1,3 @@
-/** The state of the installation for `GET /v1/system`. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { RedisServer, ShownRebuild, SystemState } from '../domain/administration/system.ts';
@@ -9,10 +8,7 @@ import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-info.ts';
 import { version } from '../version.ts';
 
-/**
- * The servers on which the installation runs; null for values of a server that does not answer. `isOpen`: whether this
- * process serves a shard. Never rejects.
- */
+/** The installation's servers; null for values of one that does not answer. Never rejects. */
 export function systemState(options: {
   redis: Redis;
   pool: Pool;
@@ -42,10 +38,7 @@ export function systemState(options: {
   };
 }
 
-/**
- * Each Redis that holds shards, with the data on it. `isOpen`: whether this process serves a shard. Rejects if Postgres does
- * not answer.
- */
+/** Each Redis with shards, and its data. Rejects if Postgres does not answer. */
 async function redisServers({
   redis,
   pool,

@@ -15,13 +15,11 @@ export interface AcceptedBatch extends TenantPart {
   acceptedMs: number;
   /** Version of the catalog that validated its events. */
   catalogVersion: number;
-  /** Whether a caller waits for each event's result. */
   awaited: boolean;
   events: BatchMetricEvent[];
 }
 
 export interface QueuedBatch extends AcceptedBatch {
-  /** Position in the shard's stream. */
   id: string;
 }
 
@@ -30,10 +28,7 @@ export type BatchReply = ScriptReply | UnsentReply;
 
 const add = new Script('add_batch');
 
-/**
- * Appends a batch to its shard's queue in one write. Returns its ID, or `null` without a change if `limit` batches are waiting.
- * Errors as for `Script.runUnacknowledged`. Nothing is written if the shard's belief does not hold.
- */
+/** Queues a batch in one write. Returns its ID; `null` if `limit` wait. Errors as `Script.runUnacknowledged`. */
 export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number): Promise<string | null> {
   const fields = [
     QUEUED_BATCH.tenant,

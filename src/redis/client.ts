@@ -1,4 +1,3 @@
-/** Clients of Redis: options, pipelining, and patience while it is unreachable. */
 import { Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOptions, parseRedisUrls } from '../redis-address.ts';
@@ -25,6 +24,13 @@ interface Closing {
   flushQueue(error: Error): void;
 }
 
+/** The client's internal watch of a connection for which a reply is due (`socketTimeout`). */
+interface Watched {
+  socketTimeoutTimer: NodeJS.Timeout | undefined;
+  commandQueue: { length: number };
+  setSocketTimeout(): void;
+}
+
 /** A connection and its duplicates. */
 interface Family {
   readonly members: Set<PatientRedis>;
@@ -41,10 +47,7 @@ export class PatientRedis extends Redis {
   /** Undefined while the base constructor connects. */
   private family: Family | undefined = { members: new Set([this]), isOver: false };
 
-  /**
-   * Ends this connection and all its duplicates; none reconnects. Otherwise, a BullMQ worker that closes while all Sentinels are
-   * down would keep reconnecting and never close.
-   */
+  /** Ends this connection and its duplicates, which otherwise reconnect for ever while all Sentinels are down. */
   endFamily(): void {
     const family = this.family!;
     family.isOver = true;
@@ -95,17 +98,36 @@ const refusedDelayMs = (refusals: number): number => Math.min(doubled(refusals),
 
 const doubled = (attempt: number): number => 50 * 2 ** Math.min(attempt - 1, 6);
 
-/**
- * A Redis that is silent for this long while commands wait counts as gone: it hangs, or the network is cut. Its connection is
- * dropped, so that waiting and new commands fail immediately until it answers again.
- */
+/** A Redis silent for this long while commands wait counts as gone; its connection is dropped. */
 const SILENCE_MS = 3_000;
 
-/**
- * The limit for connections with blocking commands: longer than the 10 s of BullMQ's. Without a limit, a worker would wait forever
- * for a master that hangs after a failover.
- */
+/** The limit for blocking commands, longer than the 10 s of BullMQ's. */
 const PATIENT_SILENCE_MS = 15_000;
+
+/**
+ * Has a connection count as silent only if no reply is waiting to be read. Timers run before sockets are read, so after this
+ * process itself stood still, the client would drop all its connections, although the servers had answered.
+ */
+function readBeforeTimeout(redis: Redis): void {
+  const watched = redis as unknown as Watched;
+  watched.setSocketTimeout = () => {
+    const { stream } = redis;
+    const timer = setTimeout(() => setImmediate(silent), SILENCE_MS);
+    const silent = (): void => {
+      if (watched.socketTimeoutTimer !== timer) return;
+      watched.socketTimeoutTimer = undefined;
+      stream.destroy(new Error(`Socket timeout. Redis has not answered for ${SILENCE_MS / 1000} s.`));
+    };
+    watched.socketTimeoutTimer = timer;
+    // Runs after the client's own listener, which takes replied commands from the queue.
+    stream.once('data', () => {
+      clearTimeout(timer);
+      if (watched.socketTimeoutTimer !== timer) return;
+      watched.socketTimeoutTimer = undefined;
+      if (watched.commandQueue.length > 0) watched.setSocketTimeout();
+    });
+  };
+}
 
 /** Idle time before TCP keep-alive probes detect a server that vanished. */
 const KEEP_ALIVE_MS = 10_000;
@@ -158,6 +180,7 @@ export function createRedis(url: string): Redis {
     ...addressOptions(url),
     ...forRequests(() => void gateOf(redis)?.dispatch({ type: 'redirected' })),
   });
+  readBeforeTimeout(redis);
   corkWrites(redis);
   return redis;
 }
@@ -268,6 +291,7 @@ function connectCluster({
     connectOnce: (address) => connectOnce(options, address),
   });
   cluster.onServer(({ redis }) => noteCluster(redis, cluster));
+  readBeforeTimeout(cluster);
   corkWrites(cluster);
   cluster.connect().catch(() => undefined);
   return cluster;
@@ -291,6 +315,7 @@ function connectNode(address: Address, options: Options, onRefused: () => void):
       return isOfSlot;
     }),
   });
+  readBeforeTimeout(redis);
   corkWrites(redis);
   return redis;
 }
@@ -305,10 +330,7 @@ const connectOnce = (options: Options, address: Address): Redis =>
     maxRetriesPerRequest: 0,
   });
 
-/**
- * A connection for a BullMQ worker or a subscriber: commands wait until Redis is back. BullMQ requires this value of
- * `maxRetriesPerRequest` for workers. `to`: a URL, or a connection that leads there.
- */
+/** A connection for a BullMQ worker or a subscriber: commands wait until Redis is back. */
 export const createPatientRedis = (to: string | Redis): PatientRedis =>
   new PatientRedis({
     ...(typeof to === 'string' ? addressOptions(to) : (to.options as Options)),
@@ -326,10 +348,7 @@ export const createPatientRedis = (to: string | Redis): PatientRedis =>
 const OTHERS_MS = 1_000;
 const LOOK_MS = 10;
 
-/**
- * Resolves when all servers of a connection answer, or a second after the first one does; the others count as unreachable.
- * Rejects if none answers within `timeoutMs`.
- */
+/** Resolves when all servers answer, or a second after the first one. Rejects if none does within `timeoutMs`. */
 export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
   const servers = endpointsOf(redis).map((endpoint) => endpoint.redis);
   const all = [redis, ...servers];

@@ -1,4 +1,3 @@
-/** A cluster: its layout, and a plain connection to each master that holds shards. */
 import { AbstractConnector, type Command, Redis, type RedisOptions } from 'ioredis';
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +14,6 @@ export interface Address {
 /** `host:port`, the name of a node in the log and in metrics. */
 export const nameOf = ({ host, port }: Address): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** A master of a cluster and the first and last slot of each range that it serves. */
 interface Master extends Address {
   slots: readonly (readonly [first: number, last: number])[];
 }
@@ -57,7 +55,6 @@ export const slotOfShard = (shard: number): number => SLOT_OF_SHARD[shard]!;
 /** The slot of everything that belongs to no shard: queues, counts, tickets of live streams. */
 export const INSTALLATION_SLOT = slotOfTag(INSTALLATION_TAG);
 
-/** Whether a server is a node of a cluster. Throws errors of Redis. */
 export const isClusterNode = async (redis: Redis): Promise<boolean> =>
   /^cluster_enabled:1/m.test(String(await redis.call('INFO', 'CLUSTER')));
 
@@ -73,7 +70,6 @@ export async function askLayout(redis: Redis, asked: Address): Promise<ClusterLa
   };
 }
 
-/** Parses the reply to CLUSTER SHARDS. */
 export function parseShards(
   reply: unknown,
   { asked, isTls }: { asked: Address; isTls: boolean },
@@ -116,20 +112,17 @@ function addressOf(fields: ReadonlyMap<string, string>, asked: Address, isTls: b
 
 /** A Redis server and the shards that it holds. */
 export interface Endpoint {
-  /** `host:port`, or the name under which Sentinels know the master. */
   name: string;
   redis: Redis;
   /** Changes when the cluster moves a slot. */
   readonly shards: readonly number[];
 }
 
-/** A master of the cluster, as long as it holds shards. */
 interface Node {
   readonly address: Address;
   readonly name: string;
   readonly redis: Redis;
   shards: readonly number[];
-  /** Aborted when the node is dropped. */
   readonly gone: AbortController;
 }
 
@@ -140,13 +133,11 @@ export type OnServer = (endpoint: Endpoint, gone: AbortSignal) => void;
 export type OnPlaced = (shard: number, from: Endpoint, to: Endpoint) => void;
 
 export interface ClusterOptions {
-  /** Options of all connections, without an address. */
   options: Omit<RedisOptions, 'replyMapping'>;
   /** The nodes that REDIS_URL names. */
   seeds: readonly Address[];
   /** A layout that serves every shard. */
   layout: ClusterLayout;
-  /** Connects to a master. */
   connect: (address: Address) => Redis;
   /** Connects to a node only to read the layout; never retries. */
   connectOnce: (address: Address) => Redis;
@@ -222,7 +213,6 @@ export class ClusterRedis extends Redis {
     return () => void this.placeListeners.delete(listener);
   }
 
-  /** Call this when a server refused a shard. */
   refused(): void {
     this.refusedMs = performance.now();
     this.wake();

@@ -1,20 +1,16 @@
-/** Endpoints: the server of each shard, and the shards in use. */
 import type { Redis } from 'ioredis';
 import { ClusterRedis, type Endpoint, type OnPlaced, type OnServer } from './cluster.ts';
 import { isShardKey, SHARD_NUMBERS, shardOfKey } from './keys.ts';
 
 export type { Endpoint } from './cluster.ts';
 
-/** Names of connections to a single server. */
 const names = new WeakMap<Redis, string>();
 
-/** Sets the name of the only Redis server. */
 export const nameRedis = (redis: Redis, name: string): void => void names.set(redis, name);
 
 /** Connections to a node of a cluster, and the cluster. */
 const clusters = new WeakMap<Redis, ClusterRedis>();
 
-/** Records the cluster to which a connection's server belongs. */
 export const noteCluster = (redis: Redis, cluster: ClusterRedis): void => void clusters.set(redis, cluster);
 
 /** Whether a connection leads to a cluster or one of its nodes, so that a command may touch only one shard. */
@@ -54,7 +50,6 @@ export function onServer(redis: Redis, listener: OnServer): () => void {
 export const onPlaced = (redis: Redis, listener: OnPlaced): (() => void) =>
   redis instanceof ClusterRedis ? redis.onPlaced(listener) : () => undefined;
 
-/** Groups shards by their current server. */
 export function byServer(redis: Redis, shards: readonly number[]): (Endpoint & { shards: number[] })[] {
   const groups = endpointsOf(redis).map((endpoint) => ({
     name: endpoint.name,
@@ -93,10 +88,7 @@ export async function scanServers(
 
 const known = new WeakMap<Redis, readonly number[]>();
 
-/**
- * The shards that hold tenants, as far as this process knows; all shards if unknown. For repeated work, which may miss a tenant that
- * was just created on another shard. Not for work that must be complete.
- */
+/** The shards that hold tenants, as far as this process knows. Not for work that must be complete. */
 export const shardsInUse = (redis: Redis): readonly number[] => known.get(redis) ?? SHARD_NUMBERS;
 
 /** Sets the shards in use; `null` if unknown. */

@@ -98,7 +98,6 @@ export class Gate {
     this.dispatch((shard) => ({ type: 'accepted', attempt, accepted: accepted.get(shard)! }), own);
   }
 
-  /** Call this when a function refused a call made with this belief. */
   refused(shard: number, belief: Belief): void {
     // If the shard has reopened since, a later inspection accepted it.
     if (this.beliefs[shard] === belief) this.dispatch({ type: 'refused' }, [shard]);
@@ -113,7 +112,6 @@ export class Gate {
     return this.states[shard]!;
   }
 
-  /** The identity accepted last, by shard. */
   get accepted(): readonly (Accepted | null)[] {
     return this.states.map(lastAccepted);
   }
@@ -128,7 +126,6 @@ export class Gate {
     return state.name === 'open' ? state.accepted.storageEpoch : null;
   }
 
-  /** What functions must find in an open shard; `null` if the shard is closed. */
   belief(shard: number): Belief | null {
     return this.beliefs[shard] ?? null;
   }
@@ -184,7 +181,6 @@ export class Gate {
     return this.connections;
   }
 
-  /** Calls `listener` whenever shards open or close. Returns a function that stops this. */
   listen(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
@@ -207,10 +203,7 @@ export const gateOf = (redis: Redis): Gate | undefined => gates.get(redis);
 export const isOpen = (redis: Redis, shard: number): boolean =>
   gates.get(connectionOf(redis, shard))?.isOpen(shard) !== false;
 
-/**
- * Resolves when everything that Redis replied about a shard before this call is safe to report to clients: immediately, or once
- * a replica holds it. Throws NotReplicated.
- */
+/** Resolves when what Redis replied about a shard is safe to report. Throws NotReplicated. */
 export async function acknowledged(redis: Redis, shard: number): Promise<void> {
   await gates.get(connectionOf(redis, shard))?.acknowledgement?.wait();
 }

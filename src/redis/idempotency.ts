@@ -21,19 +21,13 @@ export const packedUse = (atMs: number | string, body: string): string => `${atM
 /** The time of a packed use, as text of epoch ms. */
 export const timeOfUse = (use: string): string => use.slice(0, -BODY_DIGITS);
 
-/**
- * Whether a replay certainly has another body than the event that used the key. `first`: packed use; `replay`: packed use or
- * digest.
- */
+/** Whether a replay certainly has another body. `first`: packed use; `replay`: packed use or digest. */
 export function isOtherBody(first: string, replay: string): boolean {
   const body = first.slice(-BODY_DIGITS);
   return body !== UNKNOWN_BODY && body !== replay.slice(-BODY_DIGITS);
 }
 
-/**
- * Digest of an event's body, given as text: 5 digits, never `UNKNOWN_BODY`. Uses FNV-1a, which is cheap; a collision only
- * misses a hint.
- */
+/** Digest (FNV-1a) of an event's body: 5 digits, never `UNKNOWN_BODY`. A collision only misses a hint. */
 export function bodyDigest(text: string): string {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
@@ -48,10 +42,7 @@ export const wideBucket = (key: string): string => WIDE_BUCKET.exec(key)?.[0] ??
 /** The key of a field's narrow bucket. `lua/lib/used_keys.lua` has the same rule. */
 export const narrowBucket = (key: string, field: string): string => `${key}${field.charCodeAt(0) % USED.narrow}`;
 
-/**
- * Time (epoch ms, as text) from the ID of the event that used a hot key; `null` if the key is not hot. `key`: the wide
- * bucket or the one that holds the field.
- */
+/** Time (epoch ms, text) in a hot key's event ID; `null` if it is not hot. `key`: either bucket. */
 export async function hotUse(redis: Redis, key: string, field: string): Promise<string | null> {
   const wide = wideBucket(key);
   const use = (await redis.hget(narrowBucket(wide, field), field)) ?? (await redis.hget(wide, field));
@@ -60,7 +51,6 @@ export async function hotUse(redis: Redis, key: string, field: string): Promise<
 
 /** Where a used idempotency key is stored. */
 export interface UsedKey {
-  /** Number of its wide bucket, 4 hex digits. */
   bucket: string;
   field: string;
 }

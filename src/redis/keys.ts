@@ -22,7 +22,6 @@ export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (
 export const shardTag = (shard: number): string => `s${shard}`;
 const tag = (shard: number): string => `{${shardTag(shard)}}`;
 
-/** The hash tag of all keys that belong to no shard. */
 export const INSTALLATION_TAG = 'laurel';
 const INSTALLATION = `{${INSTALLATION_TAG}}`;
 const ofPart = ({ tenantNo, shard }: TenantPart): string => `${tag(shard)}:${tenantNo}`;
@@ -80,7 +79,6 @@ export const neverKey = (key: string): string => `${key}?`;
 /** string: the mark that the current rebuild will set. It keeps superseded rebuilds from writing. */
 export const rebuildingKey = (shard: number): string => `${tag(shard)}:rebuilding`;
 
-/** Glob pattern of the keys of all shards. */
 export const ALL_SHARDS_PATTERN = '{s[0-9]*}:*';
 
 const SHARD_KEY = /^\{s\d+\}:/;
@@ -88,7 +86,6 @@ const SHARD_KEY = /^\{s\d+\}:/;
 /** Whether a word of a command is the key of a shard. */
 export const isShardKey = (word: unknown): word is string => typeof word === 'string' && SHARD_KEY.test(word);
 
-/** The shard of a key; only for keys that belong to a shard. */
 export const shardOfKey = (key: string): number => Number(key.slice(2, key.indexOf('}')));
 
 /** Glob pattern of a tenant's keys on all shards. */
@@ -164,10 +161,8 @@ export const DELIVERY_COUNTS_KEY = `${INSTALLATION}:delivery-counts`;
 /** hash: failures of scheduled work, kind → count. */
 export const FAILED_WORK_KEY = `${INSTALLATION}:failed-work`;
 
-/** Prefix of BullMQ's keys. */
 export const QUEUE_PREFIX = INSTALLATION;
 
-/** Glob pattern for the scores and groups of all tenants' leaderboards. It also matches other keys; see `boardOfKey`. */
 export const BOARDS_PATTERN = '{s[0-9]*}:[0-9]*:[bg]:*';
 
 const OF_TENANT = /^\{s(\d+)\}:(\d+):(\w)(?::([^]*))?$/;
@@ -190,7 +185,6 @@ export interface TenantKey extends TenantPart {
   rest: string;
 }
 
-/** Parses a key; `null` if it belongs to no tenant. */
 export function tenantKey(key: string): TenantKey | null {
   const match = OF_TENANT.exec(key);
   if (match === null) return null;

@@ -1,4 +1,3 @@
-/** Live streams in Redis: resumable messages and grants. */
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { Notification } from '../domain/notifications/notification.ts';
@@ -41,7 +40,6 @@ export interface Listened {
 /** Most users per tenant that are tracked individually. Beyond that, due work covers all users. */
 export const MOST_LISTENING_USERS = 1_000;
 
-/** A tenant's live stream listeners in one frontend. */
 export interface LiveListeners {
   tenantNo: number;
   /** `null` for everybody. */
@@ -53,7 +51,6 @@ export interface LiveListeners {
 /** Users of a tenant with listeners for their emails, boosts and completions; `null` for everybody. */
 export type ListenedUsers = ReadonlySet<string> | null;
 
-/** Notifications per call. */
 const ANNOUNCED_AT_ONCE = 200;
 
 const listen = new Script('listen_live');
@@ -83,9 +80,7 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
   };
 }
 
-/**
- * Tenants whose live streams have listeners, or had some within `LISTENED_MS`, and the users concerned. Throws errors of Redis.
- */
+/** Tenants whose streams had listeners within `LISTENED_MS`, and the users concerned. Throws errors of Redis. */
 export async function listenedTenants(redis: Redis): Promise<Map<number, ListenedUsers>> {
   const servers = await Promise.all(byServer(redis, shardsInUse(redis)).map(listenedOn));
   const tenants = new Map<number, ListenedUsers>();
@@ -152,10 +147,7 @@ async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeli
   }) as Replies;
 }
 
-/**
- * Why a reader cannot continue from a position without a gap; `null` if it can. `asOfMs`: when (by Redis's clock) the reader
- * had read everything, possibly long after the position's own time.
- */
+/** Why a reader cannot continue from a position; `null` if it can. `asOfMs`: when it had read everything. */
 export function gapAfter(
   { position, asOfMs }: { position: LivePosition; asOfMs: number },
   { nowMs, since }: { nowMs: number; since: LivePosition },
@@ -166,7 +158,6 @@ export function gapAfter(
   return isWhole ? null : 'the messages after the position are no longer kept';
 }
 
-/** A shard's stream entries after a position, oldest first. */
 export interface LiveEntries {
   /** Outbox entries, including those that left it. Covers all tenants of the shard while entries are in the outbox. */
   entries: RawEntry[];
@@ -209,16 +200,12 @@ export async function readLive(
   };
 }
 
-/** Parses an announced notification and its position. */
 export function parseAnnounced([id, fields]: RawEntry): { id: string; notification: Notification } | null {
   if (fields[2]?.toString('latin1') !== ANNOUNCED.notification) return null;
   return { id: id.toString('latin1'), notification: JSON.parse(String(fields[3])) as Notification };
 }
 
-/**
- * Announces notifications that no outbox record produces (those of the clock) to tenants with live stream listeners; writes
- * nothing for others. Call it after the commit that stored them. Never rejects, because they are already stored.
- */
+/** Announces the clock's notifications to tenants with listeners, after the commit. Never rejects. */
 export async function announceLive(redis: Redis, notifications: readonly Notification[]): Promise<void> {
   const byShard = new Map<number, Notification[]>();
   for (const notification of notifications) {
@@ -255,15 +242,12 @@ interface NewGrant {
   secret: string;
   /** The permissions that the secret grants. */
   grant: unknown;
-  /** Readable part of the API key that created it. */
   prefix: string;
   most: number;
   ttlMs: number;
 }
 
-/**
- * Stores a grant. Revokes the key's oldest grants beyond `most`. If the process dies between the two calls, those expire instead.
- */
+/** Stores a grant, and revokes the key's oldest grants beyond `most`. */
 export async function storeGrant(
   redis: Redis,
   kind: GrantKind,
@@ -289,7 +273,6 @@ export async function takeGrant(redis: Redis, kind: GrantKind, secret: string): 
   return text === null ? null : JSON.parse(text);
 }
 
-/** A secret's grant, or `null`. */
 export async function readGrant(redis: Redis, kind: GrantKind, secret: string): Promise<unknown> {
   const text = await redis.get(keyOf(kind, secret));
   return text === null ? null : JSON.parse(text);
@@ -307,7 +290,6 @@ export async function keepGrants(
   await pipeline.exec();
 }
 
-/** Revokes secrets. */
 export async function dropGrants(redis: Redis, kind: GrantKind, secrets: readonly string[]): Promise<void> {
   if (secrets.length > 0) await redis.del(secrets.map((secret) => keyOf(kind, secret)));
 }

@@ -1,4 +1,3 @@
-/** The library of Lua functions: sources, includes, and the names that are replaced with constants. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { SUM_BOUND } from '../domain/decimal.ts';
@@ -41,7 +40,6 @@ export function totalFields(total: number): string[] {
   return fields;
 }
 
-/** A token of Lua text. Comments and whitespace are `other`. */
 interface LuaToken {
   kind: 'name' | 'number' | 'string' | 'sign' | 'other';
   text: string;
@@ -58,7 +56,6 @@ export const luaTokens = (text: string): LuaToken[] =>
     return { kind: kinds.find((kind) => groups![kind] !== undefined) ?? 'sign', text: token, at: index };
   });
 
-/** The line number of an offset, from 1. */
 export const lineAt = (text: string, at: number): number => text.slice(0, at).split('\n').length;
 
 type Shape = Readonly<Record<string, string | number>>;

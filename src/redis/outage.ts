@@ -38,10 +38,7 @@ export const isRedisOutage = (error: Error): boolean =>
   UNREACHABLE.test(error.message) ||
   (error.name === 'ReplyError' && REPLY.test(error.message));
 
-/**
- * Whether a reply means that this server does not hold the data, or not yet. Nothing was done. The caller should reconnect
- * or find the right node, and check again.
- */
+/** Whether this server does not hold the data, or not yet. Nothing was done: find the right one. */
 export const isElsewhere = (error: Error): boolean => ELSEWHERE.test(error.message);
 
 /** Whether the reply concerns only the command's slot. */
@@ -51,18 +48,12 @@ export const isKeyByKey = (error: Error): boolean => KEY_BY_KEY.test(error.messa
 
 const LOST_CODES = new Set(['ECONNRESET', 'EPIPE']);
 
-/**
- * Whether a command may or may not have reached Redis because its connection broke. Before sending it again, the caller must
- * find out whether it was or will be executed (`ConnectionKiller`).
- */
+/** Whether a command may or may not have reached Redis. Find out before sending it again (`ConnectionKiller`). */
 export const isConnectionLost = (error: unknown): boolean =>
   error instanceof Error &&
   (error.name === 'MaxRetriesPerRequestError' || LOST.test(error.message) || LOST_CODES.has(codeOf(error) ?? ''));
 
-/**
- * Logs connection problems of a connection's servers, rate-limited. The returned function does the same for another
- * connection, for data that belongs to no shard.
- */
+/** Logs connection problems, rate-limited. The returned function does so for another connection. */
 export function logOutages(redis: Redis, log: Log): (more: Redis) => void {
   const throttle = new LogThrottle(OUTAGE_MS);
   const watch = (name: string, connection: Redis): void =>
@@ -115,10 +106,7 @@ export class ConnectionKiller {
   }
 }
 
-/**
- * Reconnects to where the name or the Sentinels now lead. Does nothing while the client connects: interrupting it while it asks the
- * Sentinels would end it for good.
- */
+/** Reconnects to where the name or the Sentinels now lead, unless the client connects already. */
 export function connectAgain(redis: Redis): void {
   if (redis.status === 'ready' || redis.status === 'connect') redis.disconnect(true);
 }

@@ -1,4 +1,3 @@
-/** The outbox: its entries, the entries kept after trimming, and the order of storing. */
 import type { Redis } from 'ioredis';
 import { Packr } from 'msgpackr';
 import { OUTBOX } from '../packed/call-fields.ts';
@@ -38,7 +37,6 @@ export interface OutboxEntry {
 /** An entry as Redis returns it: position, then alternating names and values. */
 export type RawEntry = [id: Buffer, fields: Buffer[]];
 
-/** Position before all entries. */
 export const OUTBOX_START = '0-0';
 
 const ENTRY_HEAD = 4;
@@ -103,7 +101,6 @@ export async function trimOutbox(
   }
 }
 
-/** The smallest position after another. */
 export function positionAfter(position: string): string {
   const [ms = '', sequence = ''] = position.split('-');
   return `${ms}-${BigInt(sequence) + 1n}`;
@@ -112,7 +109,6 @@ export function positionAfter(position: string): string {
 /** Number of script calls that Postgres does not hold yet. */
 export const backlog = (redis: Redis, shard: number): Promise<number> => redis.xlen(outboxKey(shard));
 
-/** The sum over some shards; by default, over all in use. */
 export async function wholeBacklog(redis: Redis, shards = shardsInUse(redis)): Promise<number> {
   const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
   return lengths.reduce((sum, length) => sum + length, 0);
@@ -151,7 +147,6 @@ export async function lastPosition(
   return String(info[info.indexOf('last-generated-id') + 1]);
 }
 
-/** The last positions of some shards' outboxes, in their order. */
 export const lastPositions = (redis: Redis, shards: readonly number[]): Promise<string[]> =>
   Promise.all(shards.map((shard) => lastPosition(redis, shard)));
 
@@ -218,7 +213,6 @@ export interface ReadRecord {
 export interface ReadEntry {
   /** `null` if missing or invalid. */
   tenantNo: number | null;
-  /** The records before the first one that is not valid msgpack. */
   records: ReadRecord[];
   /** In order. A state without bytes means that the entry ends early. */
   states: { userId: string; packed: Buffer }[];
@@ -272,11 +266,9 @@ export async function keepEntry(redis: Redis, shard: number, position: string, f
   await redis.hset(keptEntriesKey(shard), position, fields);
 }
 
-/** The fields of an entry, or `null`. */
 export const keptEntry = (redis: Redis, shard: number, position: string): Promise<Buffer | null> =>
   redis.hgetBuffer(keptEntriesKey(shard), position);
 
-/** Deletes an entry. Idempotent. */
 export async function forgetEntry(redis: Redis, shard: number, position: string): Promise<void> {
   await redis.hdel(keptEntriesKey(shard), position);
 }
@@ -297,7 +289,6 @@ export async function noteSweep(redis: Redis, shard: number): Promise<void> {
   await redis.set(sweepKey(shard), '1', 'PX', SWEEP_MS);
 }
 
-/** Records that the sweep ended. */
 export async function noteSweepEnd(redis: Redis, shard: number): Promise<void> {
   await redis.del(sweepKey(shard));
 }
@@ -307,7 +298,6 @@ export async function noteAwaited(redis: Redis, shard: number): Promise<void> {
   await redis.set(awaitedKey(shard), '1', 'PX', AWAITED_MS);
 }
 
-/** Whether storing a shard's outbox should wait. */
 export async function isStoredLater(redis: Redis, shard: number): Promise<boolean> {
   const [sweep, awaited] = await redis.mget(sweepKey(shard), awaitedKey(shard));
   return sweep !== null && awaited === null;

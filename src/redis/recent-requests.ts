@@ -7,7 +7,6 @@ export interface RecentRequest {
   atMs: number;
   surface: 'admin' | 'application';
   method: string;
-  /** Without its query. */
   path: string;
   status: number;
   durationMs: number;
@@ -15,7 +14,6 @@ export interface RecentRequest {
   prefix: string;
 }
 
-/** Requests are kept this long. */
 const KEPT_MS = 3_600_000;
 /** Requests of a tenant that are kept at most: of the only tenant, and of each of several. Some 200 bytes each. */
 const MOST_KEPT = { only: 1_000, each: 100 };
@@ -52,7 +50,6 @@ export class RecentRequests {
     this.timer ??= setTimeout(this.write, WRITE_MS);
   }
 
-  /** A tenant's requests, newest first. */
   async read(tenantNo: number, { limit, nowMs }: { limit: number; nowMs: number }): Promise<RecentRequest[]> {
     const entries = await this.redis.xrevrange(
       recentRequestsKey(tenantNo),

@@ -102,7 +102,6 @@ export class ReplicaAcknowledgement {
     this.connections = Array.from({ length: ROUNDS }, () => new RoundConnection({ redis, timeoutMs, ending }));
   }
 
-  /** Whether no replica would acknowledge a write. */
   get isAway(): boolean {
     return this.away;
   }
@@ -125,10 +124,7 @@ export class ReplicaAcknowledgement {
     return answer;
   }
 
-  /**
-   * Resolves when the replicas hold every write whose `noteOffset` has resolved. Rejects with NotReplicated if that takes too long;
-   * the write may then survive, or be lost with the master.
-   */
+  /** Resolves when the replicas hold all noted writes. Rejects with NotReplicated after a while. */
   async waitForNoted(): Promise<void> {
     if (this.noted === null) throw new NotReplicated();
     await this.waitFor(this.noted);
@@ -149,7 +145,6 @@ export class ReplicaAcknowledgement {
     return this.away ? 0 : (this.inSync?.replicas.count ?? 0);
   }
 
-  /** Stops, and rejects waiting writes. */
   close(): void {
     this.closing.abort();
     this.writes.reject(() => new NotReplicated());
@@ -219,10 +214,7 @@ export class ReplicaAcknowledgement {
     if (isLate) this.writes.reject(() => new NotReplicated());
   }
 
-  /**
-   * The offset that the replicas hold; `null` if one is missing or late. The Redis process must be the gate's before and after.
-   * `overtaken` if the set of counting replicas has changed.
-   */
+  /** The offset that the replicas hold; `null`: one is missing. `overtaken`: other replicas count now. */
   private async ask(connection: RoundConnection): Promise<Place | null | 'overtaken'> {
     const { gate, timeoutMs } = this.options;
     if (this.away) this.lookAgain(connection);
@@ -241,10 +233,7 @@ export class ReplicaAcknowledgement {
     return { redisProcessId, connection: opened, offset, atMs: performance.now() };
   }
 
-  /**
-   * The offset that all replicas hold; `null` if one is missing or late, which may change the set that counts. Throws errors
-   * of Redis.
-   */
+  /** The offset that all replicas hold; `null`: one is missing or late. Throws errors of Redis. */
   private async heldBy(inSync: InSync, connection: RoundConnection): Promise<number | null> {
     const { redis } = connection;
     const { timeoutMs } = this.options;
@@ -265,10 +254,7 @@ export class ReplicaAcknowledgement {
     }
   }
 
-  /**
-   * Lets other replicas count if the Sentinels rule out that one of `names` is the master, or becomes it before they reach it again.
-   * Throws errors of Redis.
-   */
+  /** Lets other replicas count if the Sentinels rule out that one of `names` is or becomes the master. */
   private async goOnWithout(names: readonly string[], inSync: InSync, { redis }: RoundConnection): Promise<null> {
     const nowMs = performance.now();
     if (names.length === 0 || names.length === inSync.replicas.count || nowMs - this.askedMs < ASK_AGAIN_MS)
@@ -289,10 +275,7 @@ export class ReplicaAcknowledgement {
     return where === 'there';
   }
 
-  /**
-   * While no replica acknowledges, locates the master repeatedly, so that a failover is followed as soon as the Sentinels
-   * know of it. A replica that has been missing for long no longer counts.
-   */
+  /** While no replica acknowledges, locates the master repeatedly, to follow a failover soon. */
   private lookAgain(connection: RoundConnection): void {
     if (performance.now() - this.renewedMs > this.missingMs) this.renew();
     else if (connection.isOlderThan(LOOK_AGAIN_MS)) connection.renew();

@@ -1,4 +1,3 @@
-/** Replicas: which are in sync, and the writes that wait for them. */
 import { type ChainableCommander, Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fieldsOf } from '../redis-address.ts';
@@ -16,7 +15,6 @@ const WRITE_REPLICATED = "redis.set_repl(redis.REPL_REPLICA) redis.call('SET', K
 const follow = (pipeline: ChainableCommander, shard: number | null): ChainableCommander =>
   shard === null ? pipeline.publish(REPLICATED_CHANNEL, '') : pipeline.eval(WRITE_REPLICATED, 1, replicatedKey(shard));
 
-/** A master's report about its replicas. */
 export interface Attached {
   /** The master's replication offset in bytes. */
   offset: number;
@@ -45,10 +43,7 @@ export class InSyncReplicas {
     this.offset = offset;
   }
 
-  /**
-   * The replicas that receive the master's earlier writes within `timeoutMs`; `null` if none does. `shard`: see `follow`. Throws
-   * errors of Redis.
-   */
+  /** The replicas that receive earlier writes within `timeoutMs`; `null` if none. Throws errors of Redis. */
   static async find(redis: Redis, shard: number | null, timeoutMs: number): Promise<InSyncReplicas | null> {
     const { replicas } = attachedOf(await redis.call('ROLE'));
     if (replicas.size === 0) return null;
@@ -125,7 +120,6 @@ function attachedOf(role: unknown): Attached {
 export interface Place {
   redisProcessId: string;
   connection: number;
-  /** In bytes. */
   offset: number;
   /** When it was requested or reported (`performance.now()`). */
   atMs: number;
@@ -179,7 +173,6 @@ export class WaitingWrites {
   }
 }
 
-/** Whether two places are known to belong to the same history. */
 const isSame = (one: Place, other: Place): boolean =>
   one.redisProcessId === other.redisProcessId && one.connection === other.connection;
 
@@ -188,7 +181,7 @@ const covers = (held: Place, place: Place): boolean => isSame(held, place) && he
 /** How much longer than its timeout a WAIT may take. */
 const OVERDUE_MS = 2_000;
 const LOOK_MS = 10;
-/** A younger connection certainly leads where the name or the Sentinels lead now. */
+/** A connection younger than this certainly leads to the present master. */
 const FRESH_MS = 1_000;
 
 /** A connection for rounds of WAIT, one at a time, because WAIT blocks later commands. */
@@ -219,8 +212,8 @@ export class RoundConnection {
   }
 
   /**
-   * Whether the connection leads to a Redis process. If not, reconnects, unless it just did: then the process is that of a
-   * former master (`former`). Throws errors of Redis.
+   * Whether the connection leads to a Redis process. `former`: it does not, although it is new, so that process was
+   * superseded. `elsewhere`: it was reconnected. Throws errors of Redis.
    */
   async leadsTo(redisProcessId: string): Promise<'there' | 'elsewhere' | 'former'> {
     if (this.redisProcessId === redisProcessId) return 'there';

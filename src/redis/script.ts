@@ -12,7 +12,6 @@ import type { ReplicaAcknowledgement } from './replica-acknowledgement.ts';
 
 export type Words = (string | number | Buffer)[];
 
-/** A call of a Redis function. */
 export interface Call {
   name: string;
   keys: string[];
@@ -38,7 +37,6 @@ function callsOf(script: string): Series {
   return series;
 }
 
-/** Makes the registry export this process's calls. */
 export const registerScriptCalls = (registry: Registry): void => calls.register(registry);
 
 const PREFIX = 'laurel_';
@@ -46,7 +44,6 @@ const PREFIX = 'laurel_';
 /** A Lua script, called by name. If Redis does not know it (first use, an empty Redis), it is loaded first. */
 export class Script {
   readonly name: string;
-  /** File name without its extension. */
   readonly file: string;
   private readonly library: string;
   private readonly calls: Series;
@@ -76,10 +73,7 @@ export class Script {
     return reply;
   }
 
-  /**
-   * Like `run`, without waiting for replicas; the caller waits (`acknowledged`) before it reports the result. `joined`:
-   * calls with which to send it, unless they have been sent or go to another server.
-   */
+  /** Like `run`, but the caller waits for replicas (`acknowledged`). `joined`: calls to send it with. */
   async runUnacknowledged(redis: Redis, keys: string[], args: Words, joined?: JoinedCalls): Promise<unknown> {
     const server = serverFor(redis, keys);
     const gate = gateOf(server);
@@ -99,10 +93,7 @@ export class Script {
     }
   }
 
-  /**
-   * Runs the script if a belief holds, regardless of the gate. Otherwise throws RedisNotReady, with nothing done. `mayStill`
-   * is checked before a second attempt, which is made if Redis did not know the script.
-   */
+  /** Runs the script if a belief holds, else throws RedisNotReady. `mayStill`: checked before a second attempt. */
   async runBelieving(
     redis: Redis,
     { key, value }: Belief,
@@ -128,10 +119,7 @@ export class Script {
     return this.call(serverFor(redis, keys), { name: this.name, keys, args });
   }
 
-  /**
-   * Sends several guarded calls as one command. Returns each call's reply, or its error, at the call's index. Throws errors that
-   * concern all of them: those of Redis and of the connection.
-   */
+  /** Sends guarded calls as one command. Returns each reply or error. Throws errors that concern all. */
   async callJoined(redis: Redis, calls: readonly Call[]): Promise<unknown[]> {
     const keys = calls.flatMap((call) => call.keys);
     const [{ acknowledgement } = {}] = calls;
@@ -168,10 +156,7 @@ export class Script {
     }
   }
 
-  /**
-   * Calls that find the script missing share one load. (Without this, an empty Redis with 256 shards received one library 256 times,
-   * 1.2 MB.) A connection answers in order, so those calls were sent before the load.
-   */
+  /** Calls that find the script missing share one load. */
   private load(redis: Redis): Promise<void> {
     let load = this.loads.get(redis);
     if (load === undefined) {
@@ -193,7 +178,6 @@ export class Script {
 
 const scripts = new Map<string, Script>();
 
-/** The script of a name. Reads its files on first use. */
 export function scriptNamed(name: string): Script {
   let script = scripts.get(name);
   if (script === undefined) scripts.set(name, (script = new Script(name)));
@@ -222,7 +206,6 @@ export class JoinedCalls {
   private readonly redis: Redis;
   private joining: Joining[] | null = [];
 
-  /** `redis`: the connection to the server. */
   constructor(script: Script, redis: Redis) {
     this.script = script;
     this.redis = redis;
@@ -267,10 +250,7 @@ export class JoinedCalls {
 const serverFor = (redis: Redis, [key]: readonly string[]): Redis =>
   key === undefined ? redis : connectionOf(redis, shardOfKey(key));
 
-/**
- * Removes other Laurel versions' scripts from Redis, which would keep them forever. A process of such a version that still runs
- * reloads its scripts when it needs them.
- */
+/** Removes other versions' scripts, which reload them when needed. */
 export async function forgetOtherScripts(redis: Redis): Promise<void> {
   const libraries = (await redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', `${PREFIX}*`)) as [string, string][];
   if (libraries.length === 0) return;

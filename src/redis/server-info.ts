@@ -1,4 +1,3 @@
-/** Facts that a Redis server reports: version, role, memory and clock. */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.ts';
 import type { RedisState } from '../domain/administration/system.ts';
@@ -85,7 +84,6 @@ export class ClockSkew {
     return this.skew;
   }
 
-  /** Whether work that depends on this clock is refused. */
   get isRefused(): boolean {
     return this.state === 'refused';
   }
@@ -137,7 +135,6 @@ export class ClockSkew {
     return best === null ? null : Math.round(best.skew);
   }
 
-  /** Logs each change once. */
   private turn(state: State): void {
     if (state === this.state) return;
     this.state = state;

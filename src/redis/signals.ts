@@ -4,23 +4,17 @@ import type { Redis } from 'ioredis';
 export type SignalKind =
   /** `<tenant no>:<version>`: a tenant's catalog changed; `*`: keys, tenants or the organisation did. */
   | 'changes'
-  /** A job was added or restarted. */
   | 'jobs'
   /** The number of a tenant whose live streams got their first listener. */
   | 'listened'
-  /** The test clock was set. */
   | 'clock'
-  /** Webhook messages were queued. */
   | 'deliveries'
   /** Numbers of shards with new outbox entries, or new notifications for live streams. */
   | 'outbox'
   /** Numbers of shards with new batches of events. */
   | 'batches';
 
-/**
- * Shortest time between two messages of one process, for kinds that are announced often. Announcements in between share the
- * next message. Each message about deliveries makes every worker query Postgres.
- */
+/** Shortest time between two messages of one process; announcements in between share the next one. */
 const SPACING_MS = { deliveries: 50, outbox: 20, batches: 20 } as const;
 
 export type FrequentKind = keyof typeof SPACING_MS;
@@ -38,10 +32,7 @@ interface Subscription {
 
 export const channelOf = (kind: SignalKind): string => `laurel:${kind}`;
 
-/**
- * Announces work or a change to all processes. A signal is only a hint: the work is stored first, and listeners also find it later
- * without the signal. So publishing never rejects and is never retried.
- */
+/** Announces work or a change. Only a hint, so it never rejects and is never retried. */
 export async function publishSignal(redis: Redis, kind: SignalKind, message: string): Promise<void> {
   await redis.publish(channelOf(kind), message).catch(() => undefined);
 }
@@ -85,10 +76,7 @@ export class Signals {
     else this.announceAll(kind, [item]);
   }
 
-  /**
-   * Calls the listener with each signal of a kind from now on, and with null every `everyMs` (by default only if signals may
-   * have been lost). Returns a function that removes the listener.
-   */
+  /** Calls the listener on signals of a kind, and with null every `everyMs`. Returns a function that removes it. */
   listen(kind: SignalKind, listener: SignalListener, everyMs = Infinity): () => void {
     const subscription: Subscription = { kind, listener, everyMs, dueMs: dueAfter(everyMs) };
     const isFirst = !this.hasListeners(kind);

@@ -19,10 +19,7 @@ export interface ShardJob {
  */
 const INTERVAL_MS = { [PERSIST_QUEUE]: 250, [BATCH_QUEUE]: 50 } as const;
 
-/**
- * Wakes the workers of a queue for one shard. A wake-up is only a hint: if it is lost, the watch in every worker finds the work
- * (`workers/watch.ts`). So nothing here waits, retries or fails an event.
- */
+/** Wakes a queue's workers for a shard. Only a hint: the watch finds the work as well (`workers/watch.ts`). */
 export class WakeUp {
   private readonly redis: Redis;
   private readonly name: keyof typeof INTERVAL_MS;
@@ -30,7 +27,6 @@ export class WakeUp {
   private readonly timers = new Map<number, NodeJS.Timeout>();
   private readonly pending = new Set<number>();
 
-  /** `redis`: from `createRedis`. The caller closes it. */
   constructor(redis: Redis, name: keyof typeof INTERVAL_MS = PERSIST_QUEUE) {
     this.redis = redis;
     this.name = name;
@@ -60,10 +56,7 @@ export class WakeUp {
     if (this.pending.delete(shard)) this.touched(shard);
   }
 
-  /**
-   * At most one job per shard waits. A wake-up during a job adds another one, because the running job may have read the stream just
-   * before the entry arrived.
-   */
+  /** At most one job per shard waits; a running one may have read the stream too early. */
   private async add(shard: number): Promise<void> {
     if (this.redis.status !== 'ready') return;
     try {

@@ -1,4 +1,3 @@
-/** Counts for metrics that every frontend exports: delivery tries and failures of scheduled work. */
 import type { Redis } from 'ioredis';
 import { DELIVERY_COUNTS_KEY, FAILED_WORK_KEY } from './keys.ts';
 

@@ -1,4 +1,3 @@
-/** The log, and rate limits on repeated messages. */
 import { type Logger, pino } from 'pino';
 import type { Env } from '../env.ts';
 import { errorText, loggedError } from './logged-error.ts';
@@ -10,10 +9,7 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/**
- * The log of one process: JSON lines on standard output, each with the process's name. Errors belong in the field `err`, from which
- * `loggedError` removes values that a client sent.
- */
+/** The log of one process: JSON lines on standard output. Errors belong in `err` (see `loggedError`). */
 export function createLog({ level, name }: { level: Env['logLevel']; name: string }): Logger {
   return pino({
     level,
@@ -53,20 +49,14 @@ export function endWith(error: unknown, name: string): void {
   process.exit(1);
 }
 
-/**
- * Prints uncaught errors like all others before they end the process. Node itself would print everything in the error, including the
- * arguments of a failed command. Call it once, at the start of a command.
- */
+/** Prints uncaught errors before they end the process; Node would print a failed command's arguments. */
 export function reportUncaught(): void {
   process.on('uncaughtException', (error) => {
     process.stderr.write(`${lastWords(error)}\n`, () => process.exit(1));
   });
 }
 
-/**
- * Like `reportUncaught`, for a process with a log: logs uncaught errors and unhandled rejections (`origin` names the kind)
- * at `fatal`, and Node's warnings at `warn`. `name`: the process's name.
- */
+/** Logs uncaught errors and rejections at `fatal`, and Node's warnings at `warn`. `name`: the process's. */
 export function logProcessErrors(name: string): void {
   // Created before the environment is read, because that may fail.
   const log = createLog({ level: 'warn', name });
@@ -79,13 +69,9 @@ export function logProcessErrors(name: string): void {
   process.on('warning', (warning) => log.warn({ err: warning }, 'warning from Node'));
 }
 
-/** Interval at which each component logs a lasting outage of Redis or Postgres. */
 export const OUTAGE_MS = 30_000;
 
-/**
- * Keeps a log readable while a fault lasts and every request meets it. Logs a line of each kind once per `everyMs`. The next
- * line reports how many were suppressed.
- */
+/** Logs a line of each kind once per `everyMs`, with the number suppressed since. */
 export class LogThrottle {
   private readonly everyMs: number;
   private readonly logged = new Map<string | number, { atMs: number; suppressed: number }>();
@@ -94,10 +80,7 @@ export class LogThrottle {
     this.everyMs = everyMs;
   }
 
-  /**
-   * Calls `write` unless it is too soon. `kind`: identifies equal lines; `suppressed`: number of lines suppressed since the
-   * last one.
-   */
+  /** Calls `write` unless it is too soon. `kind`: identifies equal lines; `suppressed`: lines since the last one. */
   log(kind: string | number, write: (suppressed: number) => void): void {
     const nowMs = performance.now();
     const last = this.logged.get(kind);

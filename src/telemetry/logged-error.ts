@@ -1,5 +1,3 @@
-/** The parts of an error that may be logged. */
-
 interface LoggedError {
   /** Class of the error, e.g. `ReplyError`. */
   type: string;
@@ -8,7 +6,6 @@ interface LoggedError {
   /** Stack frames, without the message. */
   stack?: string;
   cause?: LoggedError;
-  /** Errors of an `AggregateError`. */
   errors?: LoggedError[];
   /** `SAFE_FIELDS`. */
   [field: string]: unknown;
@@ -46,10 +43,7 @@ const MAX_FRAMES = 30;
 const FIELD = /^[\w.:@/\- ]{1,100}$/;
 const FRAME = /^\s+at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/;
 
-/**
- * The loggable form of an error: class, codes, a message without values, stack, causes. Contains no argument of a command or
- * statement, no body, key or password, whatever the error carries. Never throws.
- */
+/** The loggable form of an error: class, codes, a message without values, stack, causes. Never throws. */
 export function loggedError(error: unknown): LoggedError {
   return describe(error, MAX_DEPTH);
 }

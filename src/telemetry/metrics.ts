@@ -1,4 +1,3 @@
-/** The text format of metrics: series of one process, and merged families of several processes. */
 import { type Metric, Registry } from 'prom-client';
 
 /** Labels of one series. They have few values each, never user IDs. */
@@ -83,7 +82,6 @@ export class Histogram {
     return made;
   }
 
-  /** Makes the registry export the histogram. */
   register(registry: Registry): void {
     const { name, help, all } = this;
     const get = async () => ({ name, help, type: 'histogram', values: all.flatMap((one) => one.samples(name)) });
@@ -101,7 +99,6 @@ export async function familiesOf(registry: Registry): Promise<Family[]> {
   });
 }
 
-/** Adds labels to each value. */
 export const labelled = (families: readonly Family[], labels: Labels): Family[] =>
   families.map((family) => ({
     ...family,

@@ -15,7 +15,6 @@ const GATHER_MS = 2_000;
 const SEND_MS = 4_000;
 /** How long a process that ends waits for the receiver, by default. */
 const FLUSH_MS = 2_000;
-/** Shortest time between two log lines about problems. */
 const REPEAT_MS = 60_000;
 const LOGGED_CHARS = 300;
 

@@ -1,11 +1,7 @@
-/** Spans of work and of script calls. Does not load OpenTelemetry. */
 import type { Span } from '@opentelemetry/api';
 import type { Traces, WorkSpan } from './traces.ts';
 
-/**
- * Does work in a root span if there are traces and this one is sampled; otherwise just does the work. `work` may add
- * attributes to the span. An error of the work is recorded on the span by its class and rethrown.
- */
+/** Does work in a root span if it is sampled. Its error is recorded by class, and rethrown. */
 export async function around<T>(
   traces: Traces | null,
   what: WorkSpan,
@@ -23,7 +19,6 @@ export async function around<T>(
   }
 }
 
-/** The class of an error. Its message is not used, because it may contain values that a client sent. */
 export const problemOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');
 
 /** The span of a script call, according to the semantic conventions for databases. `events`: number of events in the call. */

@@ -11,7 +11,6 @@ import {
 import type { Sampler } from '../trace-settings.ts';
 import { parseTraceParent } from './trace-parent.ts';
 
-/** A span that does not belong to a request. */
 export interface WorkSpan {
   name: string;
   /** Whether it is a call to another server; otherwise work within this process. */
@@ -38,10 +37,7 @@ export class Traces {
     this.options = options;
   }
 
-  /**
-   * The span of a request, which continues the trace of its `traceparent` header (`''` if there is none); null if it is not
-   * sampled. End it with `answered` or `abandoned`.
-   */
+  /** A request's span, in the trace of `traceparent` ('' if none); null if not sampled. End it. */
   request({ name, attributes }: { name: string; attributes: Attributes }, header: string): Span | null {
     const parent = parseTraceParent(header);
     if (!this.isSampled(parent)) return null;
@@ -61,10 +57,7 @@ export class Traces {
     span.setAttribute('error.type', 'client_left').end();
   }
 
-  /**
-   * The span of work for several requests (at least one): in the trace of the first, and linked with the spans of all. End it with
-   * `ended`.
-   */
+  /** The span of work for several requests, in the trace of the first. End it with `ended`. */
   forRequests({ name, isCall, attributes }: WorkSpan, requests: readonly Span[]): Span {
     const context = trace.setSpan(ROOT_CONTEXT, requests[0]!);
     const links = requests.map((request) => ({ context: request.spanContext() }));

@@ -19,6 +19,8 @@ const KEY = 'costly.0123456789abcdef';
  * busy machine.
  */
 const MOST_PARSINGS = 20;
+/** How often a request is measured at most. */
+const MEASURED = 3;
 
 let stack: TestStack;
 let frontend: WatchedFrontend;
@@ -71,19 +73,21 @@ test('no request blocks the event loop of a frontend, including the costliest re
   const slow: string[] = [];
   for (const request of requests) {
     let status = 0;
-    // The second round, without compiling or loading anything for the first time.
-    for (const measured of [false, true]) {
-      const stretchMs = await frontend.longestStretch(async () => {
+    const stretch = (): Promise<number> =>
+      frontend.longestStretch(async () => {
         const [answer, other] = await Promise.all([send(request), event('somebody')]);
         status = answer.status;
         await Promise.all([answer.text(), other.text()]);
       });
-      if (measured && stretchMs > MOST_PARSINGS * parsingMs)
-        slow.push(`${request.name} (${status}): ${stretchMs.toFixed(0)} ms`);
-    }
+    // The first compiles and loads what it needs. Of the next, the shortest counts: a busy machine makes others longer.
+    await stretch();
+    let stretchMs = Infinity;
+    for (let measured = 0; measured < MEASURED && stretchMs > MOST_PARSINGS * parsingMs; measured += 1)
+      stretchMs = Math.min(stretchMs, await stretch());
+    if (stretchMs > MOST_PARSINGS * parsingMs) slow.push(`${request.name} (${status}): ${stretchMs.toFixed(0)} ms`);
     frontend.alive();
 
     expect(status, `${request.name}: ${status}`).toBeLessThan(500);
   }
   expect(slow).toEqual([]);
-});
+}, 900_000);

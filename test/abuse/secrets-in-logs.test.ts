@@ -73,10 +73,13 @@ test('a failing script', async () => {
 
 test("rotates Redis's password", async () => {
   await run.redis.config('SET', 'requirepass', secrets.newRedisPassword);
-  await run.redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  await logged('WRONGPASS');
-  expect(await event()).toBe(503);
-  await run.redis.config('SET', 'requirepass', secrets.redisPassword);
+  try {
+    await run.redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await logged('WRONGPASS');
+    expect(await event()).toBe(503);
+  } finally {
+    await run.redis.config('SET', 'requirepass', secrets.redisPassword);
+  }
   await expect.poll(() => event().catch(() => 0)).toBe(201);
 });
 
@@ -88,10 +91,10 @@ test("rotates Postgres's password; then Postgres is unavailable", async () => {
   ]);
   await logged('28P01');
   await setPassword(secrets.postgresPassword);
+  const before = run.output.length;
   run.postgresProxy.retarget('postgres://127.0.0.1:9');
   run.postgresProxy.cutAll();
   expect(await event()).toBe(201);
-  const before = run.output.length;
   await expect.poll(() => run.output.slice(before)).toMatch(/ECONNRE|Connection terminated/);
 });
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { configure } from '../../src/catalog/configuration/configure.ts';
 import { exportConfiguration } from '../../src/catalog/configuration/export.ts';
@@ -36,11 +35,21 @@ const writable = (path: string): string[] =>
     .filter((name) => name !== 'id' && !PARTS.includes(name))
     .sort();
 
-/** Forms of settings, of which there is one, with the part of the request that they set. */
+/** Forms of singular settings, with the part of the request that they set. */
 const SETTINGS = {
   organisation: (): Schema => schemaOf('/v1/organisation', 'patch'),
   branding: (): Schema => schemaOf('/v1/settings', 'patch').properties!['branding']!,
+  events: (): Schema => schemaOf('/v1/events/settings', 'patch'),
+  streaks: (): Schema => schemaOf('/v1/streaks/settings', 'patch'),
+  freezes: (): Schema => schemaOf('/v1/streaks/settings', 'patch').properties!['freezes']!.anyOf![0]!,
 } as const;
+
+/** Properties that another form sets, or that repeat another one. */
+const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  organisation: ['multiTenancy'],
+  streaks: ['freezes', 'customizationEnabled'],
+  freezes: ['startCount', 'maxCount'],
+};
 
 const PATHS: Record<Exclude<FormKind, keyof typeof SETTINGS | 'settings'>, string> = {
   attribute: '/v1/attributes',
@@ -61,10 +70,8 @@ const kinds = Object.keys(PATHS) as (keyof typeof PATHS)[];
 test.each(Object.entries(SETTINGS))(
   'the form of the settings %s has each property that requests can set',
   (kind, schema) => {
-    const elsewhere = kind === 'organisation' ? ['multiTenancy'] : [];
-    expect([...FORMS[kind as keyof typeof SETTINGS].map(({ name }) => name), ...elsewhere].sort()).toEqual(
-      namesIn(schema()).sort(),
-    );
+    const names = namesIn(schema()).filter((name) => !ELSEWHERE[kind]?.includes(name));
+    expect(FORMS[kind as keyof typeof SETTINGS].map(({ name }) => name).sort()).toEqual(names.sort());
   },
 );
 
@@ -282,18 +289,14 @@ describe('a configuration with every property', () => {
   });
 });
 
-/** Older names of settings: the document has each setting once. */
-const OLDER = ['customizationEnabled'];
+/** Further names of settings; the document has each setting once. */
+const OTHER_NAMES = ['customizationEnabled'];
 
 test.each([
-  ['/v1/streaks/settings', 'streaks', ['streaks.tsx']],
-  ['/v1/events/settings', 'events', ['event-settings.tsx', 'attributes.tsx']],
-] as const)('%s: the document and the console have each setting', (path, name, screens) => {
-  const names = namesIn(schemaOf(path, 'patch')).filter((setting) => !OLDER.includes(setting));
+  ['/v1/streaks/settings', 'streaks'],
+  ['/v1/events/settings', 'events'],
+] as const)('%s: the document has each setting', (path, name) => {
+  const names = namesIn(schemaOf(path, 'patch')).filter((setting) => !OTHER_NAMES.includes(setting));
   expect(names.length).toBeGreaterThan(1);
   expect(namesIn(documentSchema[name]).sort()).toEqual(names.sort());
-  const text = screens
-    .map((screen) => readFileSync(new URL(`../../console/src/screens/${screen}`, import.meta.url), 'utf8'))
-    .join('\n');
-  for (const setting of names) expect([setting, new RegExp(`\\b${setting}\\b`).test(text)]).toEqual([setting, true]);
 });

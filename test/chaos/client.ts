@@ -45,6 +45,15 @@ export class Client {
     }
   }
 
+  /** Sends one event of `HOT_USER` until it is accepted. */
+  async hotEvent(): Promise<void> {
+    const { ledger } = this.options;
+    await this.send(
+      ledger.add({ userId: HOT_USER, metric: 'cards', micros: wholeMicros(1), keyed: true, batch: false }),
+      false,
+    );
+  }
+
   private async sharedEvent(): Promise<void> {
     const { ledger, random } = this.options;
     const userId = random.chance(0.4) ? HOT_USER : random.pick(SHARED_USERS);
@@ -169,7 +178,8 @@ export class Client {
         ledger.acknowledgements.push({ sentMs, atMs: performance.now() });
         return reply;
       }
-      ledger.failures.push(problem || `${reply!.status} ${JSON.stringify(reply!.body)}`);
+      const what = problem || `${reply!.status} ${JSON.stringify(reply!.body)}`;
+      ledger.failures.push({ what, sentMs, atMs: performance.now() });
       if (reply !== null && reply.status !== 503)
         ledger.contradict(`answered ${reply.status} ${JSON.stringify(reply.body)}`);
       if (once) return null;

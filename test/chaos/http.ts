@@ -1,5 +1,6 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from './processes.ts';
 
 /** An answer with its parsed body. */
 export interface Reply {
@@ -8,11 +9,13 @@ export interface Reply {
   body: unknown;
 }
 
-/** Longer than a frontend takes to answer if a server behind it hangs. */
-const TIMEOUT_MS = 8_000;
+/** Longer than a frontend on a busy machine takes to answer if a server behind it hangs. */
+const TIMEOUT_MS = 15_000;
 
 /** Shorter than the frontend's idle timeout (10 s), at which a request could meet a reset. */
 const IDLE_MS = 4_000;
+
+const CALLS_TO_ALL = 20;
 
 /** How long and how often an unavailable read is retried. */
 const PATIENCE_MS = 30_000;
@@ -68,6 +71,14 @@ export class HttpClient {
     });
   }
 
+  /**
+   * Answers to simultaneous calls over separate connections. The system distributes connections over the frontends of a port,
+   * so each of two frontends answers some of them, except by a chance of 1 to 500,000. Calls in a row may all reach the same.
+   */
+  fromAll(call: () => Promise<Reply>): Promise<Reply[]> {
+    return Promise.all(Array.from({ length: CALLS_TO_ALL }, call));
+  }
+
   /** A GET that retries 503 for a while: an audit begins when everything is served, but a stalled machine may undo that. */
   async read(path: string): Promise<Reply> {
     const deadlineMs = performance.now() + PATIENCE_MS;
@@ -82,3 +93,10 @@ export class HttpClient {
     this.agent.destroy();
   }
 }
+
+/** Resolves when every frontend answers a list of this length: each learns of a new configuration a moment later. */
+export const knownEverywhere = (client: HttpClient, path: string, length: number): Promise<void> =>
+  eventually(`every frontend knows ${length} of ${path}`, async () => {
+    const replies = await client.fromAll(() => client.send('GET', path)).catch(() => []);
+    return replies.length > 0 && replies.every(({ body }) => Array.isArray(body) && body.length === length);
+  });

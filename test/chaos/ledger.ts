@@ -38,7 +38,7 @@ export class Ledger {
   requests = 0;
   retries = 0;
   /** Requests that got no answer or a 5xx. */
-  failures: string[] = [];
+  failures: { what: string; sentMs: number; atMs: number }[] = [];
   /** Times (performance.now) of acknowledgements and of their requests in this round. */
   acknowledgements: { sentMs: number; atMs: number }[] = [];
 

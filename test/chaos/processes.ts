@@ -23,7 +23,7 @@ export function signal(pids: readonly number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name);
     } catch {
-      // It ended before.
+      // It had already ended.
     }
   }
 }

@@ -11,6 +11,8 @@ import { eventually, signal } from './processes.ts';
 import { API_KEY, ChaosStack } from './stack.ts';
 
 const CLIENTS = 8;
+/** An ending frontend closes a connection that rests for longer. Clients rest less, unless the machine stops them. */
+const LINGER_MS = 900;
 
 let stack: ChaosStack;
 let app: HttpClient;
@@ -46,7 +48,9 @@ class Load {
   }
 
   private async work(no: number, whenRefused: 'again' | 'end'): Promise<void> {
+    let restsSinceMs = performance.now();
     for (let n = 1; !this.ending.signal.aborted; n++) {
+      const restedMs = performance.now() - restsSinceMs;
       const key = `${this.name}-${no}-${n}`;
       const body = { user: { id: `user-${no}` }, value: 1 };
       try {
@@ -57,10 +61,12 @@ class Load {
         if (status === 201) this.acknowledged.push(key);
         else this.failures.push(`${key}: ${status}`);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') this.failures.push(`${key}: ${String(error)}`);
-        else if (whenRefused === 'end') return;
-        this.refusals += 1;
+        const isRefused = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+        if (isRefused && whenRefused === 'end') return;
+        if (isRefused) this.refusals += 1;
+        else if (restedMs < LINGER_MS) this.failures.push(`${key}: ${String(error)}`);
       }
+      restsSinceMs = performance.now();
       // Some connections are always busy, others rest between two requests.
       await new Promise((resolve) => setTimeout(resolve, no * 20));
     }

@@ -9,6 +9,7 @@ import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { RedisCluster, type Arrangement } from './cluster/redis-cluster.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { HttpClient } from './http.ts';
 import { childrenOf, eventually, signal } from './processes.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 
@@ -170,6 +171,12 @@ export class ChaosStack {
       if (supervisor.exitCode !== null) throw new Error(`Laurel did not start:\n${output}`);
       return output.includes('Ctrl-C ends it.');
     });
+    // A start waits only 2 s for its servers, which may be too short on a busy machine.
+    const app = new HttpClient(this.appPort, API_KEY);
+    await eventually('every frontend is ready', async () => {
+      const replies = await app.fromAll(() => app.send('GET', '/readyz')).catch(() => []);
+      return replies.length > 0 && replies.every(({ status }) => status === 200);
+    }).finally(() => app.close());
   }
 }
 

@@ -7,9 +7,10 @@ import { audit, drained, sent, type Findings } from './audit.ts';
 import { Client } from './client.ts';
 import { configuration } from './configuration.ts';
 import { FAULTS } from './faults.ts';
-import { HttpClient } from './http.ts';
+import { HttpClient, knownEverywhere } from './http.ts';
 import { Ledger, type OwnUser } from './ledger.ts';
 import { ModelUser } from './model.ts';
+import { eventually } from './processes.ts';
 import { Random } from './random.ts';
 import { API_KEY, ChaosStack } from './stack.ts';
 
@@ -26,7 +27,7 @@ export interface ChaosOptions {
 
 export interface Round {
   fault: string;
-  /** Whether it found something to hit. */
+  /** Whether it had a target. */
   hit: boolean;
   /** From the end of the fault to the first answer to a later call, and until nothing is pending for Postgres. */
   answeredMs: number;
@@ -48,9 +49,10 @@ export interface ChaosResult {
 
 const CLIENTS = 6;
 const OWN_USERS = 3;
-/** Load before and after a fault. */
+/** Load before and after a fault: at least this long, and this many answers. */
 const BEFORE_MS = { min: 150, max: 600 };
 const AFTER_MS = { min: 250, max: 700 };
+const LEAST_ANSWERS = 40;
 
 /** Runs the rounds, each with another fault under load and a final audit; the first difference ends them. */
 export async function runChaos({
@@ -75,6 +77,7 @@ export async function runChaos({
     const webhook = { name: 'chaos', url: receiver.url, events: ['achievement.completed', 'streak.started'] };
     const created = await admin.send('POST', '/v1/webhooks', { body: [webhook] });
     if (created.status !== 201) throw new Error(`The webhook was refused: ${JSON.stringify(created.body)}`);
+    await knownEverywhere(app, '/v1/achievements', 5);
     const ledger = new Ledger(`c${seed}`);
     const workers = Array.from({ length: clients }, (_, no) => {
       const own = Array.from({ length: OWN_USERS }, (_each, n): OwnUser => ({
@@ -138,16 +141,28 @@ async function runRound({
   fault: string;
 }): Promise<Round> {
   const ending = new AbortController();
-  const working = Promise.all(workers.map((client) => client.work(ending.signal)));
-  // A client that gives up ends the round where the round awaits it below.
+  const working = Promise.all(workers.map((client) => client.work(ending.signal))).finally(() => ending.abort());
+  // A client that gives up ends the round at the await below.
   working.catch(() => undefined);
+  const answers = (what: string, sinceMs: number): Promise<void> =>
+    eventually(
+      what,
+      () =>
+        ending.signal.aborted ||
+        ledger.acknowledgements.filter(({ sentMs }) => sentMs >= sinceMs).length >= LEAST_ANSWERS,
+    );
+  ledger.acknowledgements = [];
   await sleep(random.whole(BEFORE_MS.min, BEFORE_MS.max));
+  await answers('requests are answered before the fault', -Infinity);
   ledger.acknowledgements = [];
   const hit = await FAULTS[fault]!(stack, random);
   const overMs = performance.now();
   await sleep(random.whole(AFTER_MS.min, AFTER_MS.max));
+  await answers('requests are answered after the fault', overMs);
   ending.abort();
   await working;
+  // Repairs a damaged state of the hot user, if no event did.
+  await workers[0]!.hotEvent();
   const after = ledger.acknowledgements.filter(({ sentMs }) => sentMs >= overMs).map(({ atMs }) => atMs);
   const redis = new Redis(stack.redisUrl);
   await drained(redis);

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { differencesOf, OWN_FIELDS } from '../../src/cli/shadow/compare.ts';
-import { bodyValue, requestFacts } from '../../src/cli/shadow/exchange.ts';
+import { differencesOf, OWN_FIELDS, bodyValue, requestFacts } from '../../src/cli/shadow/exchange.ts';
 import { applicationOperations } from '../../src/operations/index.ts';
 
 const paths = (

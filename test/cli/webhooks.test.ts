@@ -64,7 +64,7 @@ test('resend: one message, or all failed ones', async () => {
   ]);
   await settleMessages(laurel.pool, [first!, second!], 'failed');
   expect(await cli('resend', 'News', first!)).toEqual({ code: 0, out: `${first}  queued\n`, err: '' });
-  // The second, and that of the test before.
+  // The second failed message, and that of the previous test.
   const all = await cli('resend', 'News', '--all', '--wait');
   expect(all).toEqual({ code: 0, out: expect.stringMatching(/^[0-9a-f-]{36} {2}2 of 2 queued\n$/), err: '' });
   const { rows } = await laurel.pool.query('SELECT FROM webhook_queue WHERE webhook_id = $1', [ids.news]);
@@ -77,7 +77,7 @@ test('resend: one message, or all failed ones', async () => {
   });
 });
 
-test('rotate: prints the secret, and until when the previous one also signs', async () => {
+test('rotate: prints the new secret and the expiry of the previous one', async () => {
   const { code, out, err } = await cli('rotate', 'News');
   expect([code, out, err]).toEqual([
     0,

@@ -7,7 +7,7 @@ import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
 
-/** Every view, with something that is on it when it is loaded; `{metric}` and the like: IDs. */
+/** Every view, with a text that shows that it is loaded; `{metric}` stands for an ID. */
 const VIEWS: Record<string, [search: string, text: string]> = {
   users: ['', 'Active users per day'],
   segment: ['?segment=plan:pro', 'Active users per day'],
@@ -19,7 +19,8 @@ const VIEWS: Record<string, [search: string, text: string]> = {
   points: ['?view=points', 'Outstanding'],
   'points-system': ['?view=points&id={points}', 'Users by level'],
   streaks: ['?view=streaks', 'Users by length of their streak'],
-  leaderboards: ['?view=leaderboards', 'Scores: Flips'],
+  'retention-segment': ['?view=retention&segment=plan:pro', 'Retention compared: plan:pro'],
+  leaderboards: ['?view=leaderboards', 'Users whose rank changed: Flips'],
 };
 
 describe.skipIf(!hasBrowser)('the analytics screens', () => {
@@ -94,7 +95,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
   });
 });
 
-/** Sums as if it had run for months, so that the charts are looked at with something in them. */
+/** Sums of past months, so that the charts show data. */
 async function addPast(laurel: TestLaurel): Promise<void> {
   const today = utcDay(Date.now());
   const numbers = async (kind: string): Promise<number[]> =>
@@ -123,5 +124,6 @@ async function addPast(laurel: TestLaurel): Promise<void> {
   await add(COUNTED.completed, await numbers('achievement'));
   await add(COUNTED.awarded, await numbers('points_trigger'), { part: system! });
   await add(COUNTED.streaksExtended, [0]);
+  await add(COUNTED.placesChanged, await numbers('leaderboard'));
   for (const part of [1, 3]) await add(COUNTED.streakChanges, [1], { part });
 }

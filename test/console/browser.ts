@@ -38,7 +38,13 @@ export async function watchedPage(
   origin: string,
   { size = WIDTHS.desk, dark = false }: { size?: { width: number; height: number }; dark?: boolean } = {},
 ): Promise<Watched> {
-  const context = await browser.newContext({ viewport: size, colorScheme: dark ? 'dark' : 'light', locale: 'en-GB' });
+  const context = await browser.newContext({
+    viewport: size,
+    colorScheme: dark ? 'dark' : 'light',
+    locale: 'en-GB',
+    // Colours half-way between two states would count as too little contrast.
+    reducedMotion: 'reduce',
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   const elsewhere: string[] = [];
@@ -95,6 +101,11 @@ export async function signedInPage(
     /** Whether nothing is wider than the window. */
     isWithin: async () => (await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')) === 0,
   };
+}
+
+/** Acts, and waits until the page says something about it, which it does for a few seconds only. */
+export async function says(page: Page, text: string, act: () => Promise<void>): Promise<void> {
+  await Promise.all([page.getByText(text).first().waitFor(), act()]);
 }
 
 /** The problems that axe finds on the current page, one line each. */

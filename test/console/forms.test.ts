@@ -6,7 +6,7 @@ import { FORMS } from '../../src/domain/fields/form.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
+import { keep, says, signedInPage, violations, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('the forms of the console', () => {
   let laurel: TestLaurel;
@@ -195,8 +195,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const editor = await form('/metrics', 'metric');
     await editor.getByLabel('Name', { exact: true }).fill("Ada's pages");
-    await editor.getByRole('button', { name: 'Copy as curl' }).click();
-    await page.getByText('The curl command is copied.').waitFor();
+    await says(page, 'The curl command is copied.', () => editor.getByRole('button', { name: 'Copy as curl' }).click());
     const command = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(command).toContain(`curl -X POST '${laurel.adminUrl}/v1/metrics'`);
     expect((await laurel.admin.get('/v1/metrics?limit=100')).body.map(({ key }: { key: string }) => key)).not.toContain(
@@ -221,8 +220,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await general.getByRole('alert').getByText('controlShare').waitFor();
     await general.getByLabel('Share of users in the control group').fill('0.25');
     await general.getByLabel('Leaderboard values').selectOption('exact');
-    await general.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved.').first().waitFor();
+    await says(page, 'Saved.', () => general.getByRole('button', { name: 'Save' }).click());
     await branding.getByLabel('Address of the app').fill('https://study.example.org/');
     await branding.getByLabel('Logo').fill('https://study.example.org/logo.png');
     await branding.getByLabel('Recap e-mails are due').selectOption('monthly');

@@ -97,7 +97,13 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
       .toBeGreaterThan(0);
     await flip('seen', 1);
     await page.locator('#main').getByRole('link', { name: 'seen', exact: true }).first().waitFor();
-    expect(await figure(page, 'Events per second').textContent()).not.toMatch(/second0$/);
+    // It is the figure of the last few seconds.
+    await expect
+      .poll(async () => {
+        await flip('seen', 1);
+        return figure(page, 'Events per second').textContent();
+      })
+      .toMatch(/second.*[1-9]/);
     await context.close();
   });
 
@@ -121,7 +127,7 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
       const shown = page.locator(`img[src="${BADGES}/ten.svg"]`).first();
       await shown.scrollIntoViewIfNeeded();
       await expect.poll(() => shown.evaluate(widthOf)).toBe(48);
-      await expect.poll(() => page.locator('img').count()).toBe(await page.locator(`img[src$="ten.svg"]`).count());
+      await expect.poll(() => page.locator('img:not([src$="ten.svg"])').count()).toBe(0);
       expect([name, await violations(page)]).toEqual([name, []]);
       await keep(page, `${width}${dark ? '-dark' : ''}-badges-${name}`);
     }
@@ -179,8 +185,8 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     expect(body.shards, 'the one that holds the tenant').toEqual([{ shard: 0, outboxEntries: expect.any(Number) }]);
     await page.goto(`${laurel.adminUrl}/console/system`);
     const main = page.locator('#main');
-    await main.getByText(body.postgres.version).waitFor();
-    await main.getByText(body.redis.version).waitFor();
+    await main.getByText(body.postgres.version).first().waitFor();
+    await main.getByText(body.redis.version).first().waitFor();
     await context.close();
   });
 

@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, signedInPage, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, says, signedInPage, violations, watchedPage, WIDTHS } from './browser.ts';
 
 /**
  * Every screen by its address below `/console` (`{points}`: ID of a points system), with a text that shows that it is
@@ -145,8 +145,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     const highest = page.getByRole('cell', { name: '700', exact: true });
     await highest.waitFor();
     await page.getByRole('button', { name: 'Release the event of user-7' }).first().click();
-    await confirm('Release');
-    await page.getByText('The event is applied.').waitFor();
+    await says(page, 'The event is applied.', () => confirm('Release'));
     await highest.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Drop the event of user-7' }).click();
     await confirm('Drop');
@@ -156,16 +155,14 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.goto(`${laurel.adminUrl}/console/users/ada`);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByText('Hide from leaderboards').click();
-    await confirm('Hide');
-    await page.getByText('The user is hidden from leaderboards.').waitFor();
+    await says(page, 'The user is hidden from leaderboards.', () => confirm('Hide'));
     expect((await laurel.admin.get('/v1/users/ada')).body.hidden).toBe(true);
     await page.getByText('hidden from leaderboards', { exact: true }).waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-hidden-user');
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByText('Show on leaderboards').click();
-    await confirm('Show');
-    await page.getByText('The user is on leaderboards again.').waitFor();
+    await says(page, 'The user is on leaderboards again.', () => confirm('Show'));
     await page.getByText('hidden from leaderboards', { exact: true }).waitFor({ state: 'detached' });
     await laurel.app.patch('/v1/users/ada/preferences', { leaderboards: { hidden: true } });
     await page.reload();
@@ -218,16 +215,15 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByLabel('Accept late events for this many days').fill('7');
     await page.getByLabel('Application keys may send late events').check();
     await keep(page, 'desk-event-settings');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved.').waitFor();
+    await says(page, 'Saved.', () => page.getByRole('button', { name: 'Save' }).click());
     expect((await laurel.admin.get('/v1/events/settings')).body).toEqual({
       lateEventDays: 7,
       clientsMaySendLate: true,
       signUpDateWritableBy: 'server',
     });
     await page.goto(`${laurel.adminUrl}/console/attributes`);
-    await page.getByLabel('Sign-up dates are writable by').selectOption({ label: 'users too (application keys)' });
-    await page.getByText('Saved.').waitFor();
+    const writable = page.getByLabel('Sign-up dates are writable by');
+    await says(page, 'Saved.', async () => void (await writable.selectOption('users too (application keys)')));
     expect((await laurel.admin.get('/v1/events/settings')).body.signUpDateWritableBy).toBe('user');
 
     expect(errors).toEqual([]);
@@ -309,6 +305,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
 
   test('with several tenants, the top bar selects one', async () => {
     await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+    onTestFinished(() => laurel.admin.patch('/v1/organisation', { multiTenancy: false }).then(() => undefined));
     await laurel.admin.post('/v1/tenants', [{ customerId: 'north', name: 'North' }]);
     await laurel.admin.post('/v1/metrics', [{ key: 'walks', name: 'Walks' }], { tenantId: 'north' });
     const { page, context } = await signedIn();
@@ -318,7 +315,6 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByRole('cell', { name: 'Walks', exact: true }).waitFor();
     expect(await page.getByRole('cell', { name: 'flips' }).count()).toBe(0);
     await context.close();
-    await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
   });
 
   test('everything works by keyboard: a dialog takes the focus, Escape returns it', async () => {
@@ -344,7 +340,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     const options = page.getByRole('option');
     const find = async (text: string, option: RegExp): Promise<void> => {
       await page.keyboard.press('Control+k');
-      await search.waitFor();
+      await expect.poll(() => search.evaluate((one) => one.matches(':focus'))).toBe(true);
       await page.keyboard.type(text);
       await options.filter({ hasText: option }).first().waitFor();
     };

@@ -131,7 +131,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     expect(await editor.getByRole('alert').count(), 'while it is typed').toBe(0);
     await editor.getByRole('button', { name: 'Create' }).click();
     await editor.getByText('The header must be the name of an HTTP header').waitFor();
-    expect(await header.evaluate((element) => element.matches(':focus'))).toBe(true);
+    await expect.poll(() => header.evaluate((element) => element.matches(':focus'))).toBe(true);
     expect(
       (await laurel.admin.get('/v1/webhooks')).body.filter(({ name }: { name: string }) => name === 'Ours'),
     ).toEqual([]);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
+import { keep, says, signedInPage, violations, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('users in the console', () => {
   let laurel: TestLaurel;
@@ -45,8 +45,8 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     expect(await isWithin()).toBe(true);
     await keep(page, `${width}${dark ? '-dark' : ''}-users-selected`);
     await page.getByRole('button', { name: 'Hide from leaderboards' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Hide from leaderboards' }).click();
-    await page.getByText('Hidden: 2 users.').waitFor();
+    const confirm = page.getByRole('alertdialog').getByRole('button', { name: 'Hide from leaderboards' });
+    await says(page, 'Hidden: 2 users.', () => confirm.click());
     for (const id of ['user-7', 'user-27']) {
       expect((await laurel.admin.get(`/v1/users/${id}`)).body.hidden).toBe(true);
       await laurel.admin.patch(`/v1/users/${id}`, { hidden: false });
@@ -79,8 +79,8 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     // Somebody else deletes one of them meanwhile.
     await laurel.admin.delete('/v1/users/user-31');
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('Deleted: 1 user.').waitFor();
+    const confirm = page.getByRole('alertdialog').getByRole('button', { name: 'Delete' });
+    await says(page, 'Deleted: 1 user.', () => confirm.click());
     await page.getByRole('alert').getByText('user-31: There is no user with this ID').waitFor();
     expect((await laurel.app.get('/v1/users/user-30')).status).toBe(404);
     await context.close();
@@ -123,8 +123,8 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
       buffer: Buffer.from(lines.join('\n')),
     });
     expect(await page.getByLabel('Name of the import').inputValue()).toBe(`${width}-users-jsonl`);
-    await page.getByRole('button', { name: 'Check the file' }).click();
-    await page.getByText('The file is checked. Nothing was changed.').waitFor();
+    const check = page.getByRole('button', { name: 'Check the file' });
+    await says(page, 'The file is checked. Nothing was changed.', () => check.click());
     const figure = (name: string) =>
       page
         .locator('dl > div')
@@ -140,8 +140,8 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await keep(page, `${width}-import-report`);
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('alertdialog').getByText('120 users are ready.').waitFor();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Import' }).click();
-    await page.getByText('The import is done.').waitFor();
+    const confirm = page.getByRole('alertdialog').getByRole('button', { name: 'Import' });
+    await says(page, 'The import is done.', () => confirm.click());
     expect(await figure('imported')).toBe('120');
     expect((await laurel.app.get(`/v1/users/${ids[1]}/metrics/flips`)).body.current).toBe(5);
     expect(errors).toEqual([]);

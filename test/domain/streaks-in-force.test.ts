@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { emptyCatalog, type StreakSettings } from '../../src/domain/catalog.ts';
+import { emptyCatalog } from '../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { replaceStreaks, streaksAt } from '../../src/domain/streaks/streak-settings.ts';
 
 const at = (time: string): number => Date.parse(`2026-11-02T${time}Z`);

@@ -9,9 +9,9 @@ import {
   type PointsLevel,
   type PointsSystem,
   type PointsTrigger,
-  type StreakSettings,
   type Webhook,
 } from '../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 
 /** Builds catalogs for tests: each call adds one resource, with defaults for what a test does not care about. */
 export class CatalogBuilder {

@@ -66,7 +66,8 @@ export async function startTarget(): Promise<Target> {
     return child;
   };
   const children = await Promise.all([start('src/processes/frontend.js'), start('workers/main.js')]);
-  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  // Shorter than the frontend's idle timeout (10 s), at which a request could meet a reset.
+  const agent = new Agent({ keepAlive: true, maxSockets: 16, timeout: 4_000 });
   return {
     ports,
     send: (options) => sendThrough(agent, ports[options.surface], options),

@@ -79,7 +79,7 @@ describe('a conversation', () => {
     const { answer: timeline } = await use('admin_users_timeline', { id: 'ada', kind: 'event' });
     expect(timeline.entries).toMatchObject([{ kind: 'event', value: 4, total: 4 }]);
 
-    // Each question is in the audit log, with whom it is about.
+    // The audit log has each question and the user that it names.
     const about = (await calls()).filter(({ userId }: { userId: string | null }) => userId === 'ada');
     expect(about.map(({ name }: { name: string }) => name)).toEqual([
       'admin_users_timeline',
@@ -208,7 +208,7 @@ describe('the tools', () => {
     expect((await use('admin_metrics_list')).isError).toBe(false);
   });
 
-  test('of a key of one tenant are of that tenant, and none of the organisation', async () => {
+  test('of a key of one tenant are limited to that tenant, without those of the organisation', async () => {
     const many = await startLaurel();
     try {
       await many.admin.patch('/v1/organisation', { multiTenancy: true });
@@ -287,7 +287,7 @@ describe('the address', () => {
     for (const response of refused) await response.arrayBuffer();
   });
 
-  test('keeps no session: a notification is taken and forgotten, and any process answers the next message', async () => {
+  test('keeps no session: a notification leaves nothing behind, and any process answers the next message', async () => {
     const started = await post(initialize, { Origin: laurel.adminUrl });
     expect([started.status, started.headers.get('mcp-session-id')]).toEqual([200, null]);
     expect(await started.json()).toMatchObject({ id: 1, result: { serverInfo: { name: 'laurel' } } });

@@ -117,15 +117,17 @@ test('while one master of a cluster is down, reports that, and everything that n
     await expect.poll(found).toEqual(expected);
     endpointsOf(several.redis)[1]!.redis.disconnect();
     await expect.poll(async () => of(await read(), 'laurel_redis_shards_closed')).toContainEqual([second, held]);
-    const text = await read();
-    expect(of(text, 'laurel_up')).toEqual([
-      [first, '1'],
-      [second, '0'],
-      [third, '1'],
-      ['postgres', '1'],
-    ]);
+    await expect
+      .poll(async () => of(await read(), 'laurel_up'))
+      .toEqual([
+        [first, '1'],
+        [second, '0'],
+        [third, '1'],
+        ['postgres', '1'],
+      ]);
     for (const metric of ['laurel_outbox_entries', 'laurel_persist_lag_seconds', 'laurel_batches_waiting'])
-      expect(of(text, metric).map(([server]) => server)).toEqual([first, third]);
+      await expect.poll(async () => of(await read(), metric).map(([server]) => server)).toEqual([first, third]);
+    const text = await read();
     expect(text).toMatch(/^laurel_dead_letters 0$/m);
     expect(text).toMatch(/^laurel_http_requests_in_flight\{/m);
     await endpointsOf(several.redis)[1]!.redis.connect();

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { consolePage } from '../../src/processes/pages.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
@@ -202,6 +202,7 @@ describe('shared static content', () => {
 
   test('answers 429 to an address that requests it all the time', async () => {
     const limited = await startLaurel({ rateLimits: { filesPerSecond: 1 }, trustedProxies: '127.0.0.1' });
+    onTestFinished(() => limited.close());
     const ask = (base: string, path: string, from: string) =>
       fetch(`${base}${path}`, { headers: { 'X-Forwarded-For': from } });
     for (const [base, path] of [
@@ -216,7 +217,6 @@ describe('shared static content', () => {
       expect((await ask(base, path, '198.51.100.9')).status).toBe(200);
       expect((await ask(base, '/healthz', from)).status).toBe(200);
     }
-    await limited.close();
   });
 
   test('allocates nothing for a client that requests again and again and reads nothing', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { createFileLimit, createRateLimit, type RateLimit } from '../../src/http/access/rate-limit.ts';
 import { NOBODY, type Caller } from '../../src/operations/operation.ts';
@@ -129,6 +129,7 @@ describe('the count', () => {
 
 test('the Admin API sets limits of a key and of the organisation, which apply at once', async () => {
   const laurel = await startLaurel({ rateLimits: { applicationPerSecond: 50 } });
+  onTestFinished(() => laurel.close());
   const make = async (item: object) => (await laurel.admin.post('/v1/application-api-keys', [item])).body.created[0];
   const limitOf = async (key: string) =>
     (await laurel.app.get('/v1/users/ada', { key })).headers.get('x-ratelimit-limit');
@@ -151,7 +152,6 @@ test('the Admin API sets limits of a key and of the organisation, which apply at
     expect([rateLimit, await limitOf(plain.key), await limitOf(own.key)]).toEqual([rateLimit, limit, '28']);
   }
   expect((await laurel.admin.patch('/v1/organisation', { rateLimit: -1 })).status).toBe(400);
-  await laurel.close();
 });
 
 test('over HTTP: 429 with its headers for a flooding caller, and no change for others', async () => {

@@ -111,7 +111,12 @@ test.skipIf(!hasBrowser)(
     await page.evaluate(`listen(${JSON.stringify(url)}, ${JSON.stringify(made.body.created[0].key)})`);
     await expect.poll(async () => (await seen()).readies).toEqual([false]);
 
-    const send = (id: string, value: number) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+    let sent = 0;
+    /** Like a client: with its own key until it is accepted. */
+    const send = async (id: string, value: number): Promise<void> => {
+      const headers = { 'Idempotency-Key': String((sent += 1)) };
+      while ((await laurel.app.post('/v1/metrics/flips/event', { user: { id }, value }, { headers })).status === 503);
+    };
     await send('bob', 1_000);
     await send('ada', 1);
     const rank = (): Promise<string> => page.textContent('#rank').then(String);

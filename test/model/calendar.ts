@@ -1,5 +1,6 @@
 import { Temporal } from 'temporal-polyfill';
-import type { Leaderboard, StreakSettings } from '../../src/domain/catalog.ts';
+import type { Leaderboard } from '../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 
 /** Local dates are text (YYYY-MM-DD), which compares like dates. All calendar arithmetic uses Temporal. */
 export type LocalDate = string;

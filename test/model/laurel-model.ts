@@ -1,4 +1,5 @@
-import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
+import type { Catalog } from '../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { completes } from './achievements.ts';
 import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';

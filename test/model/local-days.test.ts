@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { StreakSettings } from '../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestEngine } from '../engine/events/engine.ts';
 import { testStack } from '../stack/stack.ts';

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { DEFAULT_STREAK_SETTINGS, type Catalog, type StreakSettings } from '../../src/domain/catalog.ts';
+import { type Catalog } from '../../src/domain/catalog.ts';
+import { DEFAULT_STREAK_SETTINGS, type StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 
 /** Catalogs with a bit of everything, small enough that random histories reach their contents. */

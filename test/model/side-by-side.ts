@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import type { Catalog, StreakSettings } from '../../src/domain/catalog.ts';
+import type { Catalog } from '../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { replaceStreaks } from '../../src/domain/streaks/streak-settings.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { Batches } from './batch-side-by-side.ts';

@@ -68,7 +68,7 @@ export function restore(streaks: Streaks, today: LocalDate, { streaks: settings 
   const current = periodOf(today, frequency, weekStart);
   const before = periodBefore(current, frequency);
   const { length, started } = best;
-  // A streak that was reset may have had the current period.
+  // A reset streak may have met the current period already.
   const had = best.last >= current;
   if (had && track.kept < current) streaks.kept[frequency].set(current, { length, by: 'met' });
   streaks.tracks[frequency] = { ...track, length, started, kept: latest(track.kept, had ? current : before) };

@@ -5,7 +5,7 @@ import { Timeline } from '../../src/engine/timeline/timeline.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
-import { wire } from './decimals.ts';
+import { micros, sum as exactSum } from './decimals.ts';
 import { catalogOf, randomCatalog } from './random-catalog.ts';
 import { randomHistory } from './random-history.ts';
 import { SideBySide } from './side-by-side.ts';
@@ -64,7 +64,7 @@ test('a timeline accounts for all totals, points and achievements', { timeout: 3
           const values = entries.flatMap((entry) =>
             entry.kind === 'event' && entry.metric.name === String(no) ? [entry.value] : [],
           );
-          expect(sum(values)).toBeCloseTo(wire(totalOf(user, id)), 3);
+          expect(exactSum(values.map(micros))).toBe(totalOf(user, id));
         }
         for (const { id, no } of catalog.pointsSystems) {
           const awarded = caused.flatMap((each) =>

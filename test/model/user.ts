@@ -1,4 +1,4 @@
-import type { StreakSettings } from '../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import type { Frequency, LocalDate } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 import { sum } from './decimals.ts';

@@ -165,13 +165,13 @@ test('a field is about the innermost thing around it, and the same name means so
   expect(textOf(event, 'event.achievements')).toBe('The achievements that the event completed.');
   expect(textOf(event, 'event.achievements.key')).toBe('Key of the achievement.');
   expect(textOf(event, 'event.points.level.key')).toBe('Key of the level.');
-  expect(textOf(event, 'event.points.level.points')).toBe('Points from which on a user has the level.');
+  expect(textOf(event, 'event.points.level.points')).toBe('Minimum points of the level.');
   expect(textOf(event, 'event.points.awards.date')).toBe('When the points were awarded.');
   const created = fieldsIn(answerOf('/v1/metrics', 'post', 201), 'answer');
   expect(textOf(created, 'answer.created')).toBe('The metrics that were created.');
   const guards = fieldsIn(answerOf('/v1/users/{id}/guards', 'get', 200), 'answer');
   expect(textOf(guards, 'answer.refused')).toBe('How many events the guard refused.');
-  // What stands for the thing is never shown.
+  // Placeholders are always replaced.
   expect(JSON.stringify(paths)).not.toContain('{noun');
 });
 

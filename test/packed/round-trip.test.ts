@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { RECORD } from '../../src/packed/record-fields.ts';
 import { pack, packState } from '../../src/packed/pack-state.ts';
 import { decodeState, unpack, unpackAll, unpackState, type UserState } from '../../src/packed/state.ts';
-import { namedState } from '../../src/packed/unpack-state.ts';
+import { firstAndOther, namedState, unpackr } from '../../src/packed/unpack-state.ts';
 import { STATE_SIZE, STREAK, USER } from '../../src/packed/user-fields.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inlineNames, readScript } from '../../src/redis/lua-library.ts';
@@ -150,6 +150,27 @@ test('a script packs each field that it set in a state, and none that it removed
   );
 });
 
+test('one field is unpacked without the others, whatever Redis packed before it', async () => {
+  const leaf = fc.oneof(
+    fc.constantFrom(null, true, false),
+    fc.maxSafeInteger(),
+    fc.integer({ min: -200, max: 70_000 }),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.string({ maxLength: 40 }),
+    fc.integer({ min: 200, max: 40_000 }).map((length) => 'x'.repeat(length)),
+  );
+  const value = fc.oneof(leaf, fc.array(leaf, { maxLength: 40 }), fc.dictionary(fc.string(), leaf, { maxKeys: 40 }));
+  const values = fc.array(value, { minLength: STATE_SIZE, maxLength: STATE_SIZE, size: 'max' });
+  const text = 'local values = cjson.decode(ARGV[1]) values[1] = 7 return cmsgpack.pack(unpack(values))';
+  await fc.assert(
+    fc.asyncProperty(values, fc.integer({ min: 1, max: STATE_SIZE }), async (made, position) => {
+      const packed = (await redis.callBuffer('EVAL', text, 0, JSON.stringify(made))) as Buffer;
+      const all = unpackr.unpackMultiple(packed) as unknown[];
+      expect(firstAndOther(packed, position)).toEqual([7, all[position]]);
+    }),
+  );
+});
+
 test.each([
   ['nothing', Buffer.alloc(0)],
   ['no msgpack', Buffer.from([0xc1])],
@@ -158,6 +179,7 @@ test.each([
   ['the beginning of a state', packState({ [USER.createdMs]: 1, [USER.updatedMs]: 2 }).subarray(0, 20)],
 ])('%s is no state', (_name, bytes) => {
   expect(() => unpackState(bytes)).toThrow();
+  expect(() => firstAndOther(bytes, STATE_SIZE)).toThrow();
 });
 
 test('every field of a record that Redis packs has its name', async () => {

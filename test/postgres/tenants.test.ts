@@ -196,7 +196,7 @@ test('the organisation accepts each setting separately', async () => {
 });
 
 test('reads later a change that cannot be read when it is announced', async () => {
-  const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 2_000 });
+  const pool = createPool(database.stack.databaseUrl, { max: 2, timeoutMs: 5_000 });
   const failures: unknown[] = [];
   const elsewhere = new Tenants({ pool, announce: async () => undefined, onFailed: (error) => failures.push(error) });
   await elsewhere.refresh();

@@ -41,7 +41,7 @@ test('adds batches in order, up to the limit', async () => {
 
 test.each([
   ['that has lost its mark', () => redis.del(markKey(SHARD))],
-  ['that is of another epoch', () => redis.set(markKey(SHARD), 'another')],
+  ['that has another epoch', () => redis.set(markKey(SHARD), 'another')],
 ])('accepts no batch on a shard %s though the gate is open', async (_, act) => {
   await act();
   await expect(addBatch(guarded, BATCH, 2)).rejects.toBeInstanceOf(RedisNotReady);

@@ -48,7 +48,7 @@ test('logs each change of a wrong clock once, and refuses it above a minute, unt
   expect(lines.slice(2)).toEqual(['the clock of this process agrees with Redis again']);
 });
 
-test('once refused, compares again by itself, soon', async () => {
+test('compares a refused clock again soon, without a request', async () => {
   aheadMs = 90_000;
   const skew = new ClockSkew({ redis, clock, log });
   await skew.start();
@@ -61,7 +61,7 @@ test('once refused, compares again by itself, soon', async () => {
   }
 });
 
-test('does not compare a clock that is set', async () => {
+test('does not compare a test clock', async () => {
   aheadMs = 90_000;
   const skew = new ClockSkew({ redis, clock: { now: () => clock.now() }, log });
   await skew.start();
@@ -81,7 +81,7 @@ test('a worker whose clock is wrong plans and applies nothing with its time', as
       (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body.status as string;
     const stored = async () => (await laurel.pool.query('SELECT FROM events')).rowCount;
     await expect.poll(stored).toBe(1);
-    // By then it would be planned.
+    // Otherwise it would be planned within this time.
     await sleep(2_500);
     expect(await status()).toBe('planning');
     aheadMs = 0;

@@ -57,15 +57,34 @@ test('it does not answer in time', async () => {
   const silent = redisTo(Number(port), { host: hostname, socketTimeout: 30, maxRetriesPerRequest: 0 });
   expect(kindOf(await reasonOf(silent.blpop('never', 0)))).toEqual([true, true]);
   silent.disconnect();
+  const ours = createRedis(database.stack.redisUrl);
+  ours.on('error', () => undefined);
+  await redisReady(ours);
+  expect(kindOf(await reasonOf(ours.blpop('never', 0)))).toEqual([true, true]);
+  ours.disconnect();
+});
+
+test('it answers while this process stands still for longer: the answer is read', async () => {
+  const redis = createRedis(database.stack.redisUrl);
+  redis.on('error', () => undefined);
+  await redisReady(redis);
+  const answer = redis.ping();
+  // Right after the command was written, and before an answer can be read.
+  setImmediate(() => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500));
+  expect(await answer.catch(String)).toBe('PONG');
+  redis.disconnect();
 });
 
 test('it is out of memory: it cannot serve, and has done nothing', async () => {
   const redis = new Redis(database.stack.redisUrl);
   const [, limit] = (await redis.call('CONFIG', 'GET', 'maxmemory')) as [string, string];
   await redis.config('SET', 'maxmemory', '1');
-  expect(kindOf(await reasonOf(redis.set('a', 'b')))).toEqual([true, false]);
-  await redis.config('SET', 'maxmemory', limit);
-  redis.disconnect();
+  try {
+    expect(kindOf(await reasonOf(redis.set('a', 'b')))).toEqual([true, false]);
+  } finally {
+    await redis.config('SET', 'maxmemory', limit);
+    redis.disconnect();
+  }
 });
 
 test('a wrong command is a fault', async () => {

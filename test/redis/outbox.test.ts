@@ -72,7 +72,7 @@ describe('the outbox of a shard', () => {
     expect(waiting).toBeLessThan(130_000);
   });
 
-  test('reports its end, with those of others, for each', async () => {
+  test('reports the last position of each of several outboxes', async () => {
     expect(await lastPositions(redis, [3, 0, 1])).toEqual([OUTBOX_START, await lastPosition(redis, 0), OUTBOX_START]);
   });
 

@@ -53,14 +53,14 @@ describe.each(['without', 'with'])('Sentinels %s TLS and passwords', (securely) 
 
     await master.kill();
     expect((await event('over')).status).toBe(503);
-    expect((await laurel.app.get('/readyz')).status).toBe(503);
+    await expect.poll(async () => (await laurel.app.get('/readyz')).status).toBe(503);
     await sentinel.failover();
     await expect.poll(async () => (await event('over')).status).not.toBe(503);
     await expect.poll(async () => (await laurel.app.get('/readyz')).status).toBe(200);
 
     expect((await event('before 3')).status).toBe(202);
     expect((await event('after')).body.total).toBe(22);
-    const batch = [{ key: 'flips', user: { id: 'eve' }, value: 1 }];
+    const batch = [{ key: 'flips', user: { id: 'eve' }, value: 1, idempotencyKey: 'batched' }];
     await expect.poll(async () => (await laurel.admin.post('/v1/metrics/events', batch)).status).toBe(202);
     // Woken over BullMQ's own connections, which had to find the new master too.
     await expect.poll(stored).toBe(23);

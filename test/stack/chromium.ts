@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
 
-/** An installed browser: none is downloaded. `CHROMIUM` names another. */
+/** An installed browser (none is downloaded); `CHROMIUM` names another one. */
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
 export const hasBrowser = existsSync(CHROMIUM);

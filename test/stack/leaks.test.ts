@@ -35,14 +35,14 @@ describe('finds what a test file leaves open', () => {
     await expect.poll(() => openedSince(before).filter((kind) => kind.includes('Process'))).toEqual([]);
   });
 
-  test('a connection to Redis', async () => {
+  test.concurrent('a connection to Redis', async () => {
     const stack = await testStack({ database: 'none' });
     const redis = new Redis(stack.redisUrl, { retryStrategy: () => null });
     await redis.ping();
     await expect(stack.close()).rejects.toThrow('connections to Redis that the test file left open');
   });
 
-  test('a connection to Postgres', async () => {
+  test.concurrent('a connection to Postgres', async () => {
     const stack = await testStack({ redis: false });
     const client = new pg.Client({ connectionString: stack.databaseUrl });
     client.on('error', () => undefined);

@@ -7,8 +7,8 @@ export interface Part {
   close(): Promise<void>;
 }
 
-/** A closing connection takes a moment on the other side; one that stays longer was left open. */
-const PATIENCE_MS = 5_000;
+/** A closing connection takes a moment on the other side, seconds on a busy machine; one that stays longer was left open. */
+const PATIENCE_MS = 15_000;
 
 /** Polls `look` until it finds nothing; returns what it still finds at the end. */
 export async function leftBehind<T>(look: () => Promise<T[]> | T[]): Promise<T[]> {

@@ -22,9 +22,12 @@ export function findValkey9(): string | null {
 }
 
 const SLOTS = 16_384;
-/** How long a node of a test may be silent before the others consider it failed. */
-const NODE_TIMEOUT_MS = 2_000;
-const LOOK_MS = 20;
+/**
+ * How long a node may be silent before the others consider it failed. Only a replica that takes over needs a short time: a
+ * busy machine may stop a healthy node for seconds, which then must not count as failed, or stop to serve.
+ */
+const NODE_TIMEOUT_MS = { withReplicas: 3_000, without: 15_000 };
+const LOOK_MS = 50;
 
 export interface OwnClusterOptions {
   masters?: number;
@@ -57,7 +60,6 @@ export class OwnCluster {
           await node.command('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
         }),
       );
-      for (const node of cluster.nodes.slice(1)) await cluster.meet(node);
       await cluster.untilAgreed();
       for (const [index, replica] of cluster.nodes.slice(masters).entries())
         await replica.command('CLUSTER', 'REPLICATE', await idOf(cluster.nodes[index % masters]!));
@@ -77,7 +79,6 @@ export class OwnCluster {
   /** Starts another master, without slots. */
   async add(): Promise<OwnRedis> {
     const node = await this.startNode();
-    await this.meet(node);
     await this.untilAgreed();
     return node;
   }
@@ -116,12 +117,13 @@ export class OwnCluster {
   }
 
   private async startNode(): Promise<OwnRedis> {
-    const { program, secured = null, settings } = this.options;
+    const { program, secured = null, settings, replicas = 0 } = this.options;
+    const nodeTimeoutMs = replicas > 0 ? NODE_TIMEOUT_MS.withReplicas : NODE_TIMEOUT_MS.without;
     const node = await OwnRedis.start(
       {
         'cluster-enabled': 'yes',
         'cluster-port': String(await freePort()),
-        'cluster-node-timeout': String(NODE_TIMEOUT_MS),
+        'cluster-node-timeout': String(nodeTimeoutMs),
         'cluster-require-full-coverage': 'no',
         'cluster-replica-validity-factor': '0',
         // A master without slots stays one; as a replica it would give its master another replication ID.
@@ -136,6 +138,7 @@ export class OwnCluster {
     return node;
   }
 
+  /** Introduces a node to the first one, and so to all. */
   private async meet(node: OwnRedis): Promise<void> {
     const busPort = String((await node.command('CONFIG', 'GET', 'cluster-port')) as string[]).split(',')[1]!;
     await this.nodes[0]!.command('CLUSTER', 'MEET', '127.0.0.1', node.port, busPort);
@@ -144,15 +147,16 @@ export class OwnCluster {
   /** Resolves when every node knows all nodes and who serves each slot. */
   private async untilAgreed(): Promise<void> {
     // Without full coverage a node says "ok" before it has heard from the masters of all slots.
-    const expected = [
-      'cluster_state:ok',
-      `cluster_slots_assigned:${SLOTS}`,
-      `cluster_known_nodes:${this.nodes.length}`,
-    ];
+    const expected = ['cluster_state:ok', `cluster_slots_assigned:${SLOTS}`];
+    const ids = await Promise.all(this.nodes.map(idOf));
     for (const node of this.nodes)
       await until(async () => {
+        // A handshake that takes longer than the node timeout is given up, so it begins again.
+        const first = await knownBy(this.nodes[0]!);
+        for (const [index, id] of ids.entries()) if (!first.has(id)) await this.meet(this.nodes[index]!);
+        const known = await knownBy(node);
         const lines = String(await node.command('CLUSTER', 'INFO')).split('\r\n');
-        return expected.every((line) => lines.includes(line));
+        return ids.every((id) => known.has(id)) && expected.every((line) => lines.includes(line));
       });
   }
 
@@ -162,6 +166,12 @@ export class OwnCluster {
 }
 
 const idOf = async (node: OwnRedis): Promise<string> => String(await node.command('CLUSTER', 'MYID'));
+
+/** The IDs of the nodes that a node knows. During a handshake it knows another node only by a provisional ID. */
+async function knownBy(node: OwnRedis): Promise<Set<string>> {
+  const lines = String(await node.command('CLUSTER', 'NODES')).split('\n');
+  return new Set(lines.filter((line) => !line.includes('handshake')).map((line) => line.split(' ')[0]!));
+}
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await sleep(LOOK_MS);

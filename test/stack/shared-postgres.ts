@@ -74,7 +74,7 @@ export async function askForPostgres(address: string): Promise<Asked> {
 
 /** Runs one statement over a separate connection. */
 export async function onServer(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 60_000 });
   client.on('error', () => undefined);
   try {
     await client.connect();

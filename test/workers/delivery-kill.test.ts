@@ -78,6 +78,8 @@ test('killing workers while they deliver leaves every message delivered, none ma
   }
 
   const last = workers.start(database.stack, { LEASE_MS: '1000' });
+  // Before that, a signal would kill it.
+  await once(last, 'message');
   await expect.poll(waiting).toBe(0);
   last.kill('SIGTERM');
   expect(await once(last, 'exit')).toEqual([0, null]);

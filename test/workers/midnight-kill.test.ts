@@ -9,8 +9,10 @@ const START_DAY = Date.UTC(2030, 2, 1) / DAY_MS;
 const USERS = 4_000;
 const BOARDS = 5;
 const A_BATCH = 1_000;
-/** The worker is killed half way through this time. */
-const ROUNDS = ['sweep', 'final runs', 'sweep', 'final runs'] as const;
+/** The worker is killed half way through these. */
+const PARTS = ['sweep', 'final runs'] as const;
+/** More if no worker of these died half way: a busy machine may show only the end of it. */
+const ROUNDS = { least: 4, most: 8 };
 
 const CONFIGURATION: Configuration = {
   metrics: [{ key: 'm', name: 'M', unitType: 'number', units: '' }],
@@ -49,13 +51,14 @@ const final = (day: number): Promise<number> =>
 
 test(
   'killing a worker in the middle of a midnight or of final runs: every streak is lost once, every place exists once',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async () => {
     let worker = await workers.startByTestClock(laurel);
     expect(await to(START_DAY * DAY_MS)).toBe(200);
     expect((await laurel.admin.put('/v1/configuration', CONFIGURATION)).status).toBe(200);
     const halfway: string[] = [];
-    for (const [round, part] of ROUNDS.entries()) {
+    for (let round = 0; round < (halfway.length > 0 ? ROUNDS.least : ROUNDS.most); round += 1) {
+      const part = PARTS[round % PARTS.length]!;
       const day = START_DAY + 3 * round;
       expect(await to(day * DAY_MS + 1)).toBe(200);
       for (let from = 0; from < USERS; from += A_BATCH) {

@@ -70,6 +70,8 @@ test('killing workers while they report the ends of windows leaves each message 
     expect(await once(worker, 'exit')).toEqual([null, 'SIGKILL']);
   }
   const last = workers.start(stack);
+  // Before that, a signal would kill it.
+  await once(last, 'message');
   await expect.poll(async () => new Set(receiver.ids).size).toBe(due.length);
   last.kill('SIGTERM');
   expect(await once(last, 'exit')).toEqual([0, null]);

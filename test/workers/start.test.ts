@@ -66,7 +66,7 @@ describe('the workers', () => {
   test('store pending entries before they end', async () => {
     const running = await start();
     const ids = await Promise.all(Array.from({ length: 200 }, (_, n) => write(n % 8)));
-    await running.close();
+    await running.close(120_000);
     for (const id of ids) expect(await stored(id)).toBe(true);
     expect(await persistLagMs(redis)).toBe(0);
   });
@@ -91,6 +91,8 @@ describe('the workers', () => {
     const other = await write(5);
     await expect.poll(() => Promise.all([behind, other].map(stored)), patience).toEqual([true, true]);
     await expect.poll(() => backlog(redis, 4), patience).toBe(0);
-    expect(logged.filter((line) => line['position'] === poison && line['level'] === 50)).toHaveLength(1);
+    const errors = (): unknown[] => logged.filter((line) => line['position'] === poison && line['level'] === 50);
+    await expect.poll(() => errors().length, patience).toBeGreaterThan(0);
+    expect(errors()).toHaveLength(1);
   });
 });

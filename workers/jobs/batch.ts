@@ -18,7 +18,6 @@ interface BatchWorkerOptions extends Watched {
   ending: AbortSignal;
 }
 
-/** Shortest time between two equal log lines about a shard. */
 const REPEAT_MS = 10_000;
 
 /**

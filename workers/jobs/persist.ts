@@ -7,7 +7,6 @@ import { PERSIST_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from './wake-up-options.ts';
 
 interface PersistWorkerOptions {
-  /** From `createPatientRedis`. The caller closes it. */
   redis: Redis;
   persister: Pick<Persister, 'drain'>;
   log: Logger;

@@ -8,12 +8,8 @@ import { rounds, type Rounds } from '../../src/rounds.ts';
 const LANES = 3;
 /** Interval of checking for jobs while one pauses, or another lane or process holds it. */
 const EVERY_MS = 1_000;
-/**
- * Pause between two slices, which gives events priority. With 200 users per slice, a job processes at most 10,000 users per
- * second.
- */
+/** Pause between slices, which gives events priority. */
 const PAUSE_MS = 20;
-/** Shortest time between two equal log lines. */
 const REPEAT_MS = 10_000;
 
 export interface JobWorkerOptions {
@@ -22,9 +18,7 @@ export interface JobWorkerOptions {
   mayStep?: () => boolean;
   log: Logger;
   ending: AbortSignal;
-  /** See `EVERY_MS`. */
   everyMs?: number;
-  /** See `LANES`. */
   lanes?: number;
 }
 

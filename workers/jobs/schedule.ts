@@ -5,7 +5,6 @@ import { rounds, type Rounds } from '../../src/rounds.ts';
 
 /** Interval of checks while another process does the work or something failed, and so the largest delay of due work. */
 const EVERY_MS = 1_000;
-/** Shortest time between two equal log lines. */
 const REPEAT_MS = 10_000;
 
 export interface ScheduleWorkerOptions {

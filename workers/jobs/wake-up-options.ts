@@ -1,7 +1,6 @@
 import type { WorkerOptions } from 'bullmq';
 import { QUEUE_PREFIX, SHARDS } from '../../src/redis/keys.ts';
 
-/** BullMQ options for workers that answer wake-ups; see `src/redis/wake-up.ts`. */
 export const WAKE_UP_OPTIONS = {
   prefix: QUEUE_PREFIX,
   concurrency: SHARDS,

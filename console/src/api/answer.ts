@@ -42,10 +42,7 @@ export async function one<T extends { issues: Issue[] }>(request: Promise<Answer
 
 const PAGE = 100;
 
-/**
- * A whole list, page by page, up to `most` items: of what a configuration has, which is bounded. Lists that have no bounds are
- * shown in a `PagedTable`.
- */
+/** Reads a whole bounded list, page by page, up to `most` items. Unbounded lists use a `PagedTable`. */
 export async function all<T>(
   page: (query: { limit: number; skip: number }) => Promise<Answered<T[]>>,
   most = Infinity,

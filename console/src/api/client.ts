@@ -2,7 +2,7 @@ import createClient, { type Middleware } from 'openapi-fetch';
 import type { paths as AdminPaths } from '../../generated/admin.ts';
 import type { paths as ApplicationPaths } from '../../generated/application.ts';
 
-/** What every request is sent with; set by who signs in and who chooses a tenant. */
+/** Headers of every request; signing in and choosing a tenant set them. */
 export const sent = {
   csrfToken: null as string | null,
   tenantId: null as string | null,
@@ -10,7 +10,7 @@ export const sent = {
   onSignedOut: (): void => undefined,
 };
 
-/** Takes the request that is sent next, instead of sending it. */
+/** If set, receives the next request instead of sending it. */
 let taking: ((request: Request) => void) | null = null;
 
 const withSession: Middleware = {

@@ -7,7 +7,7 @@ import { admin } from './client.ts';
 const TEST_CLOCK_MS = 3_000;
 const REAL_CLOCK_MS = 60_000;
 
-/** The server's time: read again often while a test clock may be set. */
+/** The server's time; polled often while a test clock may be set. */
 export const clockQuery = queryOptions({
   queryKey: ['clock'],
   queryFn: async () => {

@@ -6,7 +6,7 @@ const TYPES: readonly LiveType[] = ['event', 'achievement.completed'];
 const WINDOW_MS = 5_000;
 const TICK_MS = 500;
 const SHOWN = 10;
-/** Counts of days are read again so often at most. */
+/** Shortest interval between two reads of the daily counts. */
 const COUNTS_MS = 2_000;
 
 /** An event as live streams report it. */

@@ -8,7 +8,7 @@ import { useTimers } from './use-timers.ts';
 type Request = NonNullable<paths['/v1/live/tickets']['post']['requestBody']>['content']['application/json'];
 export type LiveType = NonNullable<Request['types']>[number];
 
-/** What changes something that is shown of a user. */
+/** Messages after which a user's data is read again. */
 const OF_USER: readonly LiveType[] = [
   'event',
   'achievement.completed',
@@ -21,13 +21,13 @@ const OF_USER: readonly LiveType[] = [
   'points.level_changed',
   'leaderboard.rank_changed',
 ];
-/** What comes within this is one reason to read again. */
+/** Messages within this time cause one read. */
 const TOGETHER_MS = 250;
 const AGAIN_MS = 5_000;
 
 /**
- * Hears of what happens, as long as the screen is looked at: `onMessage` gets each message of one of the types, and `reset` where
- * some were missed. A stream that is refused or ends is asked for again.
+ * Receives live messages while the page is visible: `onMessage` gets each message of the types, `reset` reports a gap.
+ * Reconnects when the stream ends or is refused.
  */
 export function useLive(
   { userId, types }: { userId?: string; types: readonly LiveType[] },
@@ -49,7 +49,7 @@ export function useLive(
       stream = new EventSource(`/v1/live?ticket=${encodeURIComponent(made.ticket)}`);
       for (const type of [...types, 'reset' as const])
         stream.addEventListener(type, ({ data }: MessageEvent<string>) => hear(type, data));
-      // The browser opens it again by itself, unless it was refused.
+      // The browser reconnects by itself, unless the stream was refused.
       stream.addEventListener('error', () => {
         if (stream?.readyState === EventSource.CLOSED) openLater();
       });
@@ -63,7 +63,7 @@ export function useLive(
   }, [userId, types]);
 }
 
-/** A function that has something read again: at most once in so many ms, however often it is called. */
+/** Returns a function that reads a query again, at most once in that many ms. */
 export function useReadAgain(queryKey: QueryKey, withinMs = TOGETHER_MS): () => void {
   const queries = useQueryClient();
   const key = JSON.stringify(queryKey);
@@ -71,7 +71,7 @@ export function useReadAgain(queryKey: QueryKey, withinMs = TOGETHER_MS): () => 
   return () => timers.once(key, withinMs, () => void queries.invalidateQueries({ queryKey }));
 }
 
-/** Reads what is shown of a user again when something happens to them, within a second, as long as the screen is looked at. */
+/** Reads a user's data again within a second of a live message about the user, while the page is visible. */
 export function useLiveUser(id: string): void {
   const readAgain = useReadAgain(['user', id]);
   useLive({ userId: id, types: OF_USER }, readAgain);

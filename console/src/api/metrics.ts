@@ -7,12 +7,12 @@ export interface Sample {
   value: number;
 }
 
-/** What the server's metrics say. */
+/** Values of the server's metrics. */
 export interface ServerMetrics {
   /** Sums over all labels, by name. */
   values: ReadonlyMap<string, number>;
   samples: ReadonlyMap<string, readonly Sample[]>;
-  /** What waited to be stored, as often as it was read: when, epoch seconds, and how many entries. */
+  /** Readings of the backlog: times (epoch seconds) and numbers of waiting entries. */
   backlog: { x: readonly number[]; y: readonly number[] };
 }
 
@@ -22,7 +22,7 @@ const READ_MS = 2_000;
 /** Readings kept of the backlog: two minutes. */
 const KEPT = 60;
 
-/** What `/metrics` says, in the Prometheus text format; histograms are left out. */
+/** Parses `/metrics` (Prometheus text format) without histograms. */
 function parsedMetrics(text: string): Map<string, Sample[]> {
   const samples = new Map<string, Sample[]>();
   for (const line of text.split('\n')) {

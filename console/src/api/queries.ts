@@ -9,9 +9,9 @@ type Read<P, K extends keyof P> = P[K] extends {
 }
   ? Body
   : never;
-/** What GET of a path of the Admin API answers. */
+/** The answer to GET of an Admin API path. */
 export type AdminRead<K extends keyof AdminPaths> = Read<AdminPaths, K>;
-/** The same of the Application API. */
+/** The answer to GET of an Application API path. */
 export type ApplicationRead<K extends keyof ApplicationPaths> = Read<ApplicationPaths, K>;
 
 export type Metric = AdminRead<'/v1/metrics'>[number];
@@ -65,7 +65,7 @@ export const settingsQuery = queryOptions({
   queryFn: () => answer(admin.GET('/v1/settings')),
 });
 const OPEN_JOBS_MS = 1_000;
-/** Jobs that wait or run: read again until there is none. A change of anything reads them, too. */
+/** Waiting and running jobs, polled until there are none. */
 export const openJobsQuery = queryOptions({
   queryKey: ['jobs', 'open'],
   queryFn: async () => {
@@ -75,13 +75,13 @@ export const openJobsQuery = queryOptions({
   },
   refetchInterval: ({ state }) => ((state.data ?? []).length > 0 ? OPEN_JOBS_MS : false),
 });
-/** What administrators decide about a user. */
+/** A user's settings that administrators control. */
 export const managedUserQuery = (id: string) =>
   queryOptions({
     queryKey: ['users', id, 'managed'],
     queryFn: () => answer(admin.GET('/v1/users/{id}', { params: { path: { id } } })),
   });
-/** The last 30 days. Read again by the live stream's messages, and now and then in any case. */
+/** The last 30 days; live messages refresh it. */
 export const activityQuery = queryOptions({
   queryKey: ['activity', 'days'],
   refetchInterval: 30_000,

@@ -15,7 +15,7 @@ function begin(session: Session): Session {
   return session;
 }
 
-/** Who is signed in; null: nobody. */
+/** The current session; null if nobody is signed in. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   staleTime: Infinity,
@@ -39,7 +39,7 @@ export async function signIn(credential: { key: string } | { token: string }, qu
   queries.setQueryData(sessionQuery.queryKey, begin(session));
 }
 
-/** Forgets everything that was read. */
+/** Clears all cached data. */
 export function forget(queries: QueryClient): void {
   sent.csrfToken = null;
   queries.setQueryData(sessionQuery.queryKey, null);
@@ -51,7 +51,7 @@ export async function signOut(queries: QueryClient): Promise<void> {
   forget(queries);
 }
 
-/** From now on everything is read and changed of this tenant. */
+/** Selects the tenant of all further requests. */
 export async function chooseTenant(customerId: string | null, queries: QueryClient): Promise<void> {
   sent.tenantId = customerId;
   if (customerId === null) sessionStorage.removeItem(TENANT);

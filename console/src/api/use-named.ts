@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Named } from '../rule-text.ts';
 import { achievementsQuery, attributesQuery, metricsQuery, pointsQuery } from './queries.ts';
 
-/** The resources that the sentences of rules name. */
+/** Resources named in the sentences of rules. */
 export function useNamed(): Named {
   return {
     metrics: useQuery(metricsQuery).data,

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** Timers by name; one that runs is not started again, and none outlives the component. */
+/** Named timers: a running one is not started again, and all end with the component. */
 class Timers {
   private readonly running = new Map<string, ReturnType<typeof setTimeout>>();
 

@@ -15,13 +15,13 @@ interface FieldsFormProps {
   save: (sent: Values) => Promise<unknown>;
   /** Shown after a successful save. */
   done: string;
-  /** Describes what the values mean, before they are saved. */
+  /** Describes the effect of the values before they are saved. */
   preview?: Preview | undefined;
   onSaved?: () => void;
 }
 
 interface EditorProps extends Omit<FieldsFormProps, 'save' | 'done' | 'onSaved'> {
-  /** What the resource is called, in the singular. */
+  /** The resource's name in the singular. */
   noun: string;
   create: (item: Values) => Promise<unknown>;
   update?: ((item: Values) => Promise<unknown>) | undefined;
@@ -58,7 +58,7 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, onSa
   const refusedAt = refusal === '' ? null : fieldOf(fields, refusal);
   const early = previewed.error?.message ?? '';
   const earlyAt = fieldOf(fields, early);
-  /** An empty field has no error before the user left it or tried to save. */
+  /** An empty field shows no error before the user leaves it or submits. */
   const problemAt = (field: Field): string | undefined => {
     if (refusedAt === field.name) return refusal;
     const value = values[field.name];
@@ -68,7 +68,7 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, onSa
   const shown = fields.filter((field) => isShown(field, values, item === null));
   const set = (name: string, value: unknown): void => {
     const key = fields.find((field) => field.name === 'key');
-    // Until somebody writes a key, it follows the name.
+    // The key follows the name until the user edits it.
     const follows =
       name === 'name' &&
       item === null &&
@@ -97,7 +97,7 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, onSa
           key={field.name}
           data-field={field.name}
           onBlur={({ relatedTarget }) => {
-            // A message that appears under the pointer would move the button that is being pressed.
+            // A message that appears under the pointer would move the button being pressed.
             if (!(relatedTarget instanceof HTMLButtonElement)) touch([field.name]);
           }}
         >

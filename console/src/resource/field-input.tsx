@@ -1,7 +1,7 @@
 import { Badge } from '../ui/badge.tsx';
 import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
-import type { Field } from './field.ts';
+import type { Field, Option } from './field.ts';
 import { GuardInputs } from './guards.tsx';
 
 const TYPES: Partial<Record<Field['input'], string>> = {
@@ -11,7 +11,7 @@ const TYPES: Partial<Record<Field['input'], string>> = {
   moment: 'datetime-local',
 };
 
-/** A moment as its input has it: local time to the minute. */
+/** A time in the form of its input: local, to the minute. */
 function localMoment(iso: string): string {
   if (iso === '') return '';
   const at = new Date(iso);
@@ -62,6 +62,26 @@ export function FieldInput({
         problem={problem}
       />
     );
+  if (input === 'weekdays')
+    return (
+      <ChooseMany
+        label={label}
+        options={WEEKDAYS}
+        chosen={((value as number[] | undefined) ?? []).map(String)}
+        onChange={(days) => onChange(days.map(Number).sort((a, b) => a - b))}
+        problem={problem}
+      />
+    );
+  if (input === 'thresholds')
+    return (
+      <Thresholds
+        label={label}
+        options={options}
+        value={(value as Threshold[] | undefined) ?? []}
+        onChange={onChange}
+        problem={problem}
+      />
+    );
   if (input === 'conditions')
     return (
       <Conditions
@@ -98,7 +118,7 @@ export function FieldInput({
     <Labelled label={label} hint={hint} problem={problem}>
       {input === 'choice' ? (
         <SelectInput {...shared} value={text} onChange={({ target }) => onChange(target.value)}>
-          {!(required && text !== '') && <option value="">–</option>}
+          {!(required && text !== '') && <option value="">{required ? 'Choose …' : 'Not set'}</option>}
           {options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.text}
@@ -117,6 +137,66 @@ export function FieldInput({
         />
       )}
     </Labelled>
+  );
+}
+
+const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'].map((text, day) => ({
+  value: String(day),
+  text,
+}));
+
+interface Threshold {
+  metricId: string;
+  threshold: number;
+}
+
+/** A threshold per metric. A metric without one does not count, unless no metric has one. */
+function Thresholds({
+  label,
+  options,
+  value,
+  onChange,
+  problem,
+}: {
+  label: string;
+  options: readonly Option[];
+  value: readonly Threshold[];
+  onChange: (value: Threshold[]) => void;
+  problem: string | undefined;
+}) {
+  const set = (metricId: string, least: string): void => {
+    const others = value.filter((one) => one.metricId !== metricId);
+    onChange(least === '' ? others : [...others, { metricId, threshold: Number(least) }]);
+  };
+  return (
+    <fieldset className="min-w-0">
+      <legend className="mb-1 font-medium">{label}</legend>
+      <p className="mb-3 text-muted">
+        {options.length === 0
+          ? 'No metrics yet. Create a metric first.'
+          : value.length === 0
+            ? 'No metric has a threshold: any event with a positive value extends the streak, whatever its metric.'
+            : 'Only metrics with a threshold count. A period needs at least this total of the metric.'}
+      </p>
+      <div className="grid gap-3 sm:grid-cols-2">
+        {options.map(({ value: id, text }) => (
+          <Labelled key={id} label={text}>
+            <TextInput
+              type="number"
+              step="any"
+              placeholder={value.length === 0 ? 'any event counts' : 'does not count'}
+              value={value.find(({ metricId }) => metricId === id)?.threshold ?? ''}
+              onChange={({ target }) => set(id, target.value)}
+            />
+          </Labelled>
+        ))}
+      </div>
+      {problem !== undefined && (
+        <p role="alert" className="text-danger">
+          {problem}
+        </p>
+      )}
+    </fieldset>
   );
 }
 
@@ -162,7 +242,7 @@ function ChooseMany({
 
 type Filter = Readonly<Record<string, readonly string[]>>;
 
-/** Lists of which each restricts something if it is not empty. */
+/** Lists of a filter; an empty list restricts nothing. */
 function FilterInput({
   label,
   hint,

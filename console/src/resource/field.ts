@@ -13,9 +13,9 @@ export type Values = Readonly<Record<string, unknown>>;
 export interface Field extends Omit<FormField, 'choices'> {
   /** Lists of a filter. */
   lists?: readonly { name: string; label: string; options: readonly Option[] }[];
-  /** A sentence about what is wrong with a value that is filled in; `null` if nothing is. */
+  /** The problem of a filled-in value as a sentence; `null` if there is none. */
   check?: (value: unknown) => string | null;
-  /** Shown below the input, for its present value. */
+  /** Shown below the input for the current value. */
   below?: (value: unknown) => ReactNode;
 }
 
@@ -38,7 +38,7 @@ export const isEmpty = (value: unknown): boolean => value === undefined || value
 function holds(when: Field['when'], values: Values): boolean {
   if (when === undefined) return true;
   const value = values[when.field];
-  return when.is.length === 0 ? !isEmpty(value) : when.is.includes(value as string);
+  return when.is.length === 0 ? !isEmpty(value) : when.is.includes(value as string | boolean);
 }
 
 /** Whether the form of a resource shows a field, and sends it. */
@@ -48,13 +48,13 @@ export const isShown = ({ when, onlyChanged }: Field, values: Values, isNew: boo
 export const isRequired = ({ required }: Field, values: Values): boolean =>
   required !== undefined && (required === true || holds(required, values));
 
-/** A field's value as the API takes it. `undefined` is not sent. */
+/** A field's value in a request; `undefined` if it is not sent. */
 function toSend({ input, clearable, initial }: Field, value: unknown, isNew: boolean): unknown {
   if (!isEmpty(value)) return input === 'number' ? Number(value) : value;
-  // Without it, the default would apply.
+  // Otherwise the default would apply.
   if (isNew) return clearable && !isEmpty(initial) ? null : undefined;
   if (clearable) return null;
-  // Without null, a text that is removed is an empty one.
+  // Fields that cannot be null are cleared with an empty text.
   return input === 'text' || input === 'area' ? '' : undefined;
 }
 
@@ -81,7 +81,7 @@ export function problemOf(field: Field, values: Values): string | null {
   return field.check?.(value) ?? null;
 }
 
-/** The field that a message of the API is about: the one that it names first; null: none of them. */
+/** The field that an API message names first; `null` if none. */
 export function fieldOf(fields: readonly Field[], message: string): string | null {
   const named = /^(?:Body|Item|body)?[\s/.[\]0-9]*(\w+)/.exec(message)?.[1];
   return fields.find(({ name }) => name === named)?.name ?? null;

@@ -3,7 +3,7 @@ import { SelectInput, TextInput } from '../ui/fields.tsx';
 
 type Value = Readonly<Partial<Record<GuardName, { limit: number; action: GuardAction }>>>;
 
-/** The guards of a metric: one without a limit is not set. */
+/** The guards of a metric; a guard without a limit is not set. */
 export function GuardInputs({
   label,
   hint,
@@ -14,7 +14,7 @@ export function GuardInputs({
   label: string;
   hint: string | undefined;
   value: Value;
-  /** Null: there are none. */
+  /** `null` if there are none. */
   onChange: (value: Value | null) => void;
   problem: string | undefined;
 }) {
@@ -31,8 +31,11 @@ export function GuardInputs({
         const guard = value[name];
         const text = name === 'minSecondsBetween' ? `${GUARDS[name]}, seconds` : GUARDS[name];
         return (
-          <div key={name} className="grid grid-cols-2 items-center gap-x-2 gap-y-1 sm:grid-cols-[1fr_7rem_11rem]">
-            <span className="col-span-2 sm:col-span-1">{text}</span>
+          <div
+            key={name}
+            className="grid grid-cols-[minmax(0,1fr)_11.5rem] items-center gap-x-2 gap-y-1 sm:grid-cols-[1fr_7rem_11rem]"
+          >
+            <span className="col-span-2 first-letter:uppercase sm:col-span-1">{text}</span>
             <TextInput
               type="number"
               step="any"

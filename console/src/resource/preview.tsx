@@ -5,7 +5,7 @@ import type { Values } from './field.ts';
 /** The effect of a resource, as a sentence. */
 export type Preview = (sent: Values) => Promise<string>;
 
-/** How long input must be unchanged before it is previewed. */
+/** Delay after typing before a preview is requested. */
 const TYPING_MS = 400;
 
 /** Previews the values, once they have not changed for a moment. */
@@ -24,7 +24,7 @@ export function usePreview(preview: Preview | undefined, sent: Values) {
   });
 }
 
-/** The sentence, beside the fields that it is about. */
+/** The preview sentence. */
 export const Previewed = ({ text, isOpen }: { text: string | undefined; isOpen: boolean }) => (
   <output className="rounded-md border border-line bg-hover px-3 py-2">
     {text === undefined

@@ -20,31 +20,31 @@ type Bulk = Promise<{ data?: { issues: Issue[] }; error?: unknown; response: Res
 type ReadPage<Item> = (query: { limit: number; skip: number }) => Promise<Item[]>;
 
 export interface ResourceListProps<Item extends { id: string }> {
-  /** A heading, where there are several lists on a screen. */
+  /** A heading, if the screen has several lists. */
   title?: string;
-  /** What an item is called, in the singular. */
+  /** An item's name in the singular. */
   noun: string;
-  /** How one is named where it is deleted. */
+  /** An item's name in the question before its deletion. */
   nameOf: (item: Item) => string;
-  /** All items at once, where their number is bounded; of others a page. */
+  /** All items at once or, if their number is unbounded, page by page. */
   query: { queryKey: QueryKey; queryFn?: unknown } | { queryKey: QueryKey; page: ReadPage<Item> };
   columns: readonly Column<Item>[];
   fields: readonly Field[];
-  /** Typed by its caller: which fields are sent follows from the form. */
+  /** Untyped here: the form determines which fields are sent. */
   create: (item: never) => Bulk;
   update?: (item: never) => Bulk;
   remove: (id: string) => Bulk;
-  /** Says what would come of an item, before it is saved. */
+  /** Describes an item's effect before it is saved. */
   preview?: Preview;
-  /** What stands where there is none yet. */
+  /** Shown if the list is empty. */
   empty: ReactNode;
-  /** What becomes of what refers to a deleted one. */
+  /** Describes the consequences of a deletion for resources that refer to the item. */
   removal?: string;
-  /** Shows what was made, where it is shown only once. */
+  /** Shows values of a new item that are visible only once. */
   onCreated?: (body: unknown) => void;
 }
 
-/** A list of what is configured, with its editor. */
+/** A list of configured resources with its editor. */
 export function ResourceList<Item extends { id: string }>(props: ResourceListProps<Item>) {
   const { title, noun, nameOf, columns, fields, create, update, remove, empty, removal, onCreated } = props;
   const mayChange = useMayChange();

@@ -6,10 +6,7 @@ import { useToday } from '../api/clock.ts';
 import { achievementsQuery, attributesQuery, leaderboardsQuery, metricsQuery, pointsQuery } from '../api/queries.ts';
 import { byId, type Field } from './field.ts';
 
-/**
- * The form of a kind of resource, in the order in which the server declares its fields.
- * @param more what a screen adds to fields, by their names
- */
+/** The form of a kind of resource, in declaration order. `more`: a screen's additions, by field name. */
 export function useForm(kind: FormKind, more: Readonly<Record<string, Partial<Field>>> = {}): Field[] {
   const form: readonly FormField[] = FORMS[kind];
   const filters = form.some(({ input }) => input === 'filter');

@@ -54,7 +54,7 @@ export function Achievements() {
       cell: ({ id }) => {
         const rarity = held(id);
         const users = rarity && `${number(rarity.completions)} (${percent(rarity.rarity / 100)})`;
-        // The job is still changing it.
+        // The job is still changing the number.
         return users === undefined || jobs?.some(({ subject }) => subject?.id === id) ? '–' : users;
       },
     },

@@ -25,14 +25,11 @@ const COLUMNS: readonly Column<Attribute>[] = [
         : `${effectiveWritableBy === 'user' ? 'users' : 'servers'}${(writableBy ?? null) === null ? ' (default)' : ''}`,
   },
 ];
-const WRITERS = [
-  { value: 'server', text: 'servers only (admin keys)' },
-  { value: 'user', text: 'users too (application keys)' },
-];
-/** Who may write the sign-up date, on which anniversaries depend. */
+/** Sets who may write sign-up dates, on which anniversaries depend. */
 function SignUpDates() {
   const mayChange = useMayChange();
   const settings = useQuery(eventSettingsQuery);
+  const { label, hint, options = [] } = useForm('events').find(({ name }) => name === 'signUpDateWritableBy')!;
   const save = useChange({
     run: (signUpDateWritableBy: 'server' | 'user') =>
       answer(admin.PATCH('/v1/events/settings', { body: { signUpDateWritableBy } })),
@@ -42,14 +39,14 @@ function SignUpDates() {
   if (settings.isPending || settings.isError) return null;
   return (
     <Panel title="Sign-up dates" className="max-w-3xl">
-      <Labelled label="Sign-up dates are writable by" hint="Achievements for anniversaries depend on these dates.">
+      <Labelled label={label} hint={hint}>
         <SelectInput
           className="max-w-72"
           value={settings.data.signUpDateWritableBy}
           disabled={save.isPending || !mayChange}
           onChange={({ target }) => save.mutate(target.value as 'server' | 'user')}
         >
-          {WRITERS.map(({ value, text }) => (
+          {options.map(({ value, text }) => (
             <option key={value} value={value}>
               {text}
             </option>

@@ -26,9 +26,12 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     id: 'changes',
     header: 'New values',
-    cell: (entry) => <span title={changes(entry)}>{changes(entry)}</span>,
+    cell: (entry) => {
+      const text = changes(entry);
+      return text !== '' && <span title={text}>{text}</span>;
+    },
   },
-  { id: 'address', header: 'From', cell: ({ address }) => <Code>{address ?? ''}</Code> },
+  { id: 'address', header: 'From', cell: ({ address }) => address !== null && <Code>{address}</Code> },
 ];
 
 export function AuditLog() {

@@ -1,22 +1,25 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { answer } from '../api/answer.ts';
-import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
-import { eventSettingsQuery, type AdminRead } from '../api/queries.ts';
-import { Labelled, TextInput } from '../ui/fields.tsx';
-import { Form } from '../ui/form.tsx';
+import { eventSettingsQuery } from '../api/queries.ts';
+import { FieldsForm } from '../resource/editor.tsx';
+import { useForm } from '../resource/use-form.ts';
 import { Panel } from '../ui/parts.tsx';
 
-type Settings = AdminRead<'/v1/events/settings'>;
-
-/** How late events may arrive. */
+/** Limits for late events. The attributes screen has the other setting, of sign-up dates. */
 export function EventSettings() {
   const settings = useQuery(eventSettingsQuery);
+  const fields = useForm('events').filter(({ name }) => name !== 'signUpDateWritableBy');
   if (settings.isPending || settings.isError) return null;
   return (
     <Panel title="Late events" className="max-w-3xl">
-      <LateEvents key={JSON.stringify(settings.data)} settings={settings.data} />
+      <FieldsForm
+        key={JSON.stringify(settings.data)}
+        fields={fields}
+        item={settings.data}
+        save={(body) => answer(admin.PATCH('/v1/events/settings', { body }))}
+        done="Saved."
+      />
     </Panel>
   );
 }
@@ -39,7 +42,7 @@ function LateEvents({ settings }: { settings: Settings }) {
     >
       <Labelled
         label="Accept late events for this many days"
-        hint="A late event has occurredAt. It counts on that day: totals, streaks and open leaderboards change as if it had arrived then. 0: only the last 24 hours, which are always accepted."
+        hint="A late event has its time in occurredAt and counts on that day: totals, streaks and open leaderboards change as if it had arrived then. With 0, only events of the last 24 hours are accepted."
       >
         <TextInput
           className="max-w-32"

@@ -25,7 +25,7 @@ const STATUSES: Partial<Record<Status, string>> = {
 };
 const EXAMPLE = `{"id": "ada", "name": "Ada", "metrics": {"flips": {"total": 120}}}
 {"id": "ben", "achievements": [{"key": "first-steps", "achievedAt": "2026-03-01T10:00:00Z"}]}`;
-/** The report keeps this many users that need attention. */
+/** Most users in the report that need attention. */
 const MOST_KEPT = 10_000;
 const NAMED = 3;
 
@@ -35,7 +35,7 @@ interface Result {
   counts: Partial<Record<Status, number>>;
   /** Users who need attention. */
   lines: Reported[];
-  /** How many there are besides. */
+  /** Number of further ones. */
   more: number;
   /** How the run ended; `null` while it goes on. */
   end: 'done' | 'stopped' | Error | null;
@@ -245,7 +245,7 @@ const PARTS: readonly { title: string; of: (line: Reported) => readonly string[]
   { title: 'Imported differently', of: ({ missing = [] }) => missing },
 ];
 
-/** How many users had which result, and why some of them need attention. */
+/** The number of users per result, and the reasons why some need attention. */
 function Report({ result, name }: { result: Result; name: string }) {
   const { counts, lines, more, dryRun } = result;
   const parts = PARTS.map(({ title, of }) => {

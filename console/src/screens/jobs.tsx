@@ -17,7 +17,7 @@ import { DataTable } from '../ui/table.tsx';
 type Job = AdminRead<'/v1/jobs'>[number];
 
 const PAGE = 100;
-/** Jobs that are not finished are read again this often while they are looked at. */
+/** Polling interval while jobs are unfinished and visible. */
 const OPEN_MS = 1_000;
 
 const KINDS: Readonly<Record<Job['kind'], string>> = {
@@ -59,7 +59,7 @@ const COLUMNS: readonly Column<Job>[] = [
     header: 'Started',
     cell: ({ started }) => started !== null && <span title={moment(started)}>{ago(started, Date.now())}</span>,
   },
-  { id: 'error', header: 'Error', cell: ({ error }) => <span title={error ?? ''}>{error}</span> },
+  { id: 'error', header: 'Error', cell: ({ error }) => error !== null && <span title={error}>{error}</span> },
 ];
 
 function About({ job: { kind, subject } }: { job: Job }) {
@@ -80,6 +80,7 @@ function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
     done: 'The job is cancelled.',
   });
   const retry = useChange({ run: () => answer(admin.POST('/v1/jobs/{id}/retry', path)), done: 'The job runs again.' });
+  if (!mayRetry && !mayCancel) return null;
   return (
     <span className="flex gap-2">
       {mayRetry && (
@@ -103,7 +104,7 @@ function Actions({ job: { id, kind, mayCancel, mayRetry } }: { job: Job }) {
   );
 }
 
-const ACTIONS: Column<Job> = { id: 'actions', header: 'Actions', cell: (job) => <Actions job={job} /> };
+const ACTIONS: Column<Job> = { id: 'actions', header: 'Actions', unseen: true, cell: (job) => <Actions job={job} /> };
 
 /** Background work and its progress. */
 export function Jobs() {

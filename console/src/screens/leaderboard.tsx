@@ -19,7 +19,7 @@ import { OpenJob } from './open-job.tsx';
 const route = getRouteApi('/leaderboards/$key');
 const PARENT = { to: '/leaderboards', text: 'Leaderboards' } as const;
 const PAGE = 50;
-/** How often an open leaderboard is read again. */
+/** Polling interval of an open leaderboard. */
 const LIVE_MS = 2_000;
 
 interface Place {
@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<Place>[] = [
   { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
 ];
 
-/** One leaderboard: a page of its places, in the present or an earlier run, of one group if it has groups. */
+/** One leaderboard: a page of places in a run and group. */
 export function LeaderboardScreen() {
   const { key } = route.useParams();
   const boards = useQuery(leaderboardsQuery);
@@ -100,7 +100,7 @@ export function LeaderboardScreen() {
 /** Values of the attributes that divide a board, by key. */
 type Group = Readonly<Record<string, string>>;
 
-/** Chooses a group of a board with a breakdown: from those that have users, with their numbers, or by its values. */
+/** Selects a group of a board with a breakdown, from existing groups or by its values. */
 function GroupPicker({
   board,
   run,

@@ -22,7 +22,11 @@ const COLUMNS: readonly Column<Metric>[] = [
     wraps: true,
   },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
-  { id: 'unitType', header: 'Unit', cell: ({ unitType, units }) => `${unitType} ${units}` },
+  {
+    id: 'unitType',
+    header: 'Unit',
+    cell: ({ unitType, units }) => (unitType === 'number' && units !== '' ? units : `${unitType} ${units}`),
+  },
   {
     id: 'guards',
     header: 'Guards',

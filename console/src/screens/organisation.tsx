@@ -7,7 +7,7 @@ import type { Values } from '../resource/field.ts';
 import { useForm } from '../resource/use-form.ts';
 import { Failed, Panel, Screen, Waiting } from '../ui/parts.tsx';
 
-/** Settings of the whole organisation, whichever tenant is chosen. */
+/** Settings of the organisation, for every tenant. */
 export function Organisation() {
   const organisation = useQuery(organisationQuery);
   const settings = useQuery(settingsQuery);

@@ -42,7 +42,7 @@ const NONE = {
   boost: 'A boost multiplies awards for some time.',
 };
 
-/** What to do if there is none of a kind yet. */
+/** The text for an empty list of a kind. */
 const none = (noun: keyof typeof NONE, systemId: string, example: object) => (
   <Empty title={`No ${noun}s yet`} curl={curl('POST', `/v1/points/${systemId}/${noun}s`, [example])}>
     {NONE[noun]} Create one here, or with:

@@ -141,8 +141,8 @@ export function Quarantine() {
           ))}
         </SelectInput>
       </div>
-      <BulkBar noun="event" selection={selection} actions={ACTIONS} readAll={readAll} />
       <PagedTable
+        above={<BulkBar noun="event" selection={selection} actions={ACTIONS} readAll={readAll} />}
         tall
         label="Quarantine"
         columns={[...selection.columns, ...COLUMNS, ...(mayChange ? [DECISIONS] : [])]}

@@ -15,7 +15,7 @@ import { Panel } from '../ui/parts.tsx';
 const LIVE_MS = 1_000;
 const SHOWN = 5;
 
-/** Sends messages of the log again: which ones, and how far earlier resends are. */
+/** Sends messages of the log again, and shows the progress of earlier resends. */
 export function Resend({ id, types }: { id: string; types: readonly string[] }) {
   const mayChange = useMayChange();
   const [asked, setAsked] = useState(false);

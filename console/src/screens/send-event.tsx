@@ -14,12 +14,12 @@ import { AttributeValueInput } from '../ui/suggestions.tsx';
 interface Props {
   /** The event's user; `null` to enter one. */
   user: string | null;
-  /** Key of the metric that is chosen at first. */
+  /** Key of the preselected metric. */
   metric?: string;
   onClose: () => void;
 }
 
-/** Sends an event, and shows what it changed. */
+/** Sends an event and shows its effects. */
 export const SendEvent = ({ open, ...props }: Props & { open: boolean }) => (
   <Sheet open={open} onClose={props.onClose} title="Send an event">
     <EventForm {...props} />

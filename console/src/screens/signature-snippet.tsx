@@ -4,7 +4,7 @@ import { Shell } from '../ui/parts.tsx';
 
 const USUAL = 'X-Laurel-Signature';
 
-/** How a receiver checks the simple signature, in the header that the webhook sends it in. */
+/** Code with which a receiver checks the simple signature in the webhook's header. */
 export function SignatureSnippet({ header }: { header: unknown }) {
   const isUsable = typeof header === 'string' && header !== '' && signatureHeaderProblem(header) === null;
   const name = (isUsable ? header : USUAL).toLowerCase();

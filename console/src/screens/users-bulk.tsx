@@ -9,7 +9,7 @@ import { saveFile } from '../ui/save-file.ts';
 
 const failureOf = (id: string) => (error: unknown) => [`${id}: ${(error as Error).message}`];
 
-/** What can be done with several users. */
+/** Bulk actions on users. */
 export function useUserActions(): readonly BulkAction<User>[] {
   const achievements = useQuery(achievementsQuery).data?.filter(
     ({ trigger, key, status }) => trigger === 'api' && key !== undefined && status === 'active',

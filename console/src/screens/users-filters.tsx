@@ -8,7 +8,7 @@ import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
 import { hasFilters, SEEN, type Seen, type UsersSearch } from './users-search.ts';
 
-/** How long a value must be unchanged before it filters. */
+/** Delay after typing before a filter is applied. */
 const TYPING_MS = 300;
 
 /** The levels of all points systems, as options. */

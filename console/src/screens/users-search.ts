@@ -1,4 +1,4 @@
-/** What the address says of the list of users: a search, or filters. */
+/** The state of the list of users in the address: a search, or filters. */
 export interface UsersSearch {
   search?: string;
   order?: 'desc';
@@ -22,7 +22,7 @@ export const SEEN: Readonly<Record<Seen, string>> = {
 const textOf = (value: unknown): string | undefined =>
   (typeof value === 'string' || typeof value === 'number') && value !== '' ? String(value) : undefined;
 
-/** Reads the address; what it does not know is left out. */
+/** Reads the address; ignores unknown parts. */
 export function usersSearch(raw: Record<string, unknown>): UsersSearch {
   const [search, attribute, level] = [textOf(raw['search']), textOf(raw['attribute']), textOf(raw['level'])];
   const streak = Number(raw['streak'] ?? 0);

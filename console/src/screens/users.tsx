@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<User>[] = [
 ];
 
 const route = getRouteApi('/users');
-/** How long a search must be unchanged before it is made. */
+/** Delay after typing before a search starts. */
 const TYPING_MS = 200;
 const PAGE = 100;
 const DAY_MS = 86_400_000;
@@ -52,7 +52,7 @@ const read = ({ search, order }: UsersSearch, after: string | null, limit: numbe
     }),
   );
 
-/** A page of the users that filters find. A call of the API examines some users only, so this takes several. */
+/** A page of filtered users. One API call examines only some users, so a page may take several. */
 async function readFiltered(
   { attribute, level, streak, seen }: UsersSearch,
   { after, limit, onExamined }: { after: string | null; limit: number; onExamined: (count: number) => boolean },
@@ -92,7 +92,7 @@ export function Users() {
   }, []);
   const selection = useSelection<User>(({ id }) => id, true);
   const actions = useUserActions();
-  // What is shown stays until the answer to something else is there.
+  // The previous result stays visible until the next one arrives.
   const found = useQuery({
     queryKey: ['users', 'asked', asked],
     queryFn: async () => {

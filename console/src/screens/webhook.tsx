@@ -27,11 +27,11 @@ type Status = Message['status'];
 
 const PARENT = { to: '/webhooks', text: 'Webhooks' } as const;
 const PAGE = 100;
-/** What waits and what was sent is read again this often while it is looked at. */
+/** Polling interval of the log while it is visible. */
 const LIVE_MS = 3_000;
 const TONES = { pending: 'warn', delivered: 'good', failed: 'bad' } as const;
 
-/** One webhook: what was sent to it or waits, newest first. */
+/** One webhook: its messages, newest first. */
 export function WebhookScreen() {
   const { id } = route.useParams();
   const mayChange = useMayChange();

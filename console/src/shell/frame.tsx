@@ -7,7 +7,7 @@ import { SignIn } from './sign-in.tsx';
 import { TestClock } from './test-clock.tsx';
 import { TopBar } from './top-bar.tsx';
 
-/** What surrounds every screen of a session. */
+/** The frame around every screen. */
 export function Frame() {
   const session = useQuery(sessionQuery);
   if (session.isPending) return <Waiting />;
@@ -41,7 +41,7 @@ export function Frame() {
   );
 }
 
-/** Says why a session cannot change anything. */
+/** Explains why a session is read-only. */
 const ReadOnly = () => (
   <section aria-label="Read-only session" className="border-b border-line bg-hover px-4 py-1.5 md:px-6">
     This session is <strong>read-only</strong>, because its key has read access. Controls that change something are not

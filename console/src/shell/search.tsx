@@ -15,16 +15,16 @@ import {
 import { useMayChange } from '../api/session.ts';
 import { PARTS } from './navigation.tsx';
 
-/** Something that is found: where it leads, and what is shown of it. */
+/** A search result: its target and its text. */
 interface Entry {
   kind: string;
   text: string;
-  /** Another name under which it is found. */
+  /** Another name by which it is found. */
   key?: string | undefined;
   link: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;
 }
 
-/** How long input must be unchanged before users are searched. */
+/** Delay after typing before users are searched. */
 const TYPING_MS = 150;
 const USERS = 6;
 const SHOWN = 30;

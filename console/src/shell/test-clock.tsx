@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { clockQuery } from '../api/clock.ts';
 import { moment } from '../ui/format.ts';
 
-/** Says that a test clock is on, and what time it shows. */
+/** Shows that a test clock is on, and its time. */
 export function TestClock() {
   const clock = useQuery(clockQuery).data;
   if (clock?.testClock !== true) return null;

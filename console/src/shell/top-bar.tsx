@@ -35,7 +35,7 @@ export function TopBar({ session }: { session: Session }) {
 
 const Search = lazy(async () => ({ default: (await import('./search.tsx')).Search }));
 
-/** Opens the search: by a button, or with Ctrl K. */
+/** Opens the search by a button or Ctrl K. */
 function OpenSearch() {
   const [open, setOpen] = useState(false);
   const [wasOpen, setWasOpen] = useState(false);

@@ -1,7 +1,7 @@
 import { Award } from 'lucide-react';
 import { useState } from 'react';
 
-/** What the content security policy lets a page show. */
+/** URLs that the content security policy allows. */
 const SHOWABLE = /^(?:https:\/\/|data:image\/)/i;
 
 /**

@@ -16,17 +16,17 @@ const SHOWN = 20;
 export interface BulkAction<T> {
   label: string;
   danger?: boolean;
-  /** A choice that the action needs, below its question. */
+  /** An input below the question. */
   input?: ReactNode;
-  /** What the action does; `rows`: such as `2 users`. */
+  /** Describes the action; `rows`: such as `2 users`. */
   about: (rows: string) => ReactNode;
-  /** How many rows `run` takes at most. */
+  /** Most rows per call of `run`. */
   size: number;
-  /** Does it to some rows. Resolves to why some of them are unchanged. */
+  /** Applies the action to some rows. Resolves to the reasons why some are unchanged. */
   run: (rows: readonly T[]) => Promise<readonly string[]>;
-  /** Said when all of it is done. */
+  /** The message after the action. */
   done: (rows: string) => string;
-  /** It changes nothing, so read-only sessions have it too. */
+  /** Whether it only reads, so that read-only sessions may use it. */
   reads?: boolean;
   /** Called when it is done, before the selection is cleared. */
   onDone?: () => void;
@@ -34,7 +34,7 @@ export interface BulkAction<T> {
 
 interface Selection<T> {
   rows: readonly T[];
-  /** The column with the checkboxes; none if the session can do nothing with a selection. */
+  /** The checkbox column; none if the session has no action. */
   columns: readonly Column<T>[];
   set: (rows: readonly T[]) => void;
 }
@@ -74,18 +74,18 @@ export function useSelection<T>(idOf: (row: T) => string, hasReadActions = false
   };
 }
 
-/** What can be done with a selection, and how far it is. */
+/** The actions on a selection, and their progress. */
 export function BulkBar<T>({
   noun,
   selection,
   actions,
   readAll,
 }: {
-  /** What a row is called, in the singular. */
+  /** A row's name in the singular. */
   noun: string;
   selection: Selection<T>;
   actions: readonly BulkAction<T>[];
-  /** Reads the first rows of the list, to select them. */
+  /** Reads the first rows to select them. */
   readAll: (most: number) => Promise<readonly T[]>;
 }) {
   const queries = useQueryClient();

@@ -7,7 +7,7 @@ const LOOKS = {
   bare: 'border-transparent bg-transparent text-muted hover:bg-hover hover:text-text',
 } as const;
 
-/** How a button looks, for links that look like one. */
+/** Button styles, for links that look like buttons. */
 export const buttonLook = (look: keyof typeof LOOKS = 'plain'): string =>
   `inline-flex h-8 items-center justify-center gap-1.5 rounded-md border px-2.5 text-sm font-medium whitespace-nowrap transition-colors disabled:opacity-50 ${LOOKS[look]}`;
 

@@ -7,13 +7,13 @@ const HEIGHT = 140;
 const HOUR_S = 3_600;
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
-/** Distances of lines of a chart of whole numbers. */
+/** Possible line distances for whole numbers. */
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
-/** Distances of lines of a chart over minutes. */
+/** Possible line distances for minutes. */
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600];
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
-/** The colour of a token as the canvas needs it: it knows nothing of custom properties. */
+/** Resolves a colour token for the canvas, which does not know custom properties. */
 function colour(of: HTMLElement, token: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(${token})`;
@@ -23,7 +23,10 @@ function colour(of: HTMLElement, token: string): string {
   return color;
 }
 
-/** A line or bars over time, and a dashed line to compare with; what is pointed at is said in figures. `x`: epoch seconds, ascending. */
+/**
+ * A line or bar chart over time, with an optional dashed line for comparison. Shows the values under the pointer. `x`:
+ * epoch seconds, ascending.
+ */
 export function Chart({
   label,
   x,
@@ -35,7 +38,7 @@ export function Chart({
   label: string;
   x: readonly number[];
   y: readonly number[];
-  /** The same of an earlier time. */
+  /** The values of an earlier period. */
   before?: readonly number[];
   bars?: boolean;
   /** Its values are whole numbers. */
@@ -71,7 +74,7 @@ export function Chart({
           ],
         },
         scales: {
-          // Bars stand around their day: half of the first and last one is beyond it.
+          // Bars are centred on their day, so half of the first and last bar lies outside.
           ...(bars && { x: { range: (_, min, max) => [min - half, max + half] } }),
           y: { range: (_, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] },
         },
@@ -79,7 +82,7 @@ export function Chart({
           {
             ...axis,
             size: 28,
-            // Moments of a day take more room than days, and no two lines stand within a second.
+            // Times of day need more room than days; no two lines are within a second.
             ...(!isDaily && { space: 90, incrs: SECONDS }),
             values: (_, at, __, ___, apart) => at.map((s) => (apart < HOUR_S ? CLOCK : DAY).format(s * 1000)),
           },

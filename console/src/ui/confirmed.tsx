@@ -3,7 +3,7 @@ import { useMayChange } from '../api/session.ts';
 import { Button } from './button.tsx';
 import { Confirm } from './dialogs.tsx';
 
-/** A button whose action happens after a question. A read-only session does not show it. */
+/** A button that asks before its action. Hidden in a read-only session. */
 export function ConfirmedButton({
   title,
   action,
@@ -15,7 +15,7 @@ export function ConfirmedButton({
   /** The question, and the button that confirms it. */
   title: string;
   action: string;
-  /** What confirming does. */
+  /** Describes the consequences. */
   about: ReactNode;
   change: {
     isPending: boolean;

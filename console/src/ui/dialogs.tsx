@@ -10,7 +10,7 @@ const POPUP =
   'sm:inset-auto sm:top-1/2 sm:left-1/2 sm:max-h-[86dvh] sm:-translate-x-1/2 sm:-translate-y-1/2 sm:rounded-xl';
 const FIELDS = 'input:not([disabled]), select:not([disabled]), textarea:not([disabled])';
 
-/** What a form needs of the sheet that it is in. */
+/** The sheet's functions for the form inside it. */
 export const SheetContext = createContext<{
   /** Closes the sheet, after a question if input would be lost. */
   close: () => void;
@@ -80,7 +80,7 @@ export function Sheet({
   );
 }
 
-/** Asks before something is lost, by default unsaved input. */
+/** Asks before unsaved input is lost. */
 export const Discard = ({
   open,
   onKeep,
@@ -103,7 +103,7 @@ export const Discard = ({
   </Confirm>
 );
 
-/** Asks before a change that matters. */
+/** Asks before an important change. */
 export function Confirm({
   open,
   onClose,

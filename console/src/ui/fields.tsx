@@ -2,10 +2,10 @@ import { createContext, use, useId, type ComponentProps, type ReactNode } from '
 
 const BOX = 'w-full rounded-md border border-line-strong bg-surface px-2.5 aria-invalid:border-danger';
 
-/** What an input has of the label that is around it. */
+/** Attributes that an input gets from its label. */
 const Label = createContext<{ id?: string; 'aria-describedby'?: string }>({});
 
-/** A label, what it labels, a hint, and what the API said of it. */
+/** A label with its input, a hint and an error. */
 export function Labelled({
   label,
   hint,

@@ -8,27 +8,27 @@ import { Failed } from './parts.tsx';
 import { useSay } from './toasts.tsx';
 
 interface FormProps {
-  /** What submitting does: see `useChange`. */
+  /** The submission: see `useChange`. */
   change: { isPending: boolean; isSuccess: boolean; error: Error | null; curl: () => Promise<string> };
   onSubmit: (form: HTMLFormElement) => void;
   /** Text of the button that submits. */
   submit: string;
-  /** Whether something was filled in that leaving would lose. */
+  /** Whether leaving would lose input. */
   isDirty: boolean;
-  /** The caller checks the inputs, not the browser. */
+  /** The caller validates, not the browser. */
   noValidate?: boolean;
   /** Whether the form cannot be submitted yet. */
   incomplete?: boolean;
-  /** The caller shows the error beside its cause. */
+  /** Whether the caller shows the error itself. */
   showsError?: boolean;
-  /** What stands in the footer, before the buttons. */
+  /** Shown in the footer before the buttons. */
   footer?: ReactNode;
   children: ReactNode;
 }
 
 /**
- * A form, in a sheet or on a screen. Its footer stays in view, with the request as a curl command. It warns before input is lost. In a
- * read-only session its inputs are disabled, and it has no button to submit.
+ * A form in a sheet or on a screen. The footer stays visible and offers the request as a curl command. Warns before
+ * input is lost. Disabled in a read-only session.
  */
 export function Form(props: FormProps) {
   const { change, onSubmit, submit, isDirty, noValidate = false, incomplete = false, showsError = false } = props;
@@ -89,7 +89,7 @@ function CopyCurl({ curl, className }: { curl: () => Promise<string>; className:
   );
 }
 
-/** Asks before another screen takes the place of unsaved input; the browser asks before it leaves the console. */
+/** Asks before navigation discards unsaved input; the browser asks before leaving the console. */
 function Leaving({ mayLose }: { mayLose: boolean }) {
   const blocked = useBlocker({ shouldBlockFn: () => mayLose, enableBeforeUnload: mayLose, withResolver: true });
   return (

@@ -25,7 +25,7 @@ export function percent(share: number): string {
 
 export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
 
-/** `3 hours ago`; of what is more than a month away, the date. */
+/** `3 hours ago`; for times more than a month away, the date. */
 export function ago(iso: string | null | undefined, nowMs = serverNowMs()): string {
   if (!iso) return '–';
   const ms = Date.parse(iso) - nowMs;
@@ -34,10 +34,10 @@ export function ago(iso: string | null | undefined, nowMs = serverNowMs()): stri
   return RELATIVE.format(Math.round(ms / size), unit);
 }
 
-/** Like `ago`, of a time that never follows a test clock, such as the start of a process. */
+/** Like `ago`, for times that never follow a test clock, such as a process's start. */
 export const agoInRealTime = (iso: string): string => ago(iso, Date.now());
 
-/** A calendar day, `YYYY-MM-DD`, so many days from another. */
+/** The calendar day, `YYYY-MM-DD`, a number of days after another. */
 export const dayAfter = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 

@@ -7,30 +7,32 @@ import { Failed, Waiting } from './parts.tsx';
 import { OVERSCAN, ROW, TableFrame, type Column, type Order } from './table-frame.tsx';
 
 const PAGE = 100;
-/** Pages out of view are dropped: of the longest list no more than a few are in memory. */
+/** Pages out of view are dropped, so that only a few are in memory. */
 const KEPT_MS = 1_000;
 
 interface PagedTableProps<T, C> {
   label: string;
   columns: readonly Column<T>[];
   rowId: (row: T) => string;
-  /** Under what the pages are kept; with the place where each begins. */
+  /** Prefix of the pages' query keys; each page adds its start. */
   queryKey: QueryKey;
-  /** A page from there on, of at most `limit` rows; a page with fewer is the last. */
+  /** Reads a page from a start, at most `limit` rows; a shorter page is the last. */
   read: (start: C, limit: number) => Promise<T[]>;
-  /** Where the first page begins, and the one behind a full page whose start, last row and size are these. */
+  /** The first page's start, and the start of the page after a full one. */
   first: C;
   next: (start: C, last: T, size: number) => C;
-  /** The column that the API sorts by, and how; what is done to have it the other way round. */
+  /** The column and order of the API's sorting, and a function that reverses it. */
   sorted?: { column: string; order: Order; onSort: () => void };
-  /** What stands where there is no row. */
+  /** Shown if there are no rows. */
   empty: ReactNode;
+  /** Stands above the table while it has rows. */
+  above?: ReactNode;
   tall?: boolean;
-  /** Called with how many rows are known, and whether these are all; null where it is loading. */
+  /** Called with the number of known rows, and whether they are all; null while loading. */
   onCounted?: (text: string) => void;
 }
 
-/** Where readers were in lists, by the entry of the browser's history: going back leads there. */
+/** Scroll positions of lists by browser history entry, for going back. */
 const places = new Map<string, { known: Known<unknown>; top: number }>();
 /** Nobody goes back further. */
 const MOST_PLACES = 50;
@@ -41,11 +43,11 @@ function keepPlace(place: string, where: { known: Known<unknown>; top: number })
 }
 
 /**
- * A list of any length that the API has page by page: pages in view are read, and dropped when they are not. Where each page
- * begins is remembered, so that its reader may go anywhere in what was scrolled through, and come back to it.
+ * A list of any length, read page by page while visible. Remembers where each page begins, so that the reader can scroll
+ * anywhere and return.
  */
 export function PagedTable<T, C extends string | number | null>(props: PagedTableProps<T, C>) {
-  const { label, columns, rowId, queryKey, read, first, next, sorted, empty, tall = false, onCounted } = props;
+  const { label, columns, rowId, queryKey, read, first, next, sorted, empty, above, tall = false, onCounted } = props;
   const entry = useRouterState({ select: ({ location }) => location.state.__TSR_key ?? '' });
   const place = JSON.stringify([entry, sent.tenantId, queryKey]);
   const [known, setKnown] = useState<Known<C>>(
@@ -63,7 +65,7 @@ export function PagedTable<T, C extends string | number | null>(props: PagedTabl
   });
   const rows = new Map(wanted.map((no, index) => [no, pages[index]?.data]));
 
-  // What a page says of the next one is a state of its own: it stays known when the page is dropped.
+  // The next page's start is a separate state, which survives dropping this page.
   let after = known;
   for (const [no, page] of rows) if (page !== undefined) after = withPage(after, { no, page, size: PAGE, next });
   if (after !== known) setKnown(after);
@@ -82,6 +84,7 @@ export function PagedTable<T, C extends string | number | null>(props: PagedTabl
   return (
     <>
       {failed && <Failed error={failed.error!} retry={() => void failed.refetch()} />}
+      {count > 0 && above}
       {count > 0 ? (
         <TableFrame
           label={label}

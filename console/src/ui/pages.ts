@@ -4,7 +4,7 @@ export interface Known<C> {
   starts: readonly C[];
   /** Number of rows on the last of these; 0 until it was read. */
   tail: number;
-  /** No page follows it. */
+  /** Whether no page follows. */
   ended: boolean;
 }
 

@@ -15,7 +15,7 @@ export function Screen({
   title: ReactNode;
   /** The title of the browser's tab, if `title` is more than text. */
   name?: string;
-  /** The screen above it. */
+  /** The parent screen. */
   parent?: { to: NonNullable<LinkProps['to']>; text: string };
   about?: ReactNode;
   actions?: ReactNode;
@@ -44,7 +44,7 @@ export function Screen({
             </nav>
           )}
           <h1 className="text-lg leading-7 font-semibold break-words">{title}</h1>
-          {about !== undefined && <p className="max-w-prose text-muted">{about}</p>}
+          {about !== undefined && <p className="max-w-prose text-pretty text-muted">{about}</p>}
         </div>
         {actions !== undefined && <div className="flex flex-wrap gap-2">{actions}</div>}
       </header>
@@ -101,7 +101,7 @@ export const Status = ({ of }: { of: string }) => (
   <Tag tone={GOOD.has(of) ? 'good' : WARN.has(of) ? 'warn' : 'plain'}>{of}</Tag>
 );
 
-/** A key or an ID: something to copy. */
+/** A key or ID to copy. */
 export const Code = ({ children }: { children: ReactNode }) => (
   <code className="font-mono text-xs break-all">{children}</code>
 );
@@ -128,7 +128,7 @@ export const Waiting = () => (
   </p>
 );
 
-/** Stands in for an empty list: what to do next, in the console and with a command. */
+/** Replaces an empty list: explains the next step, with a command. */
 export function Empty({ title, children, curl }: { title: string; children?: ReactNode; curl?: string }) {
   return (
     <div className="flex flex-col items-start gap-2 rounded-lg border border-dashed border-line bg-surface px-4 py-5">

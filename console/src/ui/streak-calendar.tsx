@@ -29,7 +29,7 @@ function kindOf(period: Period): Kind {
 export function StreakCalendar({ frequency, history }: { frequency: string; history: readonly Period[] }) {
   if (history.length === 0) return <p className="text-muted">No period yet.</p>;
   const rows = frequency === 'daily' ? 7 : 2;
-  // Columns begin on Monday, so that weekdays stand side by side.
+  // Columns begin on Monday, so that weekdays align.
   const weekday = (new Date(`${history[0]!.periodStart}T00:00:00Z`).getUTCDay() + 6) % 7;
   const before = frequency === 'daily' ? weekday : 0;
   const met = history.filter((period) => kindOf(period) === 'met').length;
@@ -64,7 +64,7 @@ export function StreakCalendar({ frequency, history }: { frequency: string; hist
   );
 }
 
-/** Cells column by column, the newest column first, so that what has no room is the oldest. */
+/** Cells by column, newest column first, so that the oldest are cut off. */
 function columnsFromTheEnd(history: readonly Period[], before: number, rows: number) {
   const first = history[0]!.periodStart;
   const cells = [

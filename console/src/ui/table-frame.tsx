@@ -6,12 +6,12 @@ export interface Column<T> {
   id: string;
   header: string;
   cell: (row: T) => ReactNode;
-  /** What the column is sorted by; without it, it is not. */
+  /** The value to sort by; without it the column is not sortable. */
   value?: (row: T) => string | number;
   align?: 'right';
-  /** Its text is never cut off: it takes as many lines as it needs. */
+  /** Wraps instead of truncating. */
   wraps?: boolean;
-  /** Only screen readers have the header. */
+  /** The header is only for screen readers. */
   unseen?: boolean;
 }
 
@@ -21,12 +21,19 @@ export type Order = 'asc' | 'desc';
 export const ROW = 36;
 export const OVERSCAN = 12;
 const WRAPS = 'min-w-40 max-w-md py-1.5 break-words';
-const CUT = 'max-w-80 truncate';
-/** A row of a phone is a card: a line for each column, with its header, the first one without. */
+const CUT = 'max-w-52 truncate';
+/**
+ * A row of a phone is a card: a line for each column, with its header, the first one without. What has no header stands in front
+ * of the first line, or together in the last one.
+ */
 const CARD_ROW = 'block border-b border-line p-3 last:border-b-0';
 const CARD_CELL =
   'flex items-baseline gap-4 py-0.5 break-words empty:hidden data-label:justify-between data-label:text-right data-label:before:shrink-0 data-label:before:text-xs data-label:before:text-muted data-label:before:content-[attr(data-label)]';
+const CARD_FRONT = 'float-left mr-1';
+const CARD_END = 'inline-flex align-middle empty:hidden';
 const CARD_LINE = 24;
+const PHONE_HEAD =
+  'flex flex-wrap items-center gap-x-4 border-b border-line px-3 before:text-xs before:text-muted before:content-["Sort_by"]';
 const PHONE = matchMedia('(width < 48rem)');
 
 const useIsPhone = (): boolean =>
@@ -42,16 +49,16 @@ interface TableFrameProps<T> {
   label: string;
   columns: readonly Column<T>[];
   count: number;
-  /** Undefined: it is being loaded. */
+  /** `undefined` while it is loading. */
   rowAt: (index: number) => T | undefined;
   keyAt: (index: number) => string;
-  /** How a column is sorted at present; undefined: it cannot be. */
+  /** A column's current order; undefined if it is not sortable. */
   orderOf: (column: string) => Order | null | undefined;
   onSort: (column: string) => void;
   tall: boolean;
   /** Called with the first and last row that are in the document. */
   onRange?: (first: number, last: number) => void;
-  /** Where it is scrolled to at first, and who keeps where it is, px. */
+  /** The initial scroll position and a function that stores it, px. */
   top?: { initial: number; keep: (top: number) => void };
 }
 
@@ -69,6 +76,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
     initialOffset: top?.initial ?? 0,
   });
   const items = virtual.getVirtualItems();
+  const titleAt = columns.findIndex(({ unseen }) => unseen !== true);
   const hasTallRows = isPhone || columns.some(({ wraps }) => wraps === true);
   const role = (name: string) => (isPhone ? { role: name } : {});
   const first = items[0]?.index ?? 0;
@@ -85,7 +93,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
       tabIndex={0}
       onScroll={({ currentTarget }) => top?.keep(currentTarget.scrollTop)}
-      className={`relative overflow-auto rounded-lg border border-line bg-surface ${tall ? 'max-h-[calc(100dvh-11rem)]' : 'max-h-[32rem]'}`}
+      className={`relative overflow-auto rounded-lg border border-line bg-surface ${tall ? 'max-h-[calc(100dvh-11rem)]' : 'max-h-[max(32rem,70dvh)]'}`}
     >
       <table
         {...role('table')}
@@ -111,10 +119,10 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
                   <td
                     key={column.id}
                     {...role('cell')}
-                    {...(isPhone && place > 0 && !column.unseen && { 'data-label': column.header })}
+                    {...(isPhone && place > titleAt && !column.unseen && { 'data-label': column.header })}
                     className={
                       isPhone
-                        ? CARD_CELL
+                        ? cardCell(column, place < titleAt)
                         : `h-9 border-b border-line px-3 group-last:border-b-0 ${column.wraps ? WRAPS : CUT} ${column.align === 'right' ? 'text-right' : ''}`
                     }
                   >
@@ -131,17 +139,22 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
   );
 }
 
-/** The headers. On a phone only those that sort are visible. */
+const cardCell = ({ unseen }: Pick<Column<never>, 'unseen'>, isFront: boolean): string =>
+  isFront ? CARD_FRONT : unseen ? CARD_END : CARD_CELL;
+
+/** The headers. On a phone only those that sort are visible, if there is something to sort. */
 function Head<T>({
   columns,
+  count,
   orderOf,
   onSort,
   isPhone,
-}: Pick<TableFrameProps<T>, 'columns' | 'orderOf' | 'onSort'> & { isPhone: boolean }) {
+}: Pick<TableFrameProps<T>, 'columns' | 'count' | 'orderOf' | 'onSort'> & { isPhone: boolean }) {
   const role = (name: string) => (isPhone ? { role: name } : {});
+  const isShown = !isPhone || (count > 1 && columns.some(({ id }) => orderOf(id) !== undefined));
   return (
     <thead {...role('rowgroup')} className={`sticky top-0 z-10 bg-surface ${isPhone ? 'block' : ''}`}>
-      <tr {...role('row')} className={isPhone ? 'flex flex-wrap' : ''}>
+      <tr {...role('row')} className={isPhone ? (isShown ? PHONE_HEAD : 'sr-only') : ''}>
         {columns.map(({ id, header, align, unseen }) => {
           const order = orderOf(id);
           return (
@@ -151,8 +164,10 @@ function Head<T>({
               {...role('columnheader')}
               aria-sort={!order ? undefined : order === 'asc' ? 'ascending' : 'descending'}
               className={
-                isPhone && order === undefined
-                  ? 'sr-only'
+                isPhone
+                  ? order === undefined
+                    ? 'sr-only'
+                    : 'text-xs font-medium text-muted'
                   : `h-9 border-b border-line px-3 text-xs font-medium whitespace-nowrap text-muted ${align === 'right' ? 'text-right' : ''}`
               }
             >
@@ -177,7 +192,7 @@ function Head<T>({
   );
 }
 
-/** Stands in for the rows that are not in view. */
+/** Fills the height of rows out of view. */
 const Gap = ({ height }: { height: number }) => (
   <tr aria-hidden>
     {/* oxlint-disable-next-line jsx-a11y/control-has-associated-label -- it is no control, and nobody hears of it */}

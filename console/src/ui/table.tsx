@@ -16,8 +16,8 @@ const features = tableFeatures({
 });
 
 /**
- * A table whose rows are all at hand, sorted as its reader wants. One that is too long for that is a `PagedTable`.
- * @param options.onEnd called when the last rows are near: more may be loaded
+ * A table whose rows are all loaded, sorted by the reader. Use `PagedTable` for longer lists. `onEnd`: called near the
+ * last rows.
  */
 export function DataTable<T>({
   label,

@@ -2,7 +2,7 @@ import { Toast } from '@base-ui/react/toast';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
 
-/** Says something in passing; a problem stays until it is dismissed. */
+/** Shows a passing message; an error stays until it is dismissed. */
 export function useSay(): (text: string, kind?: 'done' | 'problem') => void {
   const { add } = Toast.useToastManager();
   return (text, kind = 'done') => {

@@ -5,7 +5,6 @@ import type { PlanAchievement } from '../plan.ts';
 import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
 
-/** An achievement in the script's form. */
 export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achievement): PlanAchievement {
   const users = userConditions(catalogIndex, achievement.userAttributes);
   if (achievement.trigger === 'achievement') {
@@ -40,10 +39,7 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
   });
 }
 
-/**
- * Achievements in the script's form. Each composite follows those of its parts that are in the list, so that one pass
- * completes everything, however composites are nested. Otherwise the order is kept.
- */
+/** Achievements in the script's form, parts before the composites that need them, so that one pass completes everything. */
 export function compileAchievements(
   catalogIndex: CatalogIndex,
   achievements: readonly Achievement[],

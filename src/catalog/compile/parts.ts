@@ -10,7 +10,6 @@ import type { Counter, PlanConditions, PlanGuards } from '../plan.ts';
 export const present = <T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 
-/** Conditions on the user's attributes; `undefined` if there are none. */
 export function userConditions(
   catalogIndex: CatalogIndex,
   conditions: AttributeCondition[],
@@ -43,7 +42,6 @@ const ACTIONS = {
   quarantine: GUARD_ACTION.quarantined,
 } as const;
 
-/** The guards of a metric's plan; empty if it has none. */
 export function compileGuards({ guards }: Metric): { guards?: PlanGuards } {
   if (guards === null) return {};
   const asked = GUARD_NAMES.flatMap((name) => {

@@ -12,10 +12,7 @@ import type { CompiledPlan, Plan, PlanBoard } from '../plan.ts';
 export const compilePlan = (catalogIndex: CatalogIndex, metric: Metric, utcDay: number): CompiledPlan =>
   compilePlanOf(catalogIndex, metric, utcDay);
 
-/**
- * Compiles the plan for calls that are not events: the consequences of creating a user and of completing an API achievement. It has no
- * metric.
- */
+/** Compiles the plan for calls that are not events: creating a user, completing an API achievement. */
 export const compileUserPlan = (catalogIndex: CatalogIndex, utcDay: number): CompiledPlan =>
   compilePlanOf(catalogIndex, null, utcDay);
 
@@ -38,10 +35,7 @@ export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achi
   boards: [],
 });
 
-/**
- * Compiles the plan for counting full years since sign-up on a UTC day: anniversaries, and the composites that may follow. No trigger
- * blocks, because there is no request to refuse.
- */
+/** Compiles the plan for counting years on a UTC day: anniversaries and composites. No trigger blocks. */
 export function compileAnniversaryPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const anniversaries = catalogIndex.catalog.achievements.filter(({ trigger }) => trigger === 'anniversary');
   const plan = compileBackdatingPlan(catalogIndex, new Set(anniversaries.map(({ no }) => no)), utcDay);
@@ -52,10 +46,7 @@ export function compileAnniversaryPlan(catalogIndex: CatalogIndex, utcDay: numbe
   return { ...plan, systems: free };
 }
 
-/**
- * Compiles the plan for `time` triggers whose periods end on a UTC day: the points systems with such triggers, and the leaderboards that rank
- * by points.
- */
+/** Compiles the plan for `time` triggers whose periods end on a UTC day. */
 export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const systems = catalogIndex.catalog.pointsSystems
     .map((system) => ({
@@ -67,10 +58,7 @@ export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Pla
   return { ...plan, achievements: [], systems, boards: plan.boards.filter(({ by }) => by === 'points') };
 }
 
-/**
- * Compiles the plan for sweeping streaks: how to settle them, and the leaderboards that rank by streak, regardless of the time of day, because a
- * streak that ended is settled immediately.
- */
+/** Compiles the plan for sweeping streaks, with the leaderboards that rank by streak, at any time of day. */
 export function compileSweepPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const { plan } = compilePlanOf(catalogIndex, null, utcDay);
   const boards = plan.boards

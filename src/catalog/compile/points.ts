@@ -30,7 +30,6 @@ export function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): Pl
   });
 }
 
-/** JSON of each user's own boosts: `{ "<points system no>": PlanBoost[] }`, by user ID. */
 export function compilePersonalBoosts(catalogIndex: CatalogIndex): Map<string, string> {
   const byUser = new Map<string, Record<number, PlanBoost[]>>();
   for (const boost of catalogIndex.catalog.boosts) {
@@ -75,6 +74,5 @@ export function compileSystem(
   });
 }
 
-/** Maximum of each points system, by number; those without a maximum are absent. */
 export const pointsLimits = ({ pointsSystems }: Pick<Catalog, 'pointsSystems'>): Record<number, number> =>
   Object.fromEntries(pointsSystems.flatMap(({ no, maxPoints }) => (maxPoints === null ? [] : [[no, maxPoints]])));

@@ -15,7 +15,6 @@ export function earning({ streaks, earnSince }: StreaksInForce): [number, number
   return [autoEarnInterval, autoEarnAmount, max, earnSince ?? 0];
 }
 
-/** The settings that settle streaks. */
 function settling(inForce: StreaksInForce): PlanSettling {
   const { frequency, freezes, daysOff, personalization } = inForce.streaks;
   return {
@@ -29,7 +28,6 @@ function settling(inForce: StreaksInForce): PlanSettling {
   };
 }
 
-/** The streak settings in the script's form. */
 export function compileStreak(catalogIndex: CatalogIndex): PlanStreak {
   const settings = catalogIndex.catalog.streaks;
   const before = (catalogIndex.catalog.streaksBefore ?? []).map((earlier) => ({

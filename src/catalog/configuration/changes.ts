@@ -14,10 +14,7 @@ const OWN_LISTS = {
 } as const;
 const PART_LISTS = { points_level: 'levels', points_trigger: 'triggers', points_boost: 'boosts' } as const;
 
-/**
- * The demo resources that a document would keep because it omits their lists.
- * @param demo IDs of the demo resources
- */
+/** The demo resources (IDs: `demo`) that a document would keep because it omits their lists. */
 export function demoLeft(catalog: Catalog, sent: Configuration, demo: ReadonlySet<string>): DemoResource[] {
   const systems = new Map(catalog.pointsSystems.map(({ id, key }) => [id, key]));
   const sentSystems = new Map(sent.pointsSystems?.map((system) => [system.key, system]));
@@ -54,9 +51,7 @@ export interface Edit {
   after: Catalog;
   changes: Change[];
   streakChanges: string[];
-  /** Names of the changed event settings. */
   eventChanges: string[];
-  /** IDs of the demo resources. */
   demo?: ReadonlySet<string>;
 }
 
@@ -90,7 +85,6 @@ export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
   return described;
 }
 
-/** The fields in which two items differ, with both values. */
 function fieldsOf(before: object, after: object): Pick<ConfigurationChange, 'fields' | 'before' | 'after'> {
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   const fields = [...differences(before, after), ...gone];

@@ -39,10 +39,7 @@ import {
 import { exportConfiguration } from './export.ts';
 import { fieldsOf, streakFields } from './fields.ts';
 
-/**
- * Fills in everything that a document omits from the document of the current configuration: whole lists, parts of points systems, metrics of
- * the streak settings.
- */
+/** Fills in whatever a document omits from the document of the current configuration. */
 function completeConfiguration(sent: Configuration, present: Required<Configuration>): Required<Configuration> {
   const systems = new Map(present.pointsSystems.map((system) => [system.key, system]));
   const leavesDaily = (sent.streaks?.frequency ?? 'daily') !== 'daily';
@@ -68,10 +65,7 @@ function completeConfiguration(sent: Configuration, present: Required<Configurat
 
 // Checks of the document as a whole, which the rules of single resources cannot make.
 
-/**
- * Rejects documents that are too long, so it must run first. Resources outside the document also count.
- * @param options.before the catalog before the change
- */
+/** Rejects documents that are too long, so it must run first. Resources outside the document also count. */
 function tooManyResources(
   document: Required<Configuration>,
   { catalog, before }: { catalog: Catalog; before: Catalog },
@@ -87,7 +81,6 @@ function tooManyResources(
   return { path: 'configuration', text: `has ${sum} resources, and may have ${most} in all` };
 }
 
-/** Reports achievements with the ID of an earlier one. */
 function repeatedIds(achievements: readonly Placed<'achievement', ConfiguredAchievement>[]): DocumentProblem[] {
   const seen = new Set<string>();
   return achievements.flatMap(({ item, path }) => {
@@ -115,7 +108,6 @@ function changedTypes(
   });
 }
 
-/** The paths with problems and their parents. A rule's finding at one of them is a consequence. */
 const brokenPaths = (problems: readonly DocumentProblem[]): ReadonlySet<string> =>
   new Set(
     problems.flatMap(({ path }) => {
@@ -131,10 +123,7 @@ const LISTS = [
   ['pointsSystems', 'pointsSystemIds'],
 ] as const satisfies [keyof Catalog, keyof WebhookFilter][];
 
-/**
- * Resources that a document would delete although a webhook's filter names them. Documents do not contain webhooks, so they cannot change the
- * filter.
- */
+/** Resources that a document would delete although a webhook's filter names them. */
 const wantedByWebhooks = (before: Catalog, after: Catalog): DocumentProblem[] =>
   LISTS.flatMap(([path, list]) => {
     const left = new Set(after[path].map(({ id }) => id));
@@ -235,7 +224,6 @@ class Configuring {
     return await this.allProblems();
   }
 
-  /** Pairs the items of a list with resources, and deletes the remaining resources. */
   private async place<K extends Kind, Item>(
     kind: K,
     path: string,
@@ -289,7 +277,6 @@ class Configuring {
     }));
   }
 
-  /** Stores the levels, triggers and boosts of a points system. */
   private async storeParts({ item, id, path }: Placed<'points_system', ConfiguredPointsSystem>): Promise<void> {
     const own = <K extends 'points_level' | 'points_trigger' | 'points_boost'>(kind: K): ResourceOf[K][] =>
       listOf(this.draft.catalog, kind).filter(({ systemId }) => systemId === id);

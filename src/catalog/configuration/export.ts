@@ -1,4 +1,5 @@
-import type { Achievement, Catalog, StreakSettings } from '../../domain/catalog.ts';
+import type { Achievement, Catalog } from '../../domain/catalog.ts';
+import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import type {
   Configuration,
   ConfiguredAchievement,
@@ -20,7 +21,6 @@ import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { DocumentKind } from '../resource-fields.ts';
 import { unkeyedNamesIn } from '../rules/references.ts';
 
-/** Groups parts by the ID of their points system. */
 function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> {
   const found = new Map<string, T[]>();
   for (const part of parts) {
@@ -31,7 +31,6 @@ function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<stri
   return found;
 }
 
-/** Resources of a kind in the document. */
 interface ItemOf {
   attribute: ConfiguredAttribute;
   metric: ConfiguredMetric;
@@ -49,10 +48,7 @@ const isOmitted = (value: unknown, { default: byDefault }: Field): boolean =>
     ? byDefault === null || byDefault === undefined
     : value === false || (Array.isArray(value) && value.length === 0);
 
-/**
- * Exports a catalog as a document. Applying it to the same catalog changes nothing.
- * @param without IDs of resources to omit
- */
+/** Exports a catalog as a document, except the resources `without`. Applying it to the same catalog changes nothing. */
 export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<string>): Required<Configuration> =>
   new Export(catalog).document(without);
 
@@ -96,7 +92,6 @@ export class Export {
     };
   }
 
-  /** A resource in the document's form; a points system without its parts. */
   describe<K extends DocumentKind>(kind: K, resource: object): ItemOf[K] {
     const item: Record<string, unknown> = {};
     if (kind === 'achievement' && this.isShared(resource as Achievement)) item.id = (resource as Achievement).id;
@@ -138,7 +133,6 @@ export class Export {
     );
   }
 
-  /** Whether an achievement can be identified only by its ID. */
   private isShared({ key, name }: Achievement): boolean {
     return key === null && (this.unkeyed.get(name) ?? 0) > 1;
   }

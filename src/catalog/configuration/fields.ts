@@ -1,5 +1,6 @@
 /** Fields of a document: parsed and compared, and changes of the streak settings. */
-import type { Achievement, Catalog, StreakSettings } from '../../domain/catalog.ts';
+import type { Achievement, Catalog } from '../../domain/catalog.ts';
+import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import type { ConfiguredCondition, ConfiguredStreaks } from '../../domain/configuration.ts';
 import { documentNames } from '../../domain/fields/document.ts';
 import type { Field } from '../../domain/fields/field.ts';
@@ -54,7 +55,6 @@ interface Reference {
   current: object | undefined;
 }
 
-/** The stored form of a field that refers to other resources. */
 function referred({ name, one, item, place: { path, references }, current }: Reference): unknown {
   const values = item as Record<string, string | undefined> & Record<string, string[] | undefined>;
   if (one.conditionsOn !== undefined)
@@ -104,7 +104,6 @@ function achievementOf(
   return found.find((one) => one !== null) ?? null;
 }
 
-/** The current settings, overridden by the document. */
 export function streakFields(
   item: ConfiguredStreaks,
   { path, references }: Place,
@@ -135,10 +134,7 @@ function daysOffAfter(
 
 type Freezes = StreakSettings['freezes'];
 
-/**
- * Merges a request into a catalog's streak settings, and reports contradictions: two names of a setting with different values, an unknown key. Unknown
- * fields are ignored.
- */
+/** Merges a request into streak settings. Reports unknown keys and two names of a setting with different values. */
 export function changedStreaks(
   { streaks: current, metrics }: Pick<Catalog, 'streaks' | 'metrics'>,
   changes: StreakSettingsChanges,

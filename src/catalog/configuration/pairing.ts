@@ -5,7 +5,6 @@ import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { Fields, ResourceOf } from '../resource-fields.ts';
 
-/** An item of the document and the resource that it describes. */
 export interface Placed<K extends Kind, Item> {
   path: string;
   item: Item;
@@ -52,23 +51,19 @@ export function pair<Item, Resource>(
   return pairs;
 }
 
-/** A rule with the same text for both sides. */
 export const same = <T>(text: (of: T) => string | null): PairingRule<T, T> => ({ item: text, resource: text });
 
 // How resources in a document are identified and found in the catalog.
 
 /** An attribute's type and key. A user attribute and an event attribute may share a key. */
 export const nameOfAttribute = ({ type, key }: { type: string; key: string }): string => `${type}:${key}`;
-/** How references name an attribute. */
 export const attributeName = ({ type, key }: { type: 'user' | 'event'; key: string }): [Noun, string] => [
   `${type} attribute`,
   key,
 ];
-/** How references name an achievement. */
 export const achievementName = ({ key, name }: { key?: string | null; name: string }): [Noun, string] =>
   key === undefined || key === null ? ['achievement without a key', name] : ['achievement', key];
 
-/** Pairs items and resources with the same key. */
 export const BY_KEY = same(({ key }: { key: string }) => key);
 
 /** How achievements are paired. Among those with the same name and no known ID, the oldest is paired with the document's first. */
@@ -90,7 +85,6 @@ export const targetOf = ({ type, metricId, achievementId }: Fields<'points_trigg
 /** Identifies a boost, which has no key, by its name and user. */
 export const nameOf = ({ name, userId }: Fields<'points_boost'>): string => JSON.stringify([name, userId]);
 
-/** A problem at a path of the document, e.g. `achievements[2].metricKey`. */
 export interface DocumentProblem {
   path: string;
   text: string;
@@ -119,7 +113,6 @@ export class References {
     this.ownerAt = ownerAt;
   }
 
-  /** Registers a key that exists now, and ceases to exist if the document does not name it. */
   addPresent(noun: Noun, key: string): void {
     this.leftOut.add(`${noun}:${key}`);
   }

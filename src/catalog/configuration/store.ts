@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../../domain/configuration.ts';
-import type { EventSettings } from '../../domain/settings.ts';
+import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import type { StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
 import { AppError } from '../../errors.ts';
 import { demoResources, endDemo } from '../../postgres/catalog.ts';
@@ -36,7 +36,6 @@ export class ConfigurationStore {
     return exportConfiguration(await this.resources.read(tenantNo));
   }
 
-  /** Whether any unmodified demo resource is left. */
   async hasDemo(tenantNo: number): Promise<boolean> {
     return (await demoResources(this.pool, tenantNo)).size > 0;
   }
@@ -91,7 +90,6 @@ export class ConfigurationStore {
     return changes.length > 0;
   }
 
-  /** The streak settings and the metrics that they refer to. */
   streaks(tenantNo: number): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
     return this.resources.read(tenantNo);
   }
@@ -114,12 +112,10 @@ export class ConfigurationStore {
     return result;
   }
 
-  /** The settings for late events. */
   async events(tenantNo: number): Promise<EventSettings> {
     return (await this.resources.read(tenantNo)).events;
   }
 
-  /** Changes some of these settings and returns all. */
   async updateEvents(tenantNo: number, changes: Partial<EventSettings>, by: Author): Promise<EventSettings> {
     const { result } = await this.resources.edit(tenantNo, by, (draft) => {
       draft.setEvents({ ...draft.catalog.events, ...changes });

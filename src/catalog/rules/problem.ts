@@ -14,7 +14,6 @@ export interface Problem {
 
 export const problem = (field: string, text: string): Problem => ({ field, text });
 
-/** Largest value of points and thresholds. */
 export const MOST = 1e12;
 
 export interface Bounds {
@@ -85,7 +84,6 @@ function* conditions(
   }
 }
 
-/** The rules that the declarations of fields state: which are required, which apply, and what they refer to. */
 export function* declaredProblems(fields: Fields, resource: object, catalog: Catalog): Generator<Problem> {
   for (const [name, one] of Object.entries(fields)) {
     const value = (resource as Record<string, unknown>)[storedName(name, one)] ?? null;

@@ -1,4 +1,3 @@
-/** References between resources: lookups by ID or key, and referrers. */
 import type { Achievement, Attribute, Catalog, PointsBoost, PointsLevel, PointsTrigger } from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
@@ -18,7 +17,6 @@ const once = <List extends object, T>(make: (list: List) => T): ((list: List) =>
 
 export const idsIn = once((list: readonly { id: string }[]): ReadonlySet<string> => new Set(list.map(({ id }) => id)));
 
-/** Number of items per text. Items whose text is `null` are not counted. */
 function countsOf<T>(list: readonly T[], text: (of: T) => string | null): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const one of list) {
@@ -28,7 +26,6 @@ function countsOf<T>(list: readonly T[], text: (of: T) => string | null): Readon
   return counts;
 }
 
-/** Number of items per key. */
 export const keysIn = once((list: readonly { key: string | null }[]) => countsOf(list, ({ key }) => key));
 
 /** Number of attributes per type and key, e.g. `user:city`. */
@@ -36,12 +33,10 @@ export const attributeKeysIn = once((list: readonly Attribute[]) =>
   countsOf(list, ({ type, key }) => `${type}:${key}`),
 );
 
-/** Number of achievements without a key, per name. */
 export const unkeyedNamesIn = once((list: readonly Achievement[]) =>
   countsOf(list, ({ key, name }) => (key === null ? name : null)),
 );
 
-/** Number of a points system's levels per key, and per number of points. */
 export const levelsIn = once((list: readonly PointsLevel[]) => ({
   keys: countsOf(list, ({ systemId, key }) => `${systemId}:${key}`),
   points: countsOf(list, ({ systemId, points }) => `${systemId}:${points}`),
@@ -137,7 +132,6 @@ const achievementReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
 ];
 
-/** Webhooks whose filter names a resource. */
 export const webhooksFor = (list: keyof WebhookFilter, id: string, { webhooks }: Catalog): string[] =>
   webhooks.filter(({ filter }) => filter?.[list]?.includes(id)).map(({ name }) => `webhook '${name}'`);
 

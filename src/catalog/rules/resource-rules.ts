@@ -1,4 +1,3 @@
-/** Rules of each kind of resource. */
 import type {
   Achievement,
   Catalog,
@@ -7,17 +6,15 @@ import type {
   PointsLevel,
   PointsSystem,
   PointsTrigger,
-  StreakSettings,
 } from '../../domain/catalog.ts';
+import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import { isDate } from '../../domain/periods.ts';
 import { PARTICIPANTS } from '../../domain/schemas.ts';
 import { amount, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';
 import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './references.ts';
 
-/** Longest streak that a rule may require, in periods. */
 const LONGEST_STREAK = 1_000_000;
 
-/** Maximum number of years of an anniversary. */
 const MOST_YEARS = 1_000;
 
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
@@ -42,13 +39,11 @@ function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): G
   if (circle !== null) yield problem('achievementIds', `form a cycle: ${wayOf(circle)}`);
 }
 
-/** Maximum number of names in a message about a cycle. */
 const MOST_NAMED = 20;
 
 const wayOf = (names: string[]): string =>
   (names.length <= MOST_NAMED ? names : [...names.slice(0, MOST_NAMED - 1), '…', names.at(-1)]).join(' → ');
 
-/** The names on a cycle through a composite, or `null`. */
 function circleThrough(id: string, catalog: Catalog): string[] | null {
   if (!endlessIn(catalog.achievements).has(id)) return null;
   const byId = achievementsIn(catalog.achievements);
@@ -116,7 +111,6 @@ function* runProblems({ rankBy, runUnit, runInterval }: Leaderboard): Generator<
 const MOST_INTERVALS = 100_000;
 const USER_ID_LENGTH = 255;
 
-/** The rules of a points system. Its parts have their own rules. */
 export function* systemProblems(system: PointsSystem, catalog: Catalog): Generator<Problem> {
   const keys = keysIn(catalog.pointsSystems);
   yield* ownKey(system, { holders: (key) => keys.get(key), noun: 'points system' });

@@ -1,4 +1,3 @@
-/** Rules of resources that need other resources, and of changes. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Attribute, Catalog, Metric } from '../../domain/catalog.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
@@ -72,7 +71,6 @@ const RULES: {
   webhook: (webhook, catalog, settings) => webhookProblems(webhook, { catalog, settings }),
 };
 
-/** All problems of a resource within its catalog, which must contain it. */
 export const problemsOf = <K extends Kind>(
   kind: K,
   resource: ResourceOf[K],
@@ -86,9 +84,7 @@ export const problemsOf = <K extends Kind>(
 interface Edit<K extends Kind> {
   before: ResourceOf[K];
   after: ResourceOf[K];
-  /** The fields in the request. */
   sent: Partial<Fields<K>>;
-  /** Today, epoch day. */
   utcDay: number;
 }
 
@@ -129,7 +125,6 @@ const CHANGE_RULES: Rules = {
   leaderboard: boardChanges,
 };
 
-/** Problems of a change itself, regardless of the resulting resource. */
 export const changeProblems = <K extends Kind>(kind: K, edit: Edit<K>): Problem[] => [
   ...((CHANGE_RULES as { [X in K]?: Rules[X] })[kind]?.(edit) ?? []),
 ];

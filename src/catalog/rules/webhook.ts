@@ -1,4 +1,3 @@
-/** Rules of webhooks: allowed targets, and the notifications that a webhook wants. */
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import type { Catalog, Webhook } from '../../domain/catalog.ts';
@@ -6,9 +5,7 @@ import type { NotificationSubject, NotificationType } from '../../domain/notific
 import { signatureHeaderProblem } from '../../domain/notifications/webhook.ts';
 import { problem, type Problem, refers } from './problem.ts';
 
-/** Settings by the operator of the installation. */
 export interface RuleSettings {
-  /** Whether webhooks may name private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
 }
 
@@ -135,10 +132,7 @@ function isInternalName(host: string): boolean {
   return !name.includes('.') || INTERNAL_NAME.test(name);
 }
 
-/**
- * Whether a webhook wants notifications of a type: those about a subject, by its filter, or, without a subject, any of
- * them. A filter excludes notifications about other resources of a kind that it names.
- */
+/** Whether a webhook's filter admits a type: about a subject or, without one, any notification of the type. */
 export const isWanted = (webhook: Webhook, type: NotificationType, about?: NotificationSubject): boolean =>
   webhook.enabled && webhook.events.includes(type) && (about === undefined || passes(webhook, about));
 

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { differencesOf } from './compare.ts';
-import { bodyValue, headerOf, headersWhere, Kept, type Answer, type Exchange } from './exchange.ts';
+import { differencesOf, bodyValue, headerOf, headersWhere, Kept, type Answer, type Exchange } from './exchange.ts';
 import type { Report } from './report.ts';
 
 export interface FollowerOptions {
@@ -27,10 +26,7 @@ const HEADERS_FOR_LAUREL =
 const HEADERS_FOR_SOURCE = /^(x-api-key|authorization|tenant-id|user-agent)$/;
 /** Maximum size of all bodies that wait for Laurel. */
 const MOST_HELD_BYTES = 268_435_456;
-/**
- * While fewer requests than this wait, they all run in order, so that ranks can be compared; otherwise only those of
- * each user.
- */
+/** Up to this many waiting requests run in order, so that ranks can be compared; beyond it only each user's. */
 const MOST_IN_ORDER = 16;
 /** Maximum number of users known to exist in Laurel. Others are looked up again. */
 const MOST_KNOWN = 200_000;
@@ -92,12 +88,10 @@ export class Follower {
     return status;
   }
 
-  /** Number of requests that wait for Laurel. */
   get waiting(): number {
     return this.unfinished.size;
   }
 
-  /** Accepts an exchange, or drops it if too many wait. */
   take(exchange: Exchange): void {
     const bytes = exchange.body.length;
     if (this.unfinished.size >= this.options.queue || this.heldBytes + bytes > MOST_HELD_BYTES)
@@ -128,10 +122,7 @@ export class Follower {
     else this.lanes.set(lane, waiting);
   }
 
-  /**
-   * Excludes a user after a request was not sent to Laurel, or its outcome at the source is unknown, since the user now
-   * differs for that reason alone.
-   */
+  /** Excludes a user whose request was not sent to Laurel, or whose outcome at the source is unknown. */
   setAside(exchange: Exchange, why: string): void {
     const lane = this.laneOf(exchange);
     if (exchange.user === null || this.aside.has(lane)) return;

@@ -1,9 +1,7 @@
 import { shortened } from '../../errors.ts';
 import { tableText } from '../command.ts';
-import type { Difference } from './compare.ts';
-import type { Exchange } from './exchange.ts';
+import type { Difference, Exchange } from './exchange.ts';
 
-/** A pair of answers with a differing field. */
 interface Example {
   at: string;
   request: string;
@@ -21,7 +19,6 @@ interface DifferingField {
   examples: Example[];
 }
 
-/** A shadow run as JSON. */
 export interface ShadowReport {
   from: string;
   to: string;
@@ -52,7 +49,6 @@ const MOST_VALUE_LENGTH = 200;
 /** Personal data, of which the report only shows the length. */
 const PRIVATE_FIELDS = ['email', 'userName', 'deviceTokens'];
 
-/** Counts the comparisons of a shadow run, and keeps a few examples of each difference. Takes at most a few megabytes. */
 export class Report {
   private readonly fields = new Map<string, DifferingField>();
   private readonly figures: Omit<ShadowReport, 'differences'>;
@@ -60,7 +56,6 @@ export class Report {
   private readonly secrets = new Set<string>();
   private readonly onFirst: (line: string) => void;
 
-  /** `onFirst`: called with a line for each field that differs for the first time. */
   constructor({ from, to, onFirst }: { from: string; to: string; onFirst: (line: string) => void }) {
     this.onFirst = onFirst;
     this.figures = {
@@ -179,7 +174,6 @@ export class Report {
     return `${forwarded} forwarded, ${compared} compared, ${equal} equal, ${this.fields.size} fields differ, ${dropped} dropped, ${setAside.users} users set aside`;
   }
 
-  /** The whole report as text. */
   toText(): string {
     const { notCompared, setAside, ...figures } = this.figures;
     const fields = this.byCount();

@@ -2,14 +2,8 @@ import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { Export } from '../../catalog/configuration/export.ts';
 import type { DocumentKind, ResourceOf } from '../../catalog/resource-fields.ts';
-import {
-  type Achievement,
-  type Catalog,
-  DaysOff,
-  emptyCatalog,
-  MOST_RESOURCES,
-  type StreakSettings,
-} from '../../domain/catalog.ts';
+import { type Achievement, type Catalog, emptyCatalog, MOST_RESOURCES } from '../../domain/catalog.ts';
+import { DaysOff, type StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import type { Configuration } from '../../domain/configuration.ts';
 import { type Field, TODAY } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
@@ -29,7 +23,6 @@ const UNSEEN = new Set([403, 404, 405, 410, 501]);
 const text = Type.String();
 const optional = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** A value's schema without bounds, since another server may have different ones. */
 function loose({ refersTo, conditionsOn, schema }: Field): TSchema {
   if (conditionsOn !== undefined) return schema;
   const { type, enum: values, items } = schema as { type?: string; enum?: string[]; items?: object };
@@ -48,7 +41,6 @@ const itemOf = (kind: DocumentKind) =>
     }),
   });
 
-/** The fields of an item that are read besides the declared ones. */
 interface Item {
   id: string;
   key?: string;
@@ -124,7 +116,6 @@ class SourceReader {
   private readonly partial: boolean;
   private readonly unseen: string[] = [];
   private readonly catalog: Catalog = emptyCatalog(0);
-  /** IDs that items may refer to. */
   private readonly known = { attribute: new Set<string>(), metric: new Set<string>(), achievement: new Set<string>() };
   private items = 0;
 
@@ -259,10 +250,7 @@ class SourceReader {
     };
   }
 
-  /**
-   * All items of a list; `null` if the source does not show it. Requests pages until one has nothing new, since servers
-   * may return fewer items than requested.
-   */
+  /** All items of a list; `null` if the source hides it. Reads pages until one has nothing new. */
   private async list(kind: DocumentKind, path: string, label: string): Promise<Item[] | null> {
     const found = new Map<string, Item>();
     for (;;) {

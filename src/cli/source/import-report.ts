@@ -2,13 +2,11 @@ import { groupedReasons, type Reason, type Reported } from '../../domain/import-
 import { counted, tableText } from '../command.ts';
 import { addLines, cutUnfinished, jsonLines } from './json-lines.ts';
 
-/** Maximum number of rows in a table. */
 const MOST_SHOWN = 40;
 /** Users to name with a reason; the file names all. */
 const MOST_NAMED = 3;
 const READING: readonly Reported['status'][] = ['read', 'unread'];
 
-/** The report of an import: a file with the result of each user. It continues the report of earlier runs. */
 export class Report {
   readonly file: string;
   private readonly last = new Map<string, Reported['status']>();
@@ -26,7 +24,6 @@ export class Report {
     return report;
   }
 
-  /** Whether a user is imported. */
   isDone = (id: string): boolean => ['imported', 'already'].includes(this.last.get(id) ?? '');
 
   async add(lines: readonly Reported[]): Promise<void> {
@@ -63,7 +60,6 @@ export class Report {
     };
   }
 
-  /** The report as text: number of users by result, then the reasons, most frequent first. */
   text(): string {
     const skipped = this.skipped
       .slice(0, MOST_SHOWN)

@@ -3,7 +3,6 @@ import { appendFile, open, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { CommandError } from '../command.ts';
 
-/** A line of a file. `value` is `undefined` if the line is not JSON. */
 export interface Line {
   no: number;
   text: string;

@@ -2,9 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { shortened } from '../../errors.ts';
 import { CommandError } from '../command.ts';
 
-/** The source refused a request, or did not answer any of the tries. */
 export class SourceRefusal extends Error {
-  /** 0 if there was no answer. */
   readonly status: number;
 
   constructor(message: string, status: number) {
@@ -13,10 +11,7 @@ export class SourceRefusal extends Error {
   }
 }
 
-/**
- * The error that ends the command after a refusal that affects every request: a redirect, or a refused key. `null` for
- * other refusals.
- */
+/** The error that ends the command after a refusal that affects every request; `null` for other refusals. */
 export function fatalRefusal({ status, message }: SourceRefusal): CommandError | null {
   if (status >= 300 && status < 400)
     return new CommandError(
@@ -53,7 +48,6 @@ const PER_SECOND = 5;
 /** How often a request is repeated after 429, which says when to come again. */
 const MOST_REFUSED = 100;
 
-/** Options that select the server to read from. */
 export interface SourceFlags {
   from: string;
   fromKey?: string;
@@ -83,9 +77,7 @@ export function sourceOf({ from, fromKey, fromTenant, rate }: SourceFlags): Sour
 /** Sends requests to a source one after another at an even pace, slower if the source asks for it. */
 export class Source {
   private readonly options: SourceOptions;
-  /** When the next request may be sent (epoch ms). */
   private nextMs = 0;
-  /** Interval between two requests. */
   private intervalMs: number;
   requests = 0;
 
@@ -110,7 +102,6 @@ export class Source {
     }
   }
 
-  /** Resolves when a request may be sent. */
   private async turn(): Promise<void> {
     const atMs = Math.max(Date.now(), this.nextMs);
     this.nextMs = atMs + this.intervalMs;
@@ -163,10 +154,7 @@ export class Source {
 /** The status of the refusal of a too long answer. */
 const TOO_LARGE = 413;
 
-/**
- * The body of an answer as text; `null` if it is too long. Counts unpacked bytes, since a short answer may unpack to a
- * long one.
- */
+/** The body of an answer; `null` if it is too long. Counts unpacked bytes, since a short answer may unpack to a long one. */
 async function boundedText({ body }: Response): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -179,7 +167,6 @@ async function boundedText({ body }: Response): Promise<string | null> {
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** Makes a source's text safe for a terminal: short, and without control characters. */
 export const plain = (text: string): string => shortened(text.replaceAll(/\p{Cc}+/gu, ' '), WHY_LENGTH);
 
 /** A header with seconds or an HTTP date. */

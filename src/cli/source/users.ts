@@ -9,9 +9,7 @@ const MOST_AWAY = 3;
 
 interface Reading {
   source: Source;
-  /** File with one user ID per line. */
   users: string;
-  /** Output file with one user per line. */
   rows: string;
   systemKeys: readonly string[];
   boards: BoardGroups;
@@ -100,7 +98,6 @@ export async function readSource(reading: Reading): Promise<void> {
     throw new CommandError('The source no longer answers. Everything read so far is kept: run the same command again.');
 }
 
-/** A user in the form of a line. */
 export interface ReadUser {
   user: ImportedUser;
   /** Keys of the boards that rank the user in none of the groups tried. */
@@ -125,20 +122,15 @@ type Ask = (path: string) => Promise<unknown>;
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of another server: the import checks what is made of them
 type Answer = any;
 
-/** What to read about a user. */
 interface ReadFor {
   userId: string;
   /** Keys of the points systems to ask for, since the API does not list them. */
   systemKeys: readonly string[];
-  /** The boards with a breakdown. */
   boards?: BoardGroups;
   nowMs: number;
 }
 
-/**
- * Reads everything that the contract's Application API shows about a user. Throws SourceRefusal if the user itself
- * cannot be read; other parts that fail are in `unread`.
- */
+/** Reads everything that the contract shows about a user. Failed parts are in `unread`. Throws SourceRefusal. */
 export async function readUser(ask: Ask, { userId, systemKeys, boards, nowMs }: ReadFor): Promise<ReadUser> {
   const path = `/v1/users/${encodeURIComponent(userId)}`;
   const profile = (await ask(path)) as Answer;
@@ -293,7 +285,6 @@ function withoutNulls(value: unknown): unknown {
 }
 
 type Groups = NonNullable<ImportedUser['leaderboards']>;
-/** Values of a board's breakdown attributes, by key. */
 type Values = Record<string, string>;
 
 /** Maximum number of groups of a board to try for a user. */
@@ -311,7 +302,6 @@ export class BoardGroups {
     );
   }
 
-  /** Notes the groups of a user's attributes. */
   see(attributes: Values): void {
     for (const { key, attributes: names } of this.boards) {
       const values = valuesOf(names, attributes);
@@ -321,7 +311,6 @@ export class BoardGroups {
     }
   }
 
-  /** The known groups of a board except one. */
   others(key: string, own: Values | null): Values[] {
     const seen = new Map(this.seen.get(key));
     seen.delete(JSON.stringify(own));
@@ -329,7 +318,6 @@ export class BoardGroups {
   }
 }
 
-/** The user's values of all attributes; `null` if one is missing. */
 function valuesOf(names: readonly string[], attributes: Values): Values | null {
   const values = names.map((name) => [name, attributes[name]] as const);
   return values.some(([, value]) => value === undefined) ? null : (Object.fromEntries(values) as Values);

@@ -24,7 +24,6 @@ export const DeletedResources = Type.Object({
 });
 export type DeletedResources = Static<typeof DeletedResources>;
 
-/** The answer for users, whose IDs are arbitrary text. */
 export const DeletedUsers = Type.Object({
   deleted: Type.Array(Type.Object({ id: Type.String() })),
   issues: Type.Array(AdminIssue),
@@ -61,7 +60,6 @@ export const CreatedApplicationKey = Type.Object({
 });
 export type CreatedApplicationKey = Static<typeof CreatedApplicationKey>;
 
-/** An application key in a list. */
 export const ApplicationKey = Type.Object({
   id: Uuid,
   /** Readable part of the key. */
@@ -79,7 +77,6 @@ export type ApplicationKey = Static<typeof ApplicationKey>;
 
 export const AdminKey = Type.Object({
   id: Uuid,
-  /** Readable part of the key. */
   prefix: Type.String(),
   name: Type.String(),
   status: Type.Enum(['active', 'inactive']),
@@ -93,7 +90,6 @@ export const AdminKey = Type.Object({
 });
 export type AdminKey = Static<typeof AdminKey>;
 
-/** A new admin key. Its secret is shown only once. */
 export const CreatedAdminKey = Type.Object({ ...AdminKey.properties, key: Type.String() });
 export type CreatedAdminKey = Static<typeof CreatedAdminKey>;
 
@@ -112,7 +108,6 @@ export type OrganisationSettings = Static<typeof OrganisationSettings>;
 export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
 export type Organisation = Static<typeof Organisation>;
 
-/** The user settings that administrators control. */
 export const ManagedUser = Type.Object({
   id: Type.String(),
   hidden: Type.Boolean(),

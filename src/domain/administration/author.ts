@@ -1,5 +1,3 @@
-/** Admin API keys and the authors of changes. */
-
 const API_KEY = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_\-+/=]{1,256})$/;
 
 /** Prefixes of application keys begin with this; prefixes of admin keys do not. */
@@ -21,10 +19,7 @@ export function parseApiKey(text: string): { prefix: string; body: string } | nu
 
 /** Who makes a change, recorded in the audit log. */
 export interface Author {
-  /** Readable part of the caller's key, or Laurel's own name for changes without a key. */
   who: string;
-  /** Address of the client. */
   address?: string | null;
-  /** Request ID, as in the answer. */
   requestId?: string | null;
 }

@@ -1,10 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Nullable, Uuid } from '../schemas.ts';
 
-/**
- * A part of an outbox entry that Postgres could not store: a record with the rows derived from it, a user's state, or the
- * unreadable rest.
- */
+/** A part of an entry that Postgres refused: a record with its rows, a user's state, or the unreadable rest. */
 export const FailedPart = Type.Object({
   part: Type.Enum(['record', 'state', 'rest']),
   /** Index among the entry's records or states; for the rest, the number of records before it. */
@@ -16,7 +13,6 @@ export const FailedPart = Type.Object({
 });
 export type FailedPart = Static<typeof FailedPart>;
 
-/** An outbox entry that was set aside, as the Admin API lists it. */
 export const DeadLetter = Type.Object({
   id: Uuid,
   shard: Type.Integer(),

@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox';
 
-/** What happens to an event that violates a guard. */
 export const GUARD_ACTIONS = ['refuse', 'clamp', 'quarantine'] as const;
 
 /** A guard on a value or sum. `clamp` reduces the event's value to what the limit allows. */
@@ -27,14 +26,11 @@ export type MetricGuards = Static<typeof MetricGuards>;
 
 export type GuardName = keyof MetricGuards;
 
-/** Guard names, in the order in which they run. */
 export const GUARD_NAMES = Object.keys(MetricGuards.properties) as GuardName[];
 
-/** In the answer to an event: the guard that changed or held the event. */
 export const GuardedEvent = Type.Object({
   guard: Type.Enum([...GUARD_NAMES]),
   action: Type.Enum(['clamp', 'quarantine']),
-  /** The value that was applied. */
   value: Type.Optional(Type.Number()),
 });
 export type GuardedEvent = Static<typeof GuardedEvent>;

@@ -5,8 +5,6 @@ import { UserId } from '../user.ts';
 import { AdminIssue } from './admin.ts';
 import { GUARD_NAMES } from './guards.ts';
 
-/** Quarantined events, as the Admin API requests and returns them. */
-
 const DateTime = Type.String({ format: 'date-time' });
 const Guard = Type.Enum([...GUARD_NAMES]);
 const Status = Type.Enum(['waiting', 'released', 'dropped']);
@@ -18,7 +16,6 @@ export const QuarantinedEvent = Type.Object({
   /** `null` if the metric was deleted. */
   metricKey: Nullable(Type.String()),
   guard: Guard,
-  /** The value as sent. */
   value: Type.Number(),
   attributes: Nullable(Type.Record(Type.String(), Type.String())),
   idempotencyKey: Nullable(Type.String()),
@@ -48,7 +45,6 @@ export const QuarantineQuery = Type.Object({
 });
 export type QuarantineQuery = Static<typeof QuarantineQuery>;
 
-/** Events to release or drop. */
 export const QuarantinedIds = Type.Object({ ids: Type.Array(Uuid, { minItems: 1, maxItems: 1_000 }) });
 
 /** A released event and its result; `event` is `null` if an earlier call released it. */
@@ -57,14 +53,12 @@ export type ReleasedEvent = Static<typeof ReleasedEvent>;
 
 export const ReleasedEvents = Type.Object({ released: Type.Array(ReleasedEvent), issues: Type.Array(AdminIssue) });
 
-/** How often a guard stopped a user's events. */
 export const GuardCount = Type.Object({
   metricKey: Nullable(Type.String()),
   guard: Guard,
   refused: Type.Integer(),
   clamped: Type.Integer(),
   quarantined: Type.Integer(),
-  /** When the guard last stopped an event. */
   last: DateTime,
 });
 export type GuardCount = Static<typeof GuardCount>;

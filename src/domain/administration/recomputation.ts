@@ -36,7 +36,6 @@ export const RecomputationAsked = Type.Object({
 });
 export type RecomputationAsked = Static<typeof RecomputationAsked>;
 
-/** For one achievement: how many users gain it and lose it. */
 const AchievementFigures = Type.Object({
   id: Type.String(),
   key: Nullable(Type.String()),
@@ -78,7 +77,6 @@ export const RecomputationFigures = Type.Object({
 });
 export type RecomputationFigures = Static<typeof RecomputationFigures>;
 
-/** The plan for one user, and its outcome. */
 export const RecomputedUser = Type.Object({
   userId: Type.String(),
   gained: Type.Array(Type.String()),

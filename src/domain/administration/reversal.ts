@@ -3,10 +3,8 @@ import { UserId } from '../user.ts';
 
 const Uuid = Type.String({ format: 'uuid' });
 
-/** Points of one system that a reversal took or gave back. */
 const ReversedPoints = Type.Object({
   key: Type.String(),
-  /** The user's total afterwards. */
   total: Type.Integer(),
   /** Negative if points were taken. */
   changed: Type.Integer(),
@@ -14,7 +12,6 @@ const ReversedPoints = Type.Object({
   shortfall: Type.Integer(),
 });
 
-/** Result of reversing an event. */
 export const EventReversal = Type.Object({
   /** `unchanged`: the event already was in the requested state. */
   status: Type.Enum(['reversed', 'restored', 'unchanged']),
@@ -44,7 +41,6 @@ export const ReversalOptions = {
   dryRun: Type.Optional(Type.Boolean({ default: false })),
 };
 
-/** Maximum number of events in a call. */
 export const MOST_REVERSED = 1_000;
 
 /** Which events to reverse: exactly one of `eventIds`, a user's `idempotencyKeys`, or a user's period of time. */

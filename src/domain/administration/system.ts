@@ -1,8 +1,6 @@
-/** The state of the installation, and its clock. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../schemas.ts';
 
-/** The Redis server that holds the live state. */
 export const RedisState = Type.Object({
   /** `redis`, or the name that a compatible server reports. */
   server: Type.String(),
@@ -13,7 +11,6 @@ export const RedisState = Type.Object({
 });
 export type RedisState = Static<typeof RedisState>;
 
-/** The Postgres server that is the system of record. */
 export const PostgresState = Type.Object({
   version: Type.String(),
   databaseBytes: Type.Integer(),
@@ -23,7 +20,6 @@ export const PostgresState = Type.Object({
 });
 export type PostgresState = Static<typeof PostgresState>;
 
-/** A Redis server that holds shards. */
 export const RedisServer = Type.Object({
   name: Type.String(),
   state: Nullable(RedisState),
@@ -59,6 +55,5 @@ export const SystemState = Type.Object({
 });
 export type SystemState = Static<typeof SystemState>;
 
-/** The current time of Laurel's clock. */
 export const ClockTime = Type.Object({ now: Type.String({ format: 'date-time' }) });
 export type ClockTime = Static<typeof ClockTime>;

@@ -1,10 +1,7 @@
-/** A user's timeline: entries, and positions of pages. */
 import { type Static, Type } from 'typebox';
 import { TIMELINE_KINDS } from '../kinds.ts';
 import { LocalDate, Nullable, Uuid, uuidText } from '../schemas.ts';
 import { QuarantinedEvent } from './quarantine.ts';
-
-/** A user's timeline: what happened, with its causes, as the Admin API requests and returns it. */
 
 const DateTime = Type.String({ format: 'date-time' });
 
@@ -30,7 +27,6 @@ export const TimelineRule = Type.Object({
 });
 export type TimelineRule = Static<typeof TimelineRule>;
 
-/** The streak grew. */
 const CausedStreak = Type.Object({
   kind: Type.Literal('streak'),
   length: Type.Integer(),
@@ -86,7 +82,6 @@ const EventEntry = Type.Object({
   localDate: LocalDate,
   /** When a late event happened; `null` if it happened at `at`. */
   occurredAt: Nullable(DateTime),
-  /** Whether the event arrived on a later local day of the user. */
   late: Type.Boolean(),
   attributes: Type.Record(Type.String(), Type.String()),
   idempotencyKey: Nullable(Type.String()),
@@ -96,7 +91,6 @@ const EventEntry = Type.Object({
 });
 export type EventEntry = Static<typeof EventEntry>;
 
-/** Undoes an event or another reversal. */
 const ReversalEntry = Type.Object({
   kind: Type.Literal('reversal'),
   ...Entry,
@@ -150,7 +144,6 @@ const RecomputationEntry = Type.Object({
   ...Entry,
   recomputationId: Uuid,
   action: Type.Enum(['applied', 'reverted']),
-  /** Readable part of the administrator's key. */
   who: Type.String(),
   gained: Type.Array(Named),
   lost: Type.Array(Named),
@@ -177,16 +170,12 @@ const StreakEntry = Type.Object({
   length: Nullable(Type.Integer()),
   /** Readable part of the administrator's key; `null` if the clock changed the streak. */
   who: Nullable(Type.String()),
-  /**
-   * `correction`: ID of the late event or reversal that caused this entry. `supersededBy`: ID of the one that replaced it. Both
-   * are `null` if there is none.
-   */
+  /** ID of the late event or reversal that caused this entry, and of the one that replaced it; `null`: none. */
   correction: Nullable(Uuid),
   supersededBy: Nullable(Uuid),
 });
 export type StreakEntry = Static<typeof StreakEntry>;
 
-/** The user's final rank and score in a leaderboard run. */
 const LeaderboardEntry = Type.Object({
   kind: Type.Literal('leaderboard'),
   ...Entry,
@@ -198,7 +187,6 @@ const LeaderboardEntry = Type.Object({
 });
 export type LeaderboardEntry = Static<typeof LeaderboardEntry>;
 
-/** An administrator's action on the user, from the audit log. */
 const AdministrationEntry = Type.Object({
   kind: Type.Literal('administration'),
   ...Entry,
@@ -224,10 +212,7 @@ export const TimelineEntry = Type.Union([
 ]);
 export type TimelineEntry = Static<typeof TimelineEntry>;
 
-/**
- * A page of the timeline. `nextCursor` is `null` on the last page. `detailsFrom`: events and awards before this UTC date are
- * deleted.
- */
+/** A page of the timeline. `detailsFrom`: events and awards before this UTC date are deleted. */
 export const TimelinePage = Type.Object({
   entries: Type.Array(TimelineEntry),
   detailsFrom: Nullable(Type.String({ format: 'date' })),
@@ -266,7 +251,6 @@ export const positionOf = ({ atMs, kind, number }: { atMs: number; kind: number;
 /** A position before all entries of a time (epoch ms); no entry has it. */
 export const firstIdAt = (ms: number): string => uuidText(timeHex(ms).padEnd(32, '0'));
 
-/** The time in a position, epoch ms. */
 export const msOf = (position: string): number => parseInt(position.slice(0, 8) + position.slice(9, 13), 16);
 
 /** The last ID that an award of this event may have. */
@@ -282,7 +266,6 @@ export const boundsOf = (kind: number, { above, below }: { above: string; below:
   below: boundOf(kind, below),
 });
 
-/** Pairs of time (epoch ms) and number. */
 export interface TimelineBounds {
   above: readonly [number, number];
   below: readonly [number, number];

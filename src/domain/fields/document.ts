@@ -3,8 +3,6 @@ import { AttributeValue, Nullable } from '../schemas.ts';
 import { TODAY, type ConfiguredCondition, type Field, type Fields } from './field.ts';
 import { described, isNeeded } from './wire.ts';
 
-// Resources in the configuration document. They refer to one another by key.
-
 const Condition = Type.Object({ key: Type.String(), value: AttributeValue });
 
 const BOUND = /^(?:exclusive)?m(?:in|ax)imum$/i;
@@ -23,17 +21,13 @@ function schemaOf(one: Field): TSchema {
   return described(hasDefault ? ({ ...schema, default: one.default } as TSchema) : schema, one);
 }
 
-/**
- * A field's names in the document. Achievements are named by key, or by name if they have no key, or by ID if they have no key and
- * their name is not unique.
- */
+/** A field's names in the document: of an achievement its key, else its name, else (if not unique) its ID. */
 export function documentNames(name: string, { refersTo }: Field): string[] {
   if (refersTo === undefined || refersTo === 'user attribute') return [name];
   const named = refersTo === 'achievement' ? ['Key', 'Name', 'Id'] : ['Key'];
   return named.map((by) => name.replace('Id', by));
 }
 
-/** The fields of a resource in the document. */
 export const documentFields = (fields: Fields): Record<string, TSchema> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, one]): [string, TSchema][] => {

@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid } from '../schemas.ts';
+import { AttributeCondition, Badge, Description, KEY_PATTERN, Nullable, ResourceName, Uuid } from '../schemas.ts';
 
 /**
  * Fields of resources. Each field is declared once, in the other files of this folder. Requests, answers, the stored form, the
@@ -9,7 +9,7 @@ import { AttributeCondition, Badge, Description, KEY_PATTERN, ResourceName, Uuid
 /** Applies if another field of the resource has one of these values; without values, if that field is set. */
 export interface When {
   readonly field: string;
-  readonly is: readonly string[];
+  readonly is: readonly (string | boolean)[];
   /** Name of such resources in messages; default: `trigger 'metric'`. */
   readonly called?: string;
 }
@@ -39,10 +39,7 @@ export interface Field {
   readonly default?: unknown;
   /** Stored instead of `default` if `when` applies. */
   readonly defaultWhen?: unknown;
-  /**
-   * How answers show a missing value: not at all, or as an empty text. Default: `null` if the field is clearable,
-   * otherwise not at all.
-   */
+  /** How answers show a missing value. Default: `null` if the field is clearable, otherwise not at all. */
   readonly ifUnset?: 'omitted' | 'empty';
   /** Laurel's addition: other servers of the contract lack the field. */
   readonly addition?: true;
@@ -68,7 +65,6 @@ export interface FormOptions {
 
 export type Fields = Readonly<Record<string, Field>>;
 
-/** Declares a field. */
 export const field = <S extends TSchema, const O extends Omit<Field, 'schema'>>(
   schema: S,
   options: O,
@@ -77,15 +73,33 @@ export const field = <S extends TSchema, const O extends Omit<Field, 'schema'>>(
 /** Default of a day: the UTC day on which the resource is created. */
 export const TODAY = 'today';
 
-export const only = (name: string, ...is: string[]): When => ({ field: name, is });
+export const only = (name: string, ...is: (string | boolean)[]): When => ({ field: name, is });
 
 export const applies = (when: When | undefined, values: object): boolean => {
   if (when === undefined) return true;
   const value = (values as Record<string, unknown>)[when.field];
-  return when.is.length === 0 ? value !== null && value !== undefined : when.is.includes(value as string);
+  return when.is.length === 0 ? value !== null && value !== undefined : when.is.includes(value as string | boolean);
 };
 
-// Fields that several kinds have.
+type StoredSchema<F extends Field> = F extends { clearable: true }
+  ? ReturnType<typeof Nullable<F['schema']>>
+  : F['schema'];
+
+/** Schema of settings, which always have a value for each field. */
+export const objectOf = <D extends Fields>(fields: D) =>
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(fields).map(([name, { schema, clearable, description }]) => [
+        name,
+        { ...(clearable ? Nullable(schema) : schema), description },
+      ]),
+    ) as unknown as { [N in keyof D]: StoredSchema<D[N]> },
+  );
+
+export const defaultsOf = <D extends Fields>(fields: D) =>
+  Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, one.default])) as {
+    -readonly [N in keyof D]: Static<StoredSchema<D[N]>>;
+  };
 
 export const NAME = field(ResourceName, {
   label: 'Name',
@@ -116,7 +130,6 @@ export const BADGE = field(Badge, {
   form: { hint: 'The address of a picture; over https it is shown here' },
 });
 
-/** A reference to a metric. */
 export const METRIC_ID = field(Uuid, {
   label: 'Metric',
   description: 'ID of the metric.',
@@ -147,8 +160,6 @@ export const EVENT_CONDITIONS = field(Type.Array(AttributeCondition), {
   default: [],
 });
 
-// Types.
-
 type StoredName<N, F> = F extends { stored: infer Name extends string } ? Name : N;
 type Value<F extends Field> = F extends { stored: 'badgeUrl' } ? string : Static<F['schema']>;
 type Null<F> = F extends { default: null }
@@ -157,15 +168,12 @@ type Null<F> = F extends { default: null }
     ? null
     : never;
 
-/** The stored form of a resource's configurable fields. */
 export type Stored<D extends Fields> = { -readonly [N in keyof D as StoredName<N, D[N]>]: Value<D[N]> | Null<D[N]> };
 
-/** A request that creates a resource. */
 export type Created<D extends Fields> = { [N in Needed<D>]: Static<D[N]['schema']> } & {
   [N in Exclude<keyof D, Needed<D>>]?: Static<D[N]['schema']> | (D[N] extends { clearable: true } ? null : never);
 };
 
-/** A condition in the document: an attribute's key and its required value. */
 export interface ConfiguredCondition {
   key: string;
   value: string;
@@ -185,7 +193,6 @@ type Needed<D extends Fields> = {
   [N in keyof D]: D[N] extends { required: true; when?: undefined } ? N : never;
 }[keyof D];
 
-/** A resource in the configuration document. */
 export type Configured<D extends Fields> = {
   -readonly [N in Needed<D> as DocumentName<N, D[N]>]: DocumentValue<D[N]>;
 } & {

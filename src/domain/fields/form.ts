@@ -6,6 +6,7 @@ import type { Field, Fields, When } from './field.ts';
 import { Picture } from '../settings.ts';
 import { ADMIN_KEY, APPLICATION_KEY, BRANDING, ORGANISATION, SETTINGS, TENANT } from './organisation.ts';
 import { FIELDS } from './kinds.ts';
+import { DaysOff, EVENTS, FREEZES, STREAKS, Thresholds } from './tenant-settings.ts';
 
 // The console's forms, from the declarations of fields. The console's build includes them as plain data.
 
@@ -22,9 +23,10 @@ export type Input =
   | 'conditions'
   | 'guards'
   | 'picture'
-  | 'filter';
+  | 'filter'
+  | 'weekdays'
+  | 'thresholds';
 
-/** Resources that a field offers to choose from. */
 export type Choices = 'metric' | 'achievement' | 'points system' | 'user attribute' | 'event attribute';
 
 export interface FormField {
@@ -41,11 +43,8 @@ export interface FormField {
   required?: true | When;
   /** `null` removes the value. */
   clearable?: true;
-  /** Cannot be changed later. */
   fixed?: true;
-  /** Only existing resources can have a value. */
   onlyChanged?: true;
-  /** Shown and sent only if this applies. */
   when?: When;
 }
 
@@ -56,6 +55,9 @@ const OTHERS = {
   organisation: ORGANISATION,
   branding: BRANDING,
   settings: SETTINGS,
+  streaks: STREAKS,
+  freezes: FREEZES,
+  events: EVENTS,
 } as const;
 
 export type FormKind = Kind | keyof typeof OTHERS;
@@ -66,6 +68,8 @@ const INPUTS = new Map<TSchema, Input>([
   [Description, 'area'],
   [MetricGuards, 'guards'],
   [WebhookFilter, 'filter'],
+  [DaysOff, 'weekdays'],
+  [Thresholds, 'thresholds'],
 ]);
 
 const FORMATS: Readonly<Record<string, Input>> = { date: 'day', 'date-time': 'moment' };
@@ -82,13 +86,15 @@ function inputOf({ schema, conditionsOn, refersTo }: Field): Input {
     pattern?: string;
     enum?: string[];
   };
+  const own = INPUTS.get(schema);
+  if (own !== undefined) return own;
   if (conditionsOn !== undefined) return 'conditions';
   if (type === 'array') return 'many';
   if (values !== undefined || refersTo !== undefined) return 'choice';
   if (type === 'boolean') return 'yes';
   if (type === 'number' || type === 'integer') return 'number';
   if (pattern === TIME_OF_DAY_PATTERN) return 'time';
-  return INPUTS.get(schema) ?? FORMATS[format] ?? 'text';
+  return FORMATS[format] ?? 'text';
 }
 
 function choicesOf({ conditionsOn, refersTo }: Field): Choices | undefined {
@@ -122,7 +128,6 @@ function formField(name: string, one: Field): FormField {
 
 const formOf = (fields: Fields): FormField[] => Object.entries(fields).map(([name, one]) => formField(name, one));
 
-/** The fields of every form. */
 export const FORMS = Object.fromEntries([
   ...(Object.keys(LISTS) as Kind[]).map((kind) => [kind, formOf(FIELDS[kind])] as const),
   ...Object.entries(OTHERS).map(([kind, fields]) => [kind, formOf(fields)] as const),

@@ -7,7 +7,6 @@ import { METRIC } from './metric.ts';
 import { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from './points.ts';
 import { WEBHOOK } from './webhook.ts';
 
-/** The configurable fields of every kind of resource. */
 export const FIELDS: Readonly<Record<Kind, Fields>> = {
   attribute: ATTRIBUTE,
   metric: METRIC,

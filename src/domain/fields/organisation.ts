@@ -6,7 +6,6 @@ import { ChangedBranding, Experimentation, Picture, Settings } from '../settings
 import { UserId } from '../user.ts';
 import { field } from './field.ts';
 
-/** Fields of `/v1/organisation`. */
 export const ORGANISATION = {
   name: field(OrganisationSettings.properties.name, {
     label: 'Name',
@@ -25,7 +24,7 @@ export const ORGANISATION = {
     required: true,
     form: {
       options: {
-        byClient: 'Whole numbers only for clients that require them',
+        byClient: 'Rounded down if the client needs it',
         exact: 'Exact for all clients',
         whole: 'Rounded down for all clients',
       },
@@ -41,7 +40,6 @@ export const ORGANISATION = {
 
 const { appName, appUrl, brandColor, font } = ChangedBranding.properties;
 
-/** Fields of the `branding` of `/v1/settings`. */
 export const BRANDING = {
   appName: field(appName, { label: 'Name of the app', description: 'Name of the app.', required: true }),
   appUrl: field(appUrl, {
@@ -71,7 +69,6 @@ export const BRANDING = {
   appIcon: field(Picture, { label: 'Icon', description: 'The icon of the app.', clearable: true }),
 } as const;
 
-/** The other fields of `/v1/settings`. */
 export const SETTINGS = {
   aggregationPeriod: field(Settings.properties.aggregationPeriod, {
     label: 'Recap e-mails are due',

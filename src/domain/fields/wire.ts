@@ -2,11 +2,8 @@ import { Type, type TSchema } from 'typebox';
 import { type AttributeCondition, type Badge, Nullable } from '../schemas.ts';
 import { applies, TODAY, type Field, type Fields } from './field.ts';
 
-// Requests and answers of the Admin API, from the declarations of fields.
-
 type Values = Record<string, unknown>;
 
-/** A field's schema with its texts. */
 export const described = (schema: TSchema, { description, example }: Field): TSchema => ({
   ...schema,
   description,
@@ -27,14 +24,12 @@ export const schemasOf = (fields: Fields, schemaOf: (field: Field, name: string)
     }),
   );
 
-/** The fields of a request that creates a resource. */
 export const createdFields = (fields: Fields): Record<string, TSchema> =>
   schemasOf(fields, (one) => {
     if (one.onlyChanged) return null;
     return isNeeded(one) ? sentSchema(one) : Type.Optional(sentSchema(one));
   });
 
-/** The fields of a request that changes a resource, besides its ID. */
 export const changedFields = (fields: Fields): Record<string, TSchema> =>
   schemasOf(fields, (one) => (one.fixed ? null : Type.Optional(sentSchema(one))));
 
@@ -67,7 +62,6 @@ function toStored(one: Field, value: unknown): unknown {
   return Array.isArray(value) ? value.map(lowerCase) : lowerCase(value as string);
 }
 
-/** The stored form of a request's fields. */
 export const storedFrom = (fields: Fields, item: object): Values =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, one]) => {
@@ -76,10 +70,7 @@ export const storedFrom = (fields: Fields, item: object): Values =>
     }),
   );
 
-/**
- * The stored form of a new resource: the given fields, and the defaults of the others.
- * @param today `YYYY-MM-DD`
- */
+/** The stored form of a new resource: given fields, and defaults. `today`: `YYYY-MM-DD`. */
 export function withDefaults(fields: Fields, given: object, today: string): Values {
   const all: Values = { ...given };
   for (const [name, one] of Object.entries(fields)) {
@@ -102,7 +93,6 @@ export function withChanges(fields: Fields, current: object, sent: object): Valu
   return all;
 }
 
-/** A stored resource's fields in the form of answers. */
 export function answerFrom(fields: Fields, resource: object): Values {
   const answer: Values = {};
   for (const [name, one] of Object.entries(fields)) {

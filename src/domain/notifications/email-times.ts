@@ -2,16 +2,11 @@ import { DAY_MS, type Days, type Frequency } from '../periods.ts';
 import type { Settings } from '../settings.ts';
 import { dayIn, type LocalTime, wallTimeMs } from '../zone.ts';
 
-/** When emails are due in the users' time zones. */
-
 const hour = (of: number): number => of * 60;
 const FRIDAY = 5;
 const MONDAY = 1;
 
-/**
- * The reminder of a streak at risk. For daily streaks, four hours before midnight; on a day when the clocks change it stays at
- * 20:00.
- */
+/** Reminders of streaks at risk; for daily ones at 20:00, also on days when clocks change. */
 export const REMINDER_TIMES: Readonly<Record<Frequency, LocalTime>> = {
   daily: { minute: hour(20) },
   weekly: { minute: hour(9), weekday: FRIDAY },

@@ -5,8 +5,6 @@ import type { User } from '../user.ts';
 import type { BoardOfWebhook, BoostOfWebhook, PayloadOf } from './payloads.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** An example payload for each webhook, used in the OpenAPI document and in test deliveries. */
-
 const ID = '0190a5f2-7c3e-7b1a-9d3e-2f6b8c1d4e5';
 const AT = '2026-03-02T09:30:00.000Z';
 

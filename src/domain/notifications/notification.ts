@@ -3,7 +3,6 @@ import { DAY_MS, dayOf } from '../periods.ts';
 import { type Run, runOf, type RunRule } from '../runs.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** Types of notifications; the same as those of webhooks. */
 export type NotificationType = (typeof WEBHOOK_EVENTS)[number];
 
 /** IDs of the resources that a notification is about. Webhook filters compare them. */
@@ -13,7 +12,6 @@ export interface NotificationSubject {
   pointsSystemId?: string;
 }
 
-/** A leaderboard run (first day, epoch day) and group (`''` without a breakdown). */
 export interface BoardPlace {
   boardNo: number;
   runDay: number;
@@ -37,7 +35,6 @@ export interface Notification {
   payload: string;
 }
 
-/** A notification for one webhook, before it is stored. */
 export interface NewMessage {
   /** The `webhook-id` of every try (UUID). Creating the message again produces the same ID. */
   id: string;
@@ -53,10 +50,7 @@ export interface NewMessage {
 /** Shortest time between two notifications that are otherwise sent at once; ms. */
 const WINDOW_MS = 15 * 60_000;
 
-/**
- * Windows end at multiples of this (ms), so that many end together: with 100,000 open windows, a few statements flush several
- * hundred of them every 5 s.
- */
+/** Windows end at multiples of this (ms), so that a few statements flush many of them. */
 const STEP_MS = 5_000;
 
 /** When a window that begins at `beginMs` ends (epoch ms). */

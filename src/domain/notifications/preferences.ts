@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { DaysOff } from '../catalog.ts';
+import { DaysOff } from '../fields/tenant-settings.ts';
 
 /** At most one entry per channel. */
 const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxItems: 2 }));
@@ -7,7 +7,6 @@ const Channels = Type.Optional(Type.Array(Type.Enum(['email', 'push']), { maxIte
 /** Maximum number of metrics in a user's own streak rule. The user's state holds all of them. */
 const MAX_METRICS = 100;
 
-/** Channels that a user wants for each kind of notification. */
 export const NotificationPreferences = Type.Object({
   achievement_completed: Channels,
   recap: Channels,
@@ -29,7 +28,6 @@ export const StreakPreferences = Type.Object({
 });
 export type StreakPreferences = Static<typeof StreakPreferences>;
 
-/** Whether the user is hidden on leaderboards. */
 export const LeaderboardPreferences = Type.Object({ hidden: Type.Boolean() });
 
 export const UserPreferencesResponse = Type.Object({

@@ -1,9 +1,7 @@
-/** Webhooks: wire form, signature header and deliveries. */
 import { type Static, Type } from 'typebox';
 import { Nullable, Uuid } from '../schemas.ts';
 import { UserId } from '../user.ts';
 
-/** Types of webhook notifications. */
 export const WEBHOOK_EVENTS = [
   'achievement.completed',
   'streak.started',
@@ -36,8 +34,6 @@ export function signatureHeaderProblem(name: string): string | null {
   if (!TOKEN.test(name)) return "must be the name of an HTTP header: at most 64 letters, digits and !#$%&'*+-.^_`|~";
   return TAKEN_HEADER.test(name) ? `'${name}' has another meaning: choose another name` : null;
 }
-
-/** The delivery log of a webhook, as the Admin API requests and returns it. */
 
 const DateTime = Type.String({ format: 'date-time' });
 
@@ -72,7 +68,6 @@ const DeliveryAttempt = Type.Object({
   answer: Nullable(Type.String()),
 });
 
-/** A message with its payload and all tries, oldest first. */
 export const ShownWebhookDelivery = Type.Object({
   ...WebhookDelivery.properties,
   payload: Type.Unknown(),
@@ -108,7 +103,6 @@ export const ResendRequest = Type.Object({
 });
 export type ResendRequest = Static<typeof ResendRequest>;
 
-/** A resend and its progress. */
 export const WebhookResend = Type.Object({
   id: Uuid,
   status: Type.Enum(['failed', 'delivered']),

@@ -7,7 +7,6 @@ export interface Calendar {
   weekStart: WeekStart;
 }
 
-/** A streak's length in a period, and the first day of that streak. */
 export interface Reached {
   length: number;
   startDay: number;

@@ -1,4 +1,3 @@
-/** Replays a streak without or with an event: start, facts and repairs. */
 import type { Micros } from '../decimal.ts';
 import { type Frequency, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from './reached-lengths.ts';
@@ -32,10 +31,7 @@ export interface ChangedEvents {
 export const factsFrom = (day: number, weekStart: WeekStart): number =>
   Math.min(...FREQUENCIES.map((frequency) => periodStart(periodOf(day, frequency, weekStart), frequency, weekStart)));
 
-/**
- * Replays the user's streaks with events added and removed.
- * @returns the streaks in all frequencies and the current freezes, and the changes to the records (`SettlementRepair`)
- */
+/** Replays the user's streaks with events added and removed. Returns streaks, freezes and changes to the records. */
 export function replayStreaks(facts: StreakFacts, { add = [], remove = new Set() }: ChangedEvents): StreakReplay {
   const changed = [...add, ...facts.events.filter(({ id }) => remove.has(id))];
   const firstDay = Math.min(facts.now.day, ...changed.map(({ day }) => day));
@@ -66,7 +62,6 @@ function run(facts: StreakFacts, firstDay: number, events: readonly StreakEvent[
   return machine;
 }
 
-/** All events and calls in order of time. */
 const stepsOf = ({ calls }: StreakFacts, events: readonly StreakEvent[]): StreakStep[] =>
   [...calls, ...events.map((event) => ({ do: 'event' as const, ...event }))].sort(
     (a, b) => a.day - b.day || a.atMs - b.atMs,
@@ -143,20 +138,15 @@ function freezesAt(facts: StreakFacts, day: number): Pick<ReplayStart, 'freezes'
 const isGainSince = (gain: RecordedGain, day: number): boolean =>
   gain.kind === 'given' ? gain.day >= day : gain.day > day;
 
-/** Changes to the records. Nothing is deleted: new rows supersede those that no longer hold. */
 interface SettlementRepair {
   /** Numbers of the stored rows that no longer hold. */
   superseded: string[];
-  /**
-   * The settlements that replace them, in order. Those with a time happened then, the others now. Settlements that are not stored
-   * yet and still hold are in `unstored`.
-   */
+  /** The settlements that replace them, in order. Those without a time happen now. */
   settlements: Settlement[];
   gains: StreakMachine['gains'];
   unstored: { settlements: RecordedSettlement[]; gains: RecordedGain[] };
 }
 
-/** The outcome of a replay: the streaks and the changes to the records. */
 export interface StreakReplay extends SettlementRepair {
   streaks: Record<Frequency, RunningStreak>;
   freezes: number;
@@ -176,7 +166,6 @@ interface Replayed {
   is: StreakMachine;
 }
 
-/** Compares the two runs; see `replayStreaks`. */
 function changesOf({ facts, firstDay, was, is }: Replayed): StreakReplay {
   const replay: StreakReplay = {
     streaks: { ...facts.now.streaks },
@@ -291,7 +280,6 @@ const cutOff = (one: RecordedSettlement, day: number): Settlement[] =>
 const untilDay = (one: RecordedSettlement, day: number): Settlement[] =>
   isSpan(one) && one.from < day ? [{ ...one, to: day - 1 }] : [];
 
-/** Merges adjacent days with the same excuse. */
 function joined(settlements: readonly Settlement[]): Settlement[] {
   const result: Settlement[] = [];
   for (const { frequency, kind, from, to, length, atMs } of settlements) {
@@ -307,7 +295,6 @@ function joined(settlements: readonly Settlement[]): Settlement[] {
 const sameList = (one: readonly object[], other: readonly object[]): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
-/** An event that counts, in the user's local time. */
 export interface StreakEvent {
   /** 32 hex digits. */
   id: string;
@@ -327,10 +314,7 @@ export interface StreakFacts extends Omit<StreakSurroundings, 'endedBefore' | 'r
   settlements: readonly RecordedSettlement[];
   /** Freezes earned or given, oldest first. */
   gains: readonly RecordedGain[];
-  /**
-   * Administrators' actions on the streaks, including those that a later replay found to have no effect, and changes of zone
-   * that moved the user's current day forward. In any order.
-   */
+  /** Administrators' actions, even without effect, and changes of zone that moved the day forward. In any order. */
   calls: readonly Exclude<StreakStep, { do: 'event' }>[];
   /** Events on and after `factsFrom`, in any order. */
   events: readonly StreakEvent[];

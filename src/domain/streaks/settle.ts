@@ -1,4 +1,3 @@
-/** Settles streaks: pauses, freezes and ends that the clock caused. */
 import { type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import type { StreakAsLeft } from './streak.ts';
 
@@ -27,19 +26,14 @@ export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Fre
 export interface StreakSettlementRule {
   frequency: Frequency;
   weekStart: WeekStart;
-  /** Whether this frequency uses freezes. */
   frozen: boolean;
   /** Interval in days, amount, maximum, and when earning was configured (epoch ms); `null` if users earn no freezes. */
   earning: readonly [number, number, number, number] | null;
 }
 
-/**
- * A previous rule and the user's last local day under it. `settled` is true if the streaks are already settled up to the
- * moment when the rule was replaced.
- */
+/** A previous rule and the last local day under it. `settled`: streaks are settled up to its end. */
 export type EarlierSettlementRule = StreakSettlementRule & { lastDay: number; settled?: boolean };
 
-/** The streak fields of a user's state. */
 export interface StreaksAsLeft {
   /** When this installation first saw the user: at creation, or at an import that sets `earnedDay`. */
   createdMs: number;
@@ -56,10 +50,7 @@ export interface StreaksAsLeft {
 
 export type SettlementKind = 'freeze' | 'pause' | 'lost' | 'restored' | 'replaced' | 'off' | 'reset';
 
-/**
- * A change to a streak: days excused by a freeze, a pause or a day off; a streak that was lost or reset, with its days and
- * length; a restored streak; or the streak that a restored one replaced.
- */
+/** A change to a streak: days excused, or a streak that was lost, reset, restored or replaced. */
 export interface Settlement {
   frequency: Frequency;
   kind: SettlementKind;
@@ -72,7 +63,6 @@ export interface Settlement {
   atMs?: number;
 }
 
-/** Freezes earned on a local day (epoch day). */
 export interface FreezeGain {
   day: number;
   count: number;
@@ -88,10 +78,7 @@ export interface SettledStreaks {
   settlements: Settlement[];
 }
 
-/**
- * Returns a user's streaks on a local day, and the changes since the last settlement. Pure.
- * @param earlier the previous rules, oldest first
- */
+/** A user's streaks on a local day, and the changes since the last settlement. Pure. `earlier`: oldest first. */
 export function settleStreaks(
   left: StreaksAsLeft,
   rule: StreakSettlementRule,
@@ -109,7 +96,6 @@ export function settleStreaks(
   return settled;
 }
 
-/** Mutable state of one settlement. */
 type Settling = StreaksAsLeft & SettledStreaks;
 
 /** Carries a weekly streak over a change of the first day of the week; `week` is the current week under the new rule. */
@@ -170,7 +156,6 @@ function settleGap(
   return { ...streak, lastPeriod };
 }
 
-/** Whether pauses cover every day from `from` to `to`. */
 function isPaused(pauses: StreaksAsLeft['pauses'], from: number, to: number): boolean {
   let day = from;
   for (const pause of pauses) if (pause.from <= day && pause.to >= day) day = pause.to + 1;

@@ -1,4 +1,3 @@
-/** A streak's state machine, and the time within which a lost streak can be restored. */
 import type { Micros } from '../decimal.ts';
 import { dateOf, dayOf, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import {
@@ -12,15 +11,9 @@ import {
 } from './settle.ts';
 import type { StreakAsLeft } from './streak.ts';
 
-/*
- * Moves a user's streaks forward step by step, as `lua/record_events.lua` and `lua/adjust_streak.lua` do when the steps
- * happen. `replay.ts` runs it over history. `test/model` is an independent implementation of the same rules.
- */
+/** Moves streaks forward step by step, as the scripts do. `test/model` implements the same rules independently. */
 
-/**
- * The rule that meets a period: the required sums of all metrics or of any one. Without metrics, any event with a
- * positive value.
- */
+/** The sums that meet a period, of all metrics or any. Without metrics, any positive event does. */
 export interface MeetingRule {
   on: boolean;
   all: boolean;
@@ -29,7 +22,6 @@ export interface MeetingRule {
 
 /** A streak with the progress of its current period; `null` before the first event. */
 export interface RunningStreak extends StreakAsLeft {
-  /** When the streak was last extended (epoch ms). */
   extendedMs: number | null;
   currentPeriod: number | null;
   /** Metric number → sum of values in the current period. */
@@ -56,7 +48,7 @@ export interface StreakSurroundings extends Pick<StreaksAsLeft, 'createdMs' | 'd
   maxFreezes: number;
   /** Streaks that ended before the run. */
   endedBefore: readonly Settlement[];
-  /** Times of recorded resets. They decide about resets that come before the counting frequency has begun. */
+  /** Times of recorded resets, which decide resets before the counting frequency begins. */
   resetsMade: ReadonlySet<number>;
 }
 
@@ -74,12 +66,10 @@ export class StreakMachine {
   readonly streaks: Record<Frequency, RunningStreak> = { daily: NO_STREAK, weekly: NO_STREAK, monthly: NO_STREAK };
   freezes = 0;
   earnedDay: number | null = null;
-  /** Changes to the streaks since the beginning, in order. */
   readonly settlements: Settlement[] = [];
   gains: (FreezeGain & { kind: 'earned' | 'given'; atMs?: number })[] = [];
   /** Lengths that extensions of the counting streak reached, in order. */
   readonly reached: number[] = [];
-  /** Greatest length per frequency. */
   readonly most: Record<Frequency, number> = { daily: 0, weekly: 0, monthly: 0 };
   private readonly around: StreakSurroundings;
   private readonly begun = new Set<Frequency>();
@@ -97,7 +87,6 @@ export class StreakMachine {
     this.begun.add(frequency);
   }
 
-  /** Settles all midnights up to a day. */
   settleTo(day: number): void {
     if (day <= this.day) return;
     const { rule, earlier } = this.around;
@@ -243,10 +232,7 @@ function isMet({ all, metrics }: MeetingRule, sums: ReadonlyMap<number, Micros>,
 
 const WINDOW_DAYS = 90;
 
-/**
- * First day (epoch day) of the window from which a lost streak can be restored: 90 days back; for weekly streaks the week
- * that contains 1 January; for monthly streaks January of the previous year.
- */
+/** First day from which a lost streak can be restored: 90 days back; weekly: 1 January; monthly: January before. */
 export function restoreWindowStart(
   day: number,
   { frequency, weekStart }: { frequency: Frequency; weekStart: WeekStart },

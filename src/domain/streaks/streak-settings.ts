@@ -1,13 +1,10 @@
-/** Settings of streaks, and which are in force on a day. */
 import { type Static, Type } from 'typebox';
-import { type Catalog, type EarlierStreaks, StreakSettings, type StreaksInForce } from '../catalog.ts';
+import { type Catalog, type EarlierStreaks, type StreaksInForce } from '../catalog.ts';
+import { StreakSettings } from '../fields/tenant-settings.ts';
 import { DAY_MS } from '../periods.ts';
 import { Nullable, Uuid, WholeNumber } from '../schemas.ts';
 
-/**
- * The streak settings in the Admin API: the contract's names, Laurel's additional settings, and earlier names of the same
- * settings (`personalization`, `metricId`, `initial`, `max`).
- */
+/** Streak settings in the Admin API. Some have two names: the contract's, and an earlier one. */
 
 const { enabled, frequency, weekStart, evaluationMode, daysOff, personalization, freezes } = StreakSettings.properties;
 const { autoEarnInterval, autoEarnAmount } = freezes.properties;
@@ -108,9 +105,6 @@ export function replaceStreaks(catalog: Catalog, streaks: StreakSettings, nowMs:
 /** By then, new users are in Postgres and in `streak_zones`. */
 const SWEPT_DAYS = 8;
 
-/**
- * The earlier settings that some users' streaks may still need.
- * @param sweptDay the last local day (epoch day) up to which all zones are swept; `null` if no user is left to sweep
- */
+/** The earlier settings that some users may still need. `sweptDay`: all zones are swept up to it; `null`: nobody is left. */
 export const stillNeeded = (before: readonly EarlierStreaks[], sweptDay: number | null): readonly EarlierStreaks[] =>
   sweptDay === null ? before : before.filter(({ untilMs }) => untilMs > (sweptDay - SWEPT_DAYS) * DAY_MS);

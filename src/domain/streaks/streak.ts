@@ -1,4 +1,3 @@
-/** A user's streak: wire form, and changes by an administrator. */
 import { type Static, Type } from 'typebox';
 import { AdminIssue, DeletedResources } from '../administration/admin.ts';
 import { dateOf, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
@@ -66,10 +65,7 @@ export const StreakRankings = Type.Array(
 );
 export type StreakRankings = Static<typeof StreakRankings>;
 
-/**
- * The dates of a settled streak; all `null` at length 0. `expires` is the last day on which activity still keeps the streak.
- * `offDays`: number of days off that directly follow that day and postpone it.
- */
+/** The dates of a settled streak; `null` at length 0. `offDays`: days off that directly follow `expires`. */
 export function streakDates(
   { length, startDay, lastPeriod }: StreakAsLeft,
   { day, frequency, weekStart, offDays }: { day: number; frequency: Frequency; weekStart: WeekStart; offDays: number },

@@ -14,7 +14,6 @@ import { pointsJson } from '../events/event-answer.ts';
 import { sentUser } from '../users/sent-user.ts';
 import { userAchievementResponse } from '../responses.ts';
 
-/** Completes achievements of type `api`. */
 export class AchievementCompletion {
   private readonly options: { scripts: Scripts; clock: Clock };
 
@@ -63,9 +62,6 @@ function find(compiled: CompiledCatalog, key: string): Achievement {
   return achievement;
 }
 
-/**
- * ID of a user's completion of an achievement. It is derived, not stored: every call and process gets the same one.
- * `achievementId`: a UUID.
- */
+/** ID of a completion, derived from tenant, user and achievement, so every process gets the same one. */
 const completionId = (completion: { tenantNo: number; userId: string; achievementId: string }): string =>
   v5(`${completion.tenantNo}:${completion.userId}`, completion.achievementId);

@@ -25,10 +25,7 @@ export class AchievementReads {
     this.users = users;
   }
 
-  /**
-   * The active achievements, oldest first. With a filter (`key:value,…`), only those whose user conditions all hold for
-   * these attributes. Throws 422 for a malformed filter or an unknown key.
-   */
+  /** Active achievements, oldest first; with a filter, those whose user conditions hold for it. Throws 422. */
   async list(
     compiled: CompiledCatalog,
     userAttributes: AttributeFilter | undefined,
@@ -42,10 +39,7 @@ export class AchievementReads {
     return shown.map((achievement, index) => ({ ...achievementResponse(compiled, achievement), ...stats[index]! }));
   }
 
-  /**
-   * The achievements that a user has; with `includeIncomplete`, also the active ones that the user does not have.
-   * Throws 404 for an unknown user.
-   */
+  /** A user's achievements; with `includeIncomplete`, also the active ones the user lacks. Throws 404. */
   async ofUser(
     compiled: CompiledCatalog,
     userId: string,

@@ -1,4 +1,3 @@
-/** Anniversaries of sign-ups: achievements that count years, and the daily work that completes them. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
@@ -19,7 +18,6 @@ import { packedUsers } from '../../redis/parts.ts';
 interface AnniversariesOptions {
   pool: Pool;
   counts: Pick<YearCounts, 'count'>;
-  /** Called if a tenant's years cannot be counted. */
   onFailed?: OnPieceFailed;
 }
 
@@ -73,7 +71,6 @@ export class Anniversaries implements ScheduledWork {
   }
 }
 
-/** Groups that keep the order of their elements. */
 function groups<T>(all: readonly T[], keyOf: (one: T) => number): Map<number, T[]> {
   const found = new Map<number, T[]>();
   for (const one of all) {
@@ -86,7 +83,6 @@ function groups<T>(all: readonly T[], keyOf: (one: T) => number): Map<number, T[
 
 interface YearCountsOptions {
   redis: Redis;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }

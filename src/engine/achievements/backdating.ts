@@ -23,11 +23,9 @@ export interface BackdatingOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** See `JobWork.minAgeMs`. */
   minAgeMs?: number;
-  /** Called if a user has to be left out. */
   onFailed?: OnPieceFailed;
 }
 

@@ -1,4 +1,3 @@
-/** Previews for how many users an achievement would complete. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CatalogIndex } from '../../catalog/catalog-index.ts';
@@ -131,9 +130,7 @@ export class AchievementPreview {
     return { examined, holders };
   }
 
-  /**
-   * Totals of the matching events, in the script's form, for a metric whose events do not all match. `null` if time ran out.
-   */
+  /** Totals of matching events if not all events match, in the script's form. `null` if time ran out. */
   private async counts({
     catalogIndex,
     achievement: { trigger, metricId, eventAttributes },
@@ -170,13 +167,9 @@ export class AchievementPreview {
   }
 }
 
-/** The users to examine, in random order. */
 interface Examined {
   ids: string[];
-  /**
-   * How the result relates to all users. `exact`: these are all of them; `estimate`: a random sample; `atLeast`: the
-   * first by ID, with the others unknown.
-   */
+  /** `exact`: all users; `estimate`: a random sample; `atLeast`: the first by ID. */
   figure: 'exact' | 'estimate' | 'atLeast';
 }
 
@@ -188,10 +181,7 @@ const LEAST = 1_000;
 const RESERVE = 1.2;
 const SAMPLING_MS = 1_000;
 
-/**
- * A sample of a tenant's users, or all of them if there are few. `of`: the tenant's number of users. The cost is
- * bounded regardless of the number of users and tenants.
- */
+/** A bounded sample of a tenant's users, or all if they are few. `of`: the tenant's number of users. */
 export async function usersToExamine(
   pool: Pool,
   { tenantNo, of, most = MOST }: { tenantNo: number; of: number; most?: number },

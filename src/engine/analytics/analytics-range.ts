@@ -1,8 +1,16 @@
-import type { AttributeFilter } from '../../domain/user.ts';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { SEGMENT } from '../../domain/analytics.ts';
 import { dateOf, type Days } from '../../domain/periods.ts';
+import type { AttributeFilter } from '../../domain/user.ts';
+import { AppError } from '../../errors.ts';
+import { NO_SEGMENT, segmentOf } from '../../postgres/analytics.ts';
+import { parseAttributeFilter } from '../attribute-filter.ts';
 import { activityDays } from '../history/activity.ts';
+import type { CaughtUp } from '../persist/caught-up-reads.ts';
 
-/** What most analytics are asked for: a range of days, and of whom. */
+/** The parameters of most analytics: a range of days and a segment. */
 export interface AnalyticsQuery {
   from?: string;
   to?: string;
@@ -11,10 +19,9 @@ export interface AnalyticsQuery {
   group?: 'control' | 'others';
 }
 
-/** A range of days, and the one of the same length before it. */
+/** A range of days, and the period of the same length before it. */
 export interface ComparedDays extends Days {
   fromBefore: number;
-  /** The dates of all four, as answers show them. */
   dates: { from: string; to: string; fromBefore: string; toBefore: string };
 }
 
@@ -35,7 +42,34 @@ export function comparedDays(query: Pick<AnalyticsQuery, 'from' | 'to'>, nowMs: 
   };
 }
 
-/** Sums by a number, such as a day; 0 where nothing was added. */
+export interface Asked {
+  tenantNo: number;
+  days: ComparedDays;
+  segment: number;
+}
+
+/**
+ * The days and the segment of a query, once the sums contain every event that was answered before. 422 for a bad range or
+ * segment.
+ */
+export async function askedOf(
+  { pool, clock, caughtUp }: { pool: Pool; clock: Clock; caughtUp: Pick<CaughtUp, 'tenant'> },
+  { catalog, userAttributes }: CompiledCatalog,
+  query: AnalyticsQuery,
+): Promise<Asked> {
+  const { tenantNo } = catalog;
+  const days = comparedDays(query, clock.now());
+  const pairs = parseAttributeFilter(query.userAttributes, userAttributes);
+  if (pairs.length > 1 || (pairs.length > 0 && query.group !== undefined))
+    throw new AppError('unprocessable', 'Give one segment: one pair in userAttributes, or group.');
+  await caughtUp.tenant(tenantNo);
+  const [pair] = pairs;
+  if (pair === undefined) return { tenantNo, days, segment: SEGMENT[query.group ?? 'everyone'] };
+  const segment = await segmentOf(pool, { tenantNo, attributeNo: pair.attribute.no, value: pair.value });
+  return { tenantNo, days, segment: segment ?? NO_SEGMENT };
+}
+
+/** Sums by a number, such as a day; 0 for other numbers. */
 export class Tallies {
   private readonly byNo = new Map<number, { events: number; value: bigint }>();
 
@@ -66,7 +100,7 @@ export class Tallies {
   }
 }
 
-/** A row for each day of a range, with the day of the period before that stands in the same place. */
+/** A row for each day of a range, made from the day and its counterpart in the period before. */
 export function daysOf<T>(
   { fromDay, toDay, fromBefore }: ComparedDays,
   row: (day: number, before: number) => T,

@@ -7,6 +7,7 @@ import {
   medianStep,
   mondayOf,
   monthOf,
+  MOST_VALUES,
   secondsOf,
   SEGMENT,
   utcDay,
@@ -35,25 +36,30 @@ import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import {
-  NO_SEGMENT,
   readSums,
   readSumsByDay,
   readSumsTogether,
   readValues,
   sampleStates,
-  segmentOf,
   topValues,
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
 import { firstIdOf } from '../../postgres/partitions/event-partitions.ts';
-import { parseAttributeFilter } from '../attribute-filter.ts';
+import { tenantCounters } from '../../redis/parts.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
 import { settledNow } from '../responses.ts';
-import { comparedDays, daysOf, Tallies, type AnalyticsQuery, type ComparedDays } from './analytics-range.ts';
-import { tenantCounters } from '../../redis/parts.ts';
+import {
+  askedOf,
+  comparedDays,
+  daysOf,
+  Tallies,
+  type AnalyticsQuery,
+  type Asked,
+  type ComparedDays,
+} from './analytics-range.ts';
 
 export interface AnalyticsReadsOptions {
   redis: Redis;
@@ -65,22 +71,18 @@ export interface AnalyticsReadsOptions {
   controlShare: () => number;
 }
 
-/** Users whose states are looked at where no sum answers: exact for tenants with no more. */
+/** Size of the sample of users for figures that no sum contains. Tenants with fewer users get exact figures. */
 const SAMPLE_USERS = 1_000;
-/** Among the newest events of all tenants the values of attributes are counted. */
+/** How many of the newest events, of all tenants, are searched for values of attributes. */
 const NEWEST_EVENTS = 20_000;
 const TOP_VALUES = 50;
 const WEEK_DAYS = 7;
 const SHARES = 10;
 
-/** Days of a query, and the segment that it asks for. */
-interface Asked {
-  tenantNo: number;
-  days: ComparedDays;
-  segment: number;
-}
-
-/** Reads how a tenant's users do over time, from the sums that the persister keeps. They contain every event that was answered before the read. */
+/**
+ * Reads figures about a tenant's users over time from the sums that the persister keeps. They include every event that was
+ * acknowledged before the read.
+ */
 export class AnalyticsReads {
   private readonly options: AnalyticsReadsOptions;
 
@@ -88,22 +90,20 @@ export class AnalyticsReads {
     this.options = options;
   }
 
-  /** The segments that can be asked for. */
+  /** The segments that a query may select. */
   async segments({ catalog, userAttributes }: CompiledCatalog): Promise<AnalyticsSegments> {
     const { pool, controlShare, caughtUp } = this.options;
     await caughtUp.tenant(catalog.tenantNo);
     const values = await readValues(pool, catalog.tenantNo);
     const attributes = [...userAttributes.values()].map(({ no, key, name }) => {
       const own = values.filter(({ attributeNo }) => attributeNo === no);
-      const isOverfull = own.some(({ value }) => value === null);
-      return { key, name, values: isOverfull ? null : own.flatMap(({ value }) => value ?? []) };
+      return { key, name, values: own.map(({ value }) => value), isFull: own.length >= MOST_VALUES };
     });
     return { controlShare: controlShare(), attributes };
   }
 
-  /** Active and new users. */
   async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { days } = asked;
     const [byDay, weeks, months, users] = await Promise.all([
       this.byDay(asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
@@ -130,9 +130,8 @@ export class AnalyticsReads {
     };
   }
 
-  /** Events and values of all metrics. */
   async metrics(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsMetrics> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const [now, before] = await this.together(asked, [COUNTED.events]);
     const metrics = compiled.catalog.metrics.map(({ id, key, name, units, no }) => {
       const [sums, sumsBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
@@ -153,7 +152,7 @@ export class AnalyticsReads {
   /** A metric by day, per active user by week, by the size of values, and by attributes of its newest events. 404. */
   async metric(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsMetric> {
     const metric = found(compiled.metricsById.get(id), 'metric');
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { days, tenantNo } = asked;
     const weeks = periodsIn(days, mondayOf);
     const ofWeeks = { fromBefore: weeks[0]!, fromDay: weeks[0]!, toDay: weeks.at(-1)! + WEEK_DAYS - 1 };
@@ -217,9 +216,8 @@ export class AnalyticsReads {
     };
   }
 
-  /** Completions of all achievements. */
   async achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { pool } = this.options;
     const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
     const [[now, before], byDay, durations, held] = await Promise.all([
@@ -246,10 +244,10 @@ export class AnalyticsReads {
     };
   }
 
-  /** An achievement by day, by the time to complete it, and how far users are who do not have it yet. 404. */
+  /** An achievement by day and by the time to complete it, and the progress of users who do not have it. 404. */
   async achievement(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsAchievement> {
     const achievement = found(compiled.achievementsById.get(id), 'achievement');
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { pool } = this.options;
     const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
     const [byDay, durations, held, states] = await Promise.all([
@@ -282,9 +280,9 @@ export class AnalyticsReads {
     };
   }
 
-  /** Points given and taken of all systems. `net`: given less taken since the beginning, up to the end of the range. */
+  /** Points of all systems. `net`: points awarded minus points taken from the beginning to the end of the range. */
   async points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const [[now, before], netOf] = await Promise.all([this.together(asked, kinds), this.netPoints(asked)]);
     const systems = compiled.catalog.pointsSystems.map(({ id, key, name, no }) => {
@@ -294,10 +292,10 @@ export class AnalyticsReads {
     return { ...asked.days.dates, systems };
   }
 
-  /** A points system by day and trigger, and how many users hold how many points now. 404. */
+  /** A points system by day and trigger, and the current distribution of points. 404. */
   async pointsSystem(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsPointsSystem> {
     const system = found(compiled.pointsSystemsById.get(id), 'points system');
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { days } = asked;
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const ofSystem = { tenantNo: asked.tenantNo, segment: asked.segment, kinds, part: system.no };
@@ -316,6 +314,7 @@ export class AnalyticsReads {
         'day',
       ),
     ) as [Tallies, Tallies];
+    const [byTriggerNow, byTriggerThen] = [bySubject(now), bySubject(then)];
     const moved = movedPoints(now);
     let net = netOf(system.no) - (moved.awarded - moved.taken);
     return {
@@ -334,12 +333,9 @@ export class AnalyticsReads {
         net += row.awarded - row.taken;
         return { ...row, net };
       }),
-      triggers: [...new Set([...now, ...then].map(({ subject }) => subject))].map((no) => {
+      triggers: [...new Set([...byTriggerNow.keys(), ...byTriggerThen.keys()])].map((no) => {
         const trigger = compiled.triggersByNo.get(no);
-        const [ownNow, ownThen] = [now, then].map((sums) => sums.filter(({ subject }) => subject === no)) as [
-          AnalyticsSum[],
-          AnalyticsSum[],
-        ];
+        const [ownNow, ownThen] = [byTriggerNow.get(no) ?? [], byTriggerThen.get(no) ?? []];
         const given = talliesBy(
           ownNow.filter(({ kind }) => kind === COUNTED.awarded),
           'day',
@@ -349,7 +345,9 @@ export class AnalyticsReads {
           type: trigger?.type ?? null,
           awards: sumOf(ownNow.map(({ events }) => events)),
           ...bothMoved(ownNow, ownThen),
-          days: daysOf(days, (day) => ({ value: microsNumber(given.value(day)) })).map(({ value }) => value),
+          days: Array.from({ length: days.toDay - days.fromDay + 1 }, (_, at) =>
+            microsNumber(given.value(days.fromDay + at)),
+          ),
         };
       }),
       ranges,
@@ -357,9 +355,9 @@ export class AnalyticsReads {
     };
   }
 
-  /** Streaks that were extended, lost and frozen, and how long streaks are now. */
+  /** Changes of streaks by day, and the current distribution of lengths. */
   async streaks(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsStreaks> {
-    const asked = await this.asked(compiled, query);
+    const asked = await askedOf(this.options, compiled, query);
     const { frequency } = compiled.catalog.streaks;
     const subject = FREQUENCIES.indexOf(frequency) + 1;
     const [extended, changes, users, states] = await Promise.all([
@@ -392,18 +390,35 @@ export class AnalyticsReads {
     };
   }
 
-  /** The current run of each leaderboard that goes on: how many take part, and the scores at tenths of them. */
-  async leaderboards({ catalog }: CompiledCatalog): Promise<AnalyticsLeaderboards> {
-    const today = utcDay(this.options.clock.now());
+  /** The current run of each active leaderboard: participants, the scores at tenths of them, and how places changed. */
+  async leaderboards(
+    { catalog }: CompiledCatalog,
+    query: Pick<AnalyticsQuery, 'from' | 'to'>,
+  ): Promise<AnalyticsLeaderboards> {
+    const { pool, clock } = this.options;
+    const { tenantNo } = catalog;
+    const today = utcDay(clock.now());
+    const days = comparedDays(query, clock.now());
     const active = catalog.leaderboards.filter((board) => boardStatus(board, today) === 'active');
-    return { leaderboards: await Promise.all(active.map((board) => this.leaderboard(catalog.tenantNo, board, today))) };
+    const places = await readSums(pool, {
+      tenantNo,
+      segment: SEGMENT.everyone,
+      kinds: [COUNTED.placesChanged, COUNTED.placesJoined],
+      fromDay: days.fromBefore,
+      toDay: days.toDay,
+    });
+    const shownBoard = async (board: Leaderboard): Promise<AnalyticsLeaderboards['leaderboards'][number]> => {
+      const own = places.filter(({ subject }) => subject === board.no);
+      return { ...(await this.leaderboard(tenantNo, board, today)), ...placesByDay(days, own) };
+    };
+    return { ...days.dates, leaderboards: await Promise.all(active.map(shownBoard)) };
   }
 
   private async leaderboard(
     tenantNo: number,
     board: Leaderboard,
     today: number,
-  ): Promise<AnalyticsLeaderboards['leaderboards'][number]> {
+  ): Promise<Omit<AnalyticsLeaderboards['leaderboards'][number], keyof ReturnType<typeof placesByDay>>> {
     const { redis } = this.options;
     const { startDay, endDay } = runShownOn(playedRule(board), today);
     const run = { tenantNo, boardNo: board.no, runDay: startDay };
@@ -423,21 +438,6 @@ export class AnalyticsReads {
       participants,
       scores: isWhole ? await scoresAt(standings[0]!, participants) : [],
     };
-  }
-
-  /** The days and the segment of a query. 422 for a bad range or segment. */
-  private async asked({ catalog, userAttributes }: CompiledCatalog, query: AnalyticsQuery): Promise<Asked> {
-    const { pool, clock, caughtUp } = this.options;
-    const { tenantNo } = catalog;
-    const days = comparedDays(query, clock.now());
-    const pairs = parseAttributeFilter(query.userAttributes, userAttributes);
-    if (pairs.length > 1 || (pairs.length > 0 && query.group !== undefined))
-      throw new AppError('unprocessable', 'Give one segment: one pair in userAttributes, or group.');
-    await caughtUp.tenant(tenantNo);
-    const [pair] = pairs;
-    if (pair === undefined) return { tenantNo, days, segment: SEGMENT[query.group ?? 'everyone'] };
-    const segment = await segmentOf(pool, { tenantNo, attributeNo: pair.attribute.no, value: pair.value });
-    return { tenantNo, days, segment: segment ?? NO_SEGMENT };
   }
 
   private sums({ tenantNo, days, segment }: Asked, kinds: Counted[], subject?: number): Promise<AnalyticsSum[]> {
@@ -462,14 +462,14 @@ export class AnalyticsReads {
       );
   }
 
-  /** Sums of the range, and of the one before. */
+  /** Sums of the range, and of the period before. */
   private together({ tenantNo, days, segment }: Asked, kinds: Counted[]): Promise<[AnalyticsSum[], AnalyticsSum[]]> {
     const read = (range: Days): Promise<AnalyticsSum[]> =>
       readSumsTogether(this.options.pool, { tenantNo, segment, kinds, ...range });
     return Promise.all([read(inRange(days)), read({ fromDay: days.fromBefore, toDay: days.fromDay - 1 })]);
   }
 
-  /** Points given less points taken, by system, up to the end of the range. */
+  /** Points awarded minus points taken, by system, up to the end of the range. */
   private async netPoints({ tenantNo, days, segment }: Asked): Promise<(systemNo: number) => number> {
     const { pool } = this.options;
     const [ever, later] = await Promise.all([
@@ -493,7 +493,7 @@ export class AnalyticsReads {
     return (await tenantCounters(this.options.redis, tenantNo, [COUNTER.users]))[0]!;
   }
 
-  /** How many users there are, and have each achievement. */
+  /** Numbers of users: of all, and of those who have an achievement. */
   private async holders({ catalog }: CompiledCatalog): Promise<{ users: number; of: (no: number) => number }> {
     const numbers = catalog.achievements.map(({ no }) => no);
     const fields = [COUNTER.users, ...numbers.map(completionsField)];
@@ -516,7 +516,7 @@ export class AnalyticsReads {
     return levels.map(({ level, users }) => ({ id: level.id, name: level.name, users }));
   }
 
-  /** Sampled users without the achievement by their share of the way to it, in tenths; null: it is not completed by a number. */
+  /** Sampled users without the achievement, by tenths of the goal reached; `null` if the achievement has no numeric goal. */
   private progress(
     { metricsById, catalog }: CompiledCatalog,
     { trigger, no, metricId, metricValue, streakLength, eventAttributes }: Achievement,
@@ -548,7 +548,7 @@ const shown = ({ id, key, name, trigger }: Achievement): Pick<Achievement, 'id' 
 
 const inRange = ({ fromDay, toDay }: Days): Days => ({ fromDay, toDay });
 
-/** The range, from the Monday of its first week. */
+/** The range, extended to the Monday of its first week. */
 const inWeeks = ({ fromDay, toDay }: Days): Days => ({ fromDay: mondayOf(fromDay), toDay });
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
@@ -557,6 +557,16 @@ function talliesBy(sums: readonly AnalyticsSum[], by: 'day' | 'subject' | 'part'
   const tallies = new Tallies();
   for (const sum of sums) tallies.add(sum[by], sum);
   return tallies;
+}
+
+function bySubject(sums: readonly AnalyticsSum[]): Map<number, AnalyticsSum[]> {
+  const groups = new Map<number, AnalyticsSum[]>();
+  for (const sum of sums) {
+    const group = groups.get(sum.subject);
+    if (group === undefined) groups.set(sum.subject, [sum]);
+    else group.push(sum);
+  }
+  return groups;
 }
 
 const eventsOn = (sums: readonly AnalyticsSum[], day: number): number =>
@@ -586,7 +596,7 @@ function medianSeconds(durations: readonly AnalyticsSum[]): number | null {
   return step === null ? null : secondsOf(step);
 }
 
-/** First lengths of ranges of streaks. */
+/** The shortest streak of each range of the distribution. */
 const LENGTHS = [0, 1, 2, 3, 4, 7, 14, 30, 60, 100, 365];
 
 const lengthRanges = (lengths: readonly number[]): AnalyticsStreaks['lengths'] =>
@@ -595,6 +605,29 @@ const lengthRanges = (lengths: readonly number[]): AnalyticsStreaks['lengths'] =
     const users = lengths.filter((length) => length >= from && length <= to).length;
     return { from, to: to === Infinity ? null : to, users };
   });
+
+/** How the places on a leaderboard changed. */
+function placesByDay(days: ComparedDays, sums: readonly AnalyticsSum[]) {
+  const ofKind = (wanted: Counted): Tallies =>
+    talliesBy(
+      sums.filter(({ kind }) => kind === wanted),
+      'day',
+    );
+  const [changed, joined] = [ofKind(COUNTED.placesChanged), ofKind(COUNTED.placesJoined)];
+  const rows = daysOf(days, (day, before) => ({
+    changed: changed.events(day),
+    changedBefore: changed.events(before),
+    distance: microsNumber(changed.value(day)),
+    distanceBefore: microsNumber(changed.value(before)),
+    joined: joined.events(day),
+    joinedBefore: joined.events(before),
+  }));
+  return {
+    changed: sumOf(rows.map((row) => row.changed)),
+    changedBefore: sumOf(rows.map((row) => row.changedBefore)),
+    days: rows,
+  };
+}
 
 /** The scores of the first, of the last, and at each tenth of the participants between. */
 async function scoresAt(

@@ -23,13 +23,13 @@ import {
 import type { PackedTotal } from '../../packed/state.ts';
 import { TOTAL } from '../../packed/user-fields.ts';
 
-/** Something that analytics count, see COUNTED. */
+/** A change of one sum; `COUNTED` describes the fields of each kind. */
 export interface Fact {
   kind: Counted;
   day: number;
   subject: number;
   part: number;
-  /** Negative if it no longer counts. */
+  /** Negative to take back an earlier fact. */
   events: number;
   /** In millionths. */
   value: bigint;
@@ -50,7 +50,7 @@ const fact = (kind: Counted, day: number, more: Partial<Fact> = {}): Fact => ({
 
 const microsOf = (packed: PackedTotal): bigint => BigInt(packed[TOTAL.whole]) * MILLION + BigInt(packed[TOTAL.micros]);
 
-/** Facts about a record. `createdMs`: when Laurel first saw the user; `null` if unknown, so nothing that depends on it is counted. */
+/** Facts about a record. `createdMs`: when Laurel first saw the user; if it is `null`, facts that depend on it are left out. */
 export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[] {
   const facts: Fact[] = [];
   const kind = record[kindField];
@@ -67,9 +67,15 @@ export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[
       addAward(facts, award, { day: award[AWARD.day] ?? record[RECORD.day], system: points[RECORDED_POINTS.system] });
   const settlements = [...(record[RECORD.settlements] ?? []), ...(record[RECORD.repairs] ?? [])];
   for (const settlement of settlements)
-    // A correction of the freezes alone belongs to no frequency.
+    // A correction of freezes alone has no frequency.
     if (settlement[SETTLEMENT.frequency] > 0) facts.push(settlementFact(settlement, record[RECORD.atMs]));
   return facts;
+}
+
+/** Whether a record has a known user's first event of a week, which counts as retention. */
+export function returns(record: HappenedRecord): boolean {
+  const before = record[RECORD.activeBefore];
+  return before !== undefined && record[RECORD.isNew] === undefined && before < mondayOf(utcDay(record[RECORD.atMs]));
 }
 
 /** The first event of a UTC day; `before`: the day of the one before it, -1 for none. */
@@ -91,7 +97,7 @@ function addEvent(facts: Fact[], record: HappenedRecord): void {
   const value = packed === undefined ? NOTHING : microsOf(packed);
   const day = record[RECORD.occurredDay] ?? record[RECORD.day];
   const reversal = record[RECORD.reversal];
-  // The opposite of an event takes it away; the opposite of such an opposite brings it back.
+  // A reversal removes an event; a reversal of the reversal restores it.
   const isGone = reversal?.[REVERSAL.voids] === 1;
   const events = isGone ? -1 : 1;
   facts.push(fact(COUNTED.events, day, { subject, events, value }));
@@ -150,13 +156,11 @@ const settlementFact = (settlement: RecordedSettlement, atMs: number): Fact =>
     part: settlement[SETTLEMENT.kind],
   });
 
-/** A stored change of a streak that no longer counts. */
+/** Takes back the fact about a stored change of a streak. */
 export const supersededFact = ({ frequency, kind, atMs }: { frequency: number; kind: number; atMs: number }): Fact =>
   fact(COUNTED.streakChanges, utcDay(atMs), { subject: frequency, part: kind, events: -1 });
 
-/**
- * Facts about an imported user. Days have the sum of their events, but not how many there were. A user was active on each of them.
- */
+/** Facts about an imported user. An imported day has a sum but no number of events, and counts as active. */
 export function factsOfImport(record: ImportedRecord, createdMs: number | null): Fact[] {
   const atMs = record[RECORD.atMs];
   const facts = [fact(COUNTED.newUsers, utcDay(createdMs ?? atMs))];

@@ -15,22 +15,21 @@ import { dateOf, type Days } from '../../domain/periods.ts';
 import { readSums, sampledValues, type AnalyticsSum } from '../../postgres/analytics.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { isControl } from '../responses.ts';
-import { comparedDays, type AnalyticsQuery } from './analytics-range.ts';
+import { askedOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
 import { found } from './analytics-reads.ts';
 
-/** Users whose events are looked at to compare groups: exact for tenants with no more. */
+/** Size of the sample of users for engagement. Tenants with fewer users get exact figures. */
 const SAMPLE_USERS = 1_500;
 const WEEK_DAYS = 7;
 
 const NO_DIFFERENCE = { difference: null, low: null, high: null };
 
-/** Retention, and the control group compared with the other users. */
+/** Retention and engagement, compared between the users of a segment and the others. */
 export class GroupComparison {
   private readonly options: {
     pool: Pool;
     clock: Clock;
     caughtUp: Pick<CaughtUp, 'tenant'>;
-    /** Share of the users, 0 to 1, who are in the control group. */
     controlShare: () => number;
   };
 
@@ -39,44 +38,46 @@ export class GroupComparison {
   }
 
   /**
-   * How many of the users who were first seen in each week were active in it and in the weeks after it, up to the current one; and how the
-   * groups differ in the weeks that are over.
+   * Of the users first seen in each week, how many were active in that week and in each week after it, up to the current one.
+   * Compares the segment, by default the control group, with all other users in the weeks that are over. An attribute's
+   * segment has the users who had the value when they were first seen.
    */
-  async retention(
-    { catalog }: CompiledCatalog,
-    query: Pick<AnalyticsQuery, 'from' | 'to'>,
-  ): Promise<AnalyticsRetention> {
-    const { pool, clock, caughtUp } = this.options;
-    const { tenantNo } = catalog;
+  async retention(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsRetention> {
+    const { pool, clock } = this.options;
+    const { tenantNo, days, segment } = await askedOf(this.options, compiled, query);
     const today = utcDay(clock.now());
-    const { fromDay, toDay } = comparedDays(query, clock.now());
-    await caughtUp.tenant(tenantNo);
-    const cohorts = { fromDay: mondayOf(fromDay), toDay: mondayOf(toDay) + WEEK_DAYS - 1 };
-    const read = async (segment: number): Promise<Cohort[]> => {
-      const fresh = readSums(pool, { tenantNo, segment, kinds: [COUNTED.newUsers], ...cohorts });
+    const cohorts = { fromDay: mondayOf(days.fromDay), toDay: mondayOf(days.toDay) + WEEK_DAYS - 1 };
+    const read = async (of: number): Promise<Cohort[]> => {
+      const fresh = readSums(pool, { tenantNo, segment: of, kinds: [COUNTED.newUsers], ...cohorts });
       const until = { ...cohorts, toDay: Math.max(today, cohorts.toDay), fromPart: cohorts.fromDay };
-      const active = readSums(pool, { tenantNo, segment, kinds: [COUNTED.retained], ...until });
+      const active = readSums(pool, { tenantNo, segment: of, kinds: [COUNTED.retained], ...until });
       return cohortsOf({ cohorts, today, fresh: await fresh, active: await active });
     };
-    const [everyone, control, others] = await Promise.all([
+    const compared = segment === SEGMENT.everyone ? SEGMENT.control : segment;
+    const [everyone, own, group] = await Promise.all([
       read(SEGMENT.everyone),
-      read(SEGMENT.control),
-      read(SEGMENT.others),
+      read(compared),
+      read(compared === SEGMENT.others ? SEGMENT.control : SEGMENT.others),
     ]);
+    const isGroup = compared === SEGMENT.control || compared === SEGMENT.others;
+    const others = isGroup ? group : everyone.map((cohort, index) => without(cohort, own[index]!));
     return {
       from: dateOf(cohorts.fromDay),
       to: dateOf(cohorts.toDay),
-      cohorts: everyone.map(({ week, users, weeks }) => ({
+      cohorts: (segment === SEGMENT.everyone ? everyone : own).map(({ week, users, weeks }) => ({
         date: dateOf(week),
         users,
         weeks,
         isComplete: week + weeks.length * WEEK_DAYS <= today,
       })),
-      groups: groupWeeks({ control, others, today }),
+      comparison: comparedWeeks({ own, others, today }),
     };
   }
 
-  /** The sum of a metric's values per active user in each group, of a sample of the users. Active are those with an event in the range. 404. */
+  /**
+   * The sum of a metric's values per active user in the control group and among the others, from a sample of users. A user with
+   * an event in the range is active. 404.
+   */
   async engagement(
     compiled: CompiledCatalog,
     { metricId, ...query }: Pick<AnalyticsQuery, 'from' | 'to'> & { metricId: string },
@@ -108,7 +109,7 @@ export class GroupComparison {
   }
 }
 
-/** Users who were first seen in a week (its Monday), and how many of them were active in it and each week after it. */
+/** Users who were first seen in a week (its Monday), and how many of them were active in that week and each later one. */
 interface Cohort {
   week: number;
   users: number;
@@ -139,46 +140,53 @@ function cohortsOf({
   return made;
 }
 
-/** All cohorts with users in both groups together, week by week; of each cohort only the weeks that are over. */
-function groupWeeks({
-  control,
+/** The users of a cohort who are not in a segment. */
+const without = (cohort: Cohort, own: Cohort): Cohort => ({
+  week: cohort.week,
+  users: cohort.users - own.users,
+  weeks: cohort.weeks.map((active, week) => active - own.weeks[week]!),
+});
+
+/** Sums of all cohorts with users on both sides, by week; of each cohort only the weeks that are over. */
+function comparedWeeks({
+  own,
   others,
   today,
 }: {
-  control: Cohort[];
+  own: Cohort[];
   others: Cohort[];
   today: number;
-}): AnalyticsRetention['groups'] {
-  const made: AnalyticsRetention['groups'] = [];
-  for (const [index, cohort] of control.entries()) {
+}): AnalyticsRetention['comparison'] {
+  const made: AnalyticsRetention['comparison'] = [];
+  for (const [index, cohort] of own.entries()) {
     const other = others[index]!;
     if (cohort.users === 0 || other.users === 0) continue;
-    for (const [week, controlActive] of cohort.weeks.entries()) {
+    for (const [week, active] of cohort.weeks.entries()) {
       if (cohort.week + (week + 1) * WEEK_DAYS > today) break;
       const sum = (made[week] ??= {
         week,
-        controlUsers: 0,
-        controlActive: 0,
+        segmentUsers: 0,
+        segmentActive: 0,
         otherUsers: 0,
         otherActive: 0,
         ...NO_DIFFERENCE,
       });
-      sum.controlUsers += cohort.users;
-      sum.controlActive += controlActive;
+      sum.segmentUsers += cohort.users;
+      sum.segmentActive += active;
       sum.otherUsers += other.users;
       sum.otherActive += other.weeks[week]!;
     }
   }
   return made.map((sum) => {
     const shares = [
-      { count: sum.controlActive, of: sum.controlUsers },
+      { count: sum.segmentActive, of: sum.segmentUsers },
       { count: sum.otherActive, of: sum.otherUsers },
     ] as const;
     return { ...sum, ...(shareDifference(...shares) ?? NO_DIFFERENCE) };
   });
 }
 
-/** Welford's sums of the values of those who were active. */
+/** Moments of the active users' values, by Welford's method. */
 function momentsOf(sample: readonly { value: number | null }[]): Moments {
   const moments = { n: 0, mean: 0, squares: 0 };
   for (const { value } of sample) {

@@ -219,10 +219,7 @@ const ADVICE: readonly Advice[] = [
   },
 ];
 
-/**
- * Logs a warning for each Redis whose settings differ from ops/redis.conf. Skips servers that do not answer or do not
- * allow CONFIG GET, as some managed services do. Never rejects.
- */
+/** Warns of Redis settings that differ from ops/redis.conf, where CONFIG GET is allowed. Never rejects. */
 export async function warnOfRedisSettings({ redisUrl, log }: { redisUrl: string; log: Log }): Promise<void> {
   const redis = await connectRedis(redisUrl, PATIENCE_MS).catch(() => null);
   if (redis === null) return;

@@ -82,10 +82,7 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
   return taken ?? accepted;
 }
 
-/**
- * Rebuilds some or all shards on an operator's request, regardless of their contents; one server after another. Waits for a
- * rebuild in another process. Throws the errors of `refuse`, before any server is changed, and those of `rebuild`.
- */
+/** Rebuilds the requested shards, even intact ones, one server at a time. Throws the errors of `refuse` and `rebuild`. */
 export async function rebuildServers(options: RebuildOptions & { acceptLoss?: boolean }): Promise<void> {
   const { redis, pool, ending, acceptLoss = false, shards = SHARD_NUMBERS } = options;
   const servers = byServer(redis, shards);

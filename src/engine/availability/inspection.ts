@@ -11,30 +11,23 @@ import { comparePositions, lastPosition, lastPositions } from '../../redis/outbo
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { markOf } from '../rebuild/marks.ts';
 
-/** What Redis holds of a shard, and what Postgres knows about it. */
 export interface SeenShard {
   shard: number;
   /** `null` if the shard is incomplete. */
   mark: string | null;
-  /** The end of its outbox. */
   position: string;
   /** The position up to which its outbox was handed over to Postgres. */
   handed: HandedOver;
   cursor: StoredCursor;
 }
 
-/** What a Redis reports about itself and some shards. */
 export interface Inspection {
-  /** UUID of this installation. */
   installation: string;
   redisProcessId: string;
   shards: SeenShard[];
 }
 
-/**
- * Reads Redis, then Postgres, because a cursor must not be older than the position that it is compared with. Throws
- * RedisNotReady if another node of the cluster serves a shard.
- */
+/** Reads Redis before Postgres: a cursor must not be older than the position compared with it. Throws RedisNotReady. */
 export async function inspect(redis: Redis, client: Pool | PoolClient, shards: readonly number[]): Promise<Inspection> {
   const [redisProcessId, marks, handed, positions] = await Promise.all([
     readRedisProcessId(redis),
@@ -104,7 +97,6 @@ export function acceptedShards(seen: Inspection): Map<number, Accepted> {
   );
 }
 
-/** The mark of another installation; `null` if there is none. */
 export const foreignMark = ({ shards, installation }: Inspection): string | null =>
   shards.find(({ mark }) => mark !== null && !mark.startsWith(`${installation}:`))?.mark ?? null;
 
@@ -122,10 +114,7 @@ const gapOf = ({
 }: Pick<SeenShard, 'shard' | 'handed' | 'cursor'>): Gap | null =>
   comparePositions(floor, position) > 0 ? { shard, from: position, to: floor } : null;
 
-/**
- * The gaps of a Postgres that was restored from an older state. Empty if it was not, or if Redis still holds all that
- * it lost.
- */
+/** The gaps of a Postgres restored from an older state; empty if Redis still holds all that it lost. */
 export const gapsOf = ({ shards }: Pick<Inspection, 'shards'>): Gap[] => shards.flatMap((seen) => gapOf(seen) ?? []);
 
 export async function readGaps(
@@ -157,19 +146,14 @@ export class PostgresIsOlder extends Error {
   }
 }
 
-/** Writes that this process acknowledged and that neither Redis nor Postgres holds. */
 export interface LostWrites {
   shard: number;
-  /** Position of the last acknowledged write. */
   acknowledged: string;
   /** End of the outbox when Redis was asked. */
   held: string;
 }
 
-/**
- * Finds the shards whose last acknowledged write is lost: a master may have replied before the replica that took over
- * received the write. Call it before the process writes to the new master.
- */
+/** Shards whose last acknowledged write the new master lacks. Call it before the process writes to that master. */
 export async function lostWrites(
   { redis, pool }: { redis: Redis; pool: Pool },
   last: ReadonlyMap<number, string>,

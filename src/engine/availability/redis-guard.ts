@@ -22,16 +22,12 @@ import { accept, ForeignRedis } from './accept.ts';
 import { lostWrites, PostgresIsOlder, readGaps, readMarks } from './inspection.ts';
 
 export interface RedisGuardOptions {
-  /** A plain connection to one server. */
   redis: Redis;
   /** The server's name in metrics and, if there are several servers, in the log. */
   name?: string;
   /** The shards that the server holds at first; default: all. */
   shards?: readonly number[];
-  /**
-   * The shards, of any server, that hold a tenant; default: all. Only these are inspected regularly, since clients read
-   * from no others.
-   */
+  /** The shards of any server that hold a tenant; default: all. Only these are inspected regularly. */
   inUse?: () => readonly number[];
   /** The guards whose servers show that Postgres was restored from an older state. This affects the shards of all servers. */
   older?: Set<RedisGuard>;
@@ -47,10 +43,7 @@ export interface RedisGuardOptions {
 const RETRY_MS = 100;
 /** Delay before the next connection if the last one did not lead to the master. */
 const ELSEWHERE_MS = 500;
-/**
- * Interval between comparisons of an open Redis with Postgres, after a write of this process and at rest. Also the
- * timeout for Postgres's answer.
- */
+/** Interval between comparisons with Postgres, and the timeout for its answer. */
 const CHECK_MS = 5_000;
 const CHECK_AT_REST_MS = 60_000;
 const ANSWER_MS = 1_000;
@@ -123,10 +116,7 @@ export class RedisGuard {
     return this.options.name ?? '';
   }
 
-  /**
-   * Starts. Resolves when all shards are open or after `waitMs`, and goes on in the background. Rejects for a Redis of
-   * another installation.
-   */
+  /** Resolves when all shards are open or after `waitMs`; goes on meanwhile. Rejects for another installation's Redis. */
   async start(waitMs = 2_000): Promise<void> {
     this.running = this.run();
     const deadlineMs = performance.now() + waitMs;
@@ -136,7 +126,6 @@ export class RedisGuard {
     }
   }
 
-  /** Stops, and aborts a rebuild in this process. */
   async close(): Promise<void> {
     this.ending.abort();
     this.wake();
@@ -159,10 +148,7 @@ export class RedisGuard {
     }
   }
 
-  /**
-   * Compares Redis with the accepted state. Closes shards that changed and inspects them. Reopens unchanged shards at
-   * once, without Postgres, because only the connection broke.
-   */
+  /** Inspects shards that changed. Reopens unchanged ones at once: only their connection broke. */
   private async look(): Promise<void> {
     const { gate } = this;
     const { redis } = this.options;
@@ -200,10 +186,7 @@ export class RedisGuard {
     if (inspect.length > 0) await this.inspectAll(inspect);
   }
 
-  /**
-   * The shards whose marks a check reads: those that clients read from, and those that are about to open. Most of the
-   * 256 shards hold no tenant; the Redis functions themselves check the shards that they write to.
-   */
+  /** Shards to check: those that hold tenants, and those about to open. Functions check the shards that they write to. */
   private shardsToLookAt(): readonly number[] {
     const { gate } = this;
     return gate.isWhole ? this.used : [...new Set([...this.used, ...gate.closedShards])];
@@ -371,7 +354,6 @@ export class RedisGuard {
     return cursors;
   }
 
-  /** Whether a comparison with Postgres is due. */
   private isCheckDue(): boolean {
     const sinceMs = performance.now() - this.checkedMs;
     if (sinceMs < CHECK_MS) return false;
@@ -434,7 +416,6 @@ export class RedisGuard {
     this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
   }
 
-  /** Logs why shards are closed, if some have been closed for more than a few seconds. */
   private logClosed(): void {
     const { gate } = this;
     const nowMs = performance.now();
@@ -453,10 +434,7 @@ export class RedisGuard {
     );
   }
 
-  /**
-   * The server is not the master. Connects again, to the address that the name or the Sentinels now lead to, or follows
-   * the cluster.
-   */
+  /** Connects again, to the address that the name or the Sentinels now lead to, or follows the cluster. */
   private async leave(): Promise<void> {
     this.gate.dispatch({ type: 'redirected' });
     await followCluster(this.options.redis);
@@ -464,7 +442,6 @@ export class RedisGuard {
     if (!this.ending.signal.aborted) connectAgain(this.options.redis);
   }
 
-  /** The log fields that name the server. */
   private get where(): { redis?: string } {
     return isOfCluster(this.options.redis) ? { redis: this.name } : {};
   }
@@ -474,8 +451,8 @@ export class RedisGuard {
   }
 
   /**
-   * Resolves when a shard opens or closes, after `ms`, or at the end. Uses a bare timer: every process waits like this
-   * twice a second, and an abort signal for each wait doubled the CPU time.
+   * Resolves when a shard opens or closes, after `ms`, or at the end. A bare timer halves the CPU time of an abort
+   * signal.
    */
   private async untilWoken(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {

@@ -9,7 +9,6 @@ import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement
 import { SharedRuns } from '../../shared-runs.ts';
 import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 
-/** A server's state as this process sees it. */
 export interface ServerFound {
   /** '' if the server has no name. */
   name: string;
@@ -61,22 +60,17 @@ export class RedisGuards {
     };
   }
 
-  /** See `RedisGuard.start`. */
   async start(): Promise<void> {
     await this.tenantsChanged();
     this.isStarted = true;
     await Promise.all(this.guards.map((guard) => guard.start()));
   }
 
-  /**
-   * Reads which shards hold a tenant (`shardsInUse`). Call it when tenants may have been created. Never rejects: while
-   * the set is unknown, all shards count.
-   */
+  /** Reads which shards hold a tenant. Never rejects: while that is unknown, all shards count. */
   tenantsChanged(): Promise<void> {
     return this.looks.run();
   }
 
-  /** Stops, and aborts a rebuild in this process. */
   async close(): Promise<void> {
     this.stopFollowing();
     await Promise.all(this.guards.map((guard) => guard.close()));
@@ -136,7 +130,6 @@ export class RedisGuards {
     return AbortSignal.any(this.gates.map((gate) => gate.closes));
   }
 
-  /** Registers a function that is called whenever shards open or close. */
   listen(listener: () => void): void {
     this.listeners.add(listener);
     for (const gate of this.gates) gate.listen(listener);

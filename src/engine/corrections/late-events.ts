@@ -56,10 +56,7 @@ export class LateTurns {
     this.mostWaitMs = mostWaitMs;
   }
 
-  /**
-   * Does the work when its turn comes. Throws 503 if the tenant or the user has too many in the queue, or if the turn
-   * comes too late.
-   */
+  /** Does the work when its turn comes. Throws 503 if too many wait, or the turn comes too late. */
   async run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
     const tenant = this.tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
     if (tenant.here >= MOST_HERE) throw new Overload('Too many late events wait; try again in a moment.');
@@ -99,7 +96,6 @@ async function enter(tenant: TenantTurns): Promise<void> {
   else tenant.working += 1;
 }
 
-/** Passes the turn to the next in the queue. */
 function leave(tenant: TenantTurns): void {
   const next = tenant.waiting.shift();
   if (next === undefined) tenant.working -= 1;
@@ -188,10 +184,7 @@ export class LateEvents {
     throw new AppError('unavailable', 'The user does too much at once for a late event; try again in a moment.');
   }
 
-  /**
-   * The local day and second of a time in the user's zone, and the user's current day. A zone sent with the event
-   * counts only for a new user.
-   */
+  /** The local day and second in the user's zone, and the current day. A sent zone counts only for a new user. */
   private async whenOf(
     ready: ReadyEvent,
     atMs: number,
@@ -233,10 +226,7 @@ interface Occurred {
   late?: Late;
 }
 
-/**
- * A late event's replay, without the streaks if they do not change; see `lua/lib/replay.lua`. Settlements are packed as
- * SETTLEMENT, streaks as STREAK.
- */
+/** A late event's replay, without streaks that do not change; see `lua/lib/replay.lua`. */
 interface Late extends Omit<Replayed, 'streaks'> {
   streaks?: Replayed['streaks'];
   /** SHA-1 of the user's state that the replay is based on; '' for a new user. If omitted, the user's state is not checked. */
@@ -258,7 +248,6 @@ interface LateDay {
   /** When it happened (epoch ms), and the second of the local day. */
   atMs: number;
   second: number;
-  /** The local day that it belongs to (epoch day). */
   day: number;
   nowMs: number;
 }

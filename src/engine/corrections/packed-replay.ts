@@ -47,7 +47,6 @@ function packedSettlement({
   return packed;
 }
 
-/** A SETTLEMENT without frequency. */
 function packedGain({
   kind,
   day,

@@ -68,10 +68,7 @@ export class Quarantine {
     this.options = options;
   }
 
-  /**
-   * A page of events, newest first, and the cursor of the next page (`null` if there is none). Throws 422 for an
-   * unknown metric.
-   */
+  /** A page of events, newest first, and the next cursor (`null`: none). Throws 422 for an unknown metric. */
   async list(
     compiled: CompiledCatalog,
     { limit, cursor, status, userId, metricKey, guard, from, to }: QuarantineQuery,
@@ -143,8 +140,8 @@ export class Quarantine {
   }
 
   /**
-   * Applies a waiting event now; the same atomic step removes it from quarantine. Returns its effects; a text if it is
-   * refused and stays; `null` if it is not waiting. Throws 503 while the backlog is full.
+   * Applies a waiting event and removes it from quarantine, atomically. A text: refused; `null`: not waiting. Throws
+   * 503.
    */
   async apply(compiled: CompiledCatalog, row: QuarantineRow): Promise<{ event: EventResponse } | string | null> {
     const { clock, scripts } = this.options;
@@ -209,7 +206,6 @@ export class Quarantine {
     await this.options.recordAudit({ tenantNo, by, entries });
   }
 
-  /** Waits for Postgres, so that recently guarded events are visible. */
   private async upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
     await untilPersisted(this.options, catalog.tenantNo);
     return this.options.pool;

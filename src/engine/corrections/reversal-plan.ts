@@ -1,4 +1,3 @@
-/** The effects of a reversal: totals, awards, achievements and leaderboards. */
 import type { PoolClient } from 'pg';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
@@ -59,7 +58,6 @@ export interface ReversalPlan {
   boards: BoardMove[];
 }
 
-/** Builds a reversal's effects from stored data. Pure. */
 export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): ReversalPlan {
   const { root, voids, reversed, counted, awards, held, revoked, restored, expected, replay } = planned;
   const value = parseDecimal(root.value);
@@ -88,7 +86,7 @@ export function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal
   };
 }
 
-/** An achievement to revoke unless the user still qualifies, and its awards beyond those of the event itself. */
+/** An achievement to revoke unless the user still qualifies, and its awards that the event itself does not include. */
 interface Revocation {
   achievement: PlanAchievement;
   awards: Compensated[];
@@ -98,7 +96,6 @@ interface Revocation {
 export interface PlannedReversal {
   expected: string;
   replay: StreakReplay;
-  /** The original event, and the event to reverse. */
   root: StoredEvent;
   reversed: string;
   voids: boolean;
@@ -113,7 +110,6 @@ export interface PlannedReversal {
   nowMs: number;
 }
 
-/** A change of a user's score in a run. */
 interface BoardMove {
   board: PlanBoard;
   /** First day of the run (epoch day). */
@@ -129,10 +125,7 @@ interface BoardMove {
 const awardDay = ({ root, tz }: Pick<PlannedReversal, 'root' | 'tz'>): number =>
   root.occurredMs === root.atMs ? dayOf(root.localDate) : dayIn(tz, root.atMs);
 
-/**
- * Changes in runs that are not final. Boards of the metric: the run that contains the event's local day. Boards of
- * points: the runs of the awards.
- */
+/** Changes in runs that are not final: of the event's local day on metric boards, of the awards on points boards. */
 function boardMoves(
   compiled: CompiledCatalog,
   planned: PlannedReversal,
@@ -191,8 +184,7 @@ function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boo
   return from <= to ? second >= from && second < to : second >= from || second < to;
 }
 
-/**
- * The achievements that fall with an event, each before those that require it. These are the achievements that the
+/** The achievements that a reversal revokes, each before those that require it. These are the achievements that the
  * event completed, those completed by reversed events for which this event may still have qualified the user, and
  * composites that require one of them, whenever completed. `awards`: the event's own awards.
  */

@@ -1,4 +1,3 @@
-/** Reverses an event, from the search for it to the audit log. */
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -35,7 +34,7 @@ import {
   type StoredEvent,
   type StoredReversal,
 } from '../../postgres/corrections/reversals.ts';
-import { isDropped } from '../../postgres/partitions/dropped-days.ts';
+import { isDropped } from '../../postgres/partitions/event-retention.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import { unlessRefused } from '../refusals.ts';
@@ -59,7 +58,6 @@ interface ReversalRequest {
   id: string;
   /** Also revokes the achievements that the event completed, and composites that require them, with their points. */
   revokeAchievements: boolean;
-  /** Writes nothing. */
   dryRun: boolean;
 }
 
@@ -119,10 +117,7 @@ export class Reversals {
     throw new AppError('unavailable', 'The user does too much at once for a reversal; try again in a moment.');
   }
 
-  /**
-   * Applies a reversal once, even if the connection breaks during the call. Returns `null` if the user has changed
-   * since the computation or an earlier try was stored; the next round finds out which.
-   */
+  /** Applies a reversal once. `null`: the user has changed, or an earlier try was stored; the next round finds out. */
   private async make(
     compiled: CompiledCatalog,
     userId: string,
@@ -155,7 +150,6 @@ export class Reversals {
     throw await missingEvent(pool, tenantNo, id);
   }
 
-  /** Computes the effects from one snapshot of Postgres. */
   private plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<Found> {
     return inSnapshot(this.options.pool, async (client) => {
       const { tenantNo } = compiled.catalog;
@@ -210,7 +204,6 @@ function held(
   return readHeld(client, { tenantNo, userId: root.userId, root: root.id, awards: ids });
 }
 
-/** What a reversal changes for the streaks. */
 function changedEvents({ root, voids }: Pick<PlannedReversal, 'root' | 'voids'>): ChangedEvents {
   const { id, occurredMs, localDate, metricNo, value } = root;
   if (voids) return { remove: new Set([id]) };
@@ -309,7 +302,6 @@ function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRu
   };
 }
 
-/** The answer if the event is already in the wanted state. */
 function unchangedAnswer(
   compiled: CompiledCatalog,
   { root, last, dryRun }: { root: StoredEvent; last: StoredReversal; dryRun: boolean },

@@ -89,7 +89,6 @@ export function factsOfNewUser(
   };
 }
 
-/** An empty state. */
 const NOBODY = packState({ [USER.createdMs]: 0, [USER.updatedMs]: 0 });
 
 interface Read {

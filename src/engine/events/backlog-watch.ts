@@ -2,9 +2,7 @@ import type { Redis } from 'ioredis';
 import { endpointsOf, shardsInUse } from '../../redis/endpoints.ts';
 import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
 
-/**
- * Interval between measurements of the outboxes. Few events, compared with the limit, are accepted past it in between.
- */
+/** Interval between measurements. Few events are accepted past the limit in between. */
 const INTERVAL_MS = 200;
 /** Interval between measurements of their bytes, which cost more: at most 1.4 % of Redis's time. */
 const BYTES_INTERVAL_MS = 1_000;
@@ -49,7 +47,6 @@ export class BacklogWatch {
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
-  /** Whether events must be refused now. */
   readonly exceeded = (): boolean => {
     this.asked = true;
     if (this.timer === null) this.measureSoon();
@@ -87,7 +84,6 @@ export class BacklogWatch {
   }
 }
 
-/** The last measurement of each server. */
 class Measures {
   private readonly last = new Map<Redis, number>();
 
@@ -95,7 +91,6 @@ class Measures {
     return [...this.last.values()].reduce((sum, measure) => sum + measure, 0);
   }
 
-  /** Forgets the measurements of all other servers. */
   keep(servers: readonly Redis[]): void {
     for (const redis of this.last.keys()) if (!servers.includes(redis)) this.last.delete(redis);
   }

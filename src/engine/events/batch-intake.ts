@@ -1,4 +1,3 @@
-/** Batches of events: validation, queueing and results. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -32,7 +31,6 @@ interface BatchIntakeOptions {
   ids: KeyedIds;
   /** Returns those of the users who have an e-mail address on record. */
   withAddress: (tenantNo: number, userIds: string[]) => Promise<ReadonlySet<string>>;
-  /** Called when a shard has a new batch. */
   onAccepted: (shard: number) => void;
   /** Whether the outbox is full, so that events are refused. */
   overloaded: () => boolean;

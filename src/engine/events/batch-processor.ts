@@ -1,4 +1,3 @@
-/** Applies queued batches, one script call after another. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { CALL_WORK } from '../../catalog/event-work.ts';
@@ -33,13 +32,10 @@ export interface BatchProcessorOptions {
     atLeast(tenantNo: number, version: number): Promise<void>;
   };
   ids: KeyedIds;
-  /** Looks up old idempotency keys in Postgres. */
   lookUpKeys: LookUpKeys;
   /** Applies events with a time of their own. */
   late: LateEvents;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
-  /** Called with the number of refused events in a batch. */
   onRefused: (batch: QueuedBatch, events: number) => void;
   /** Makes a span of each sampled call; `null` or omitted turns spans off. */
   traces?: Traces | null;
@@ -49,10 +45,7 @@ export interface BatchProcessorOptions {
   idempotencyKeysPerDay?: number;
 }
 
-/**
- * Events in a script call. 50 in a call took 39 µs of Redis for each event, 200 took 38 µs; single events wait for a
- * call to end.
- */
+/** 50 events in a call took 39 µs of Redis each, 200 took 38 µs; single events wait for a call to end. */
 const EVENTS_A_STEP = 100;
 
 /** How a step ended (STEP). */
@@ -75,8 +68,8 @@ export class BatchProcessor {
   }
 
   /**
-   * Processes a shard's batches, oldest first, until none is left, another processor works on them, or `ending` is
-   * aborted. Throws errors of Redis and Postgres; a later call continues from there.
+   * Processes a shard's batches, oldest first, until none is left or `ending` aborts. A later call continues after an
+   * error.
    */
   async drain(shard: number, ending?: AbortSignal): Promise<void> {
     if (this.atWork.has(shard)) return;
@@ -160,7 +153,6 @@ export class BatchProcessor {
     return ended === STEP.done ? { ended, refused: Number(rest[1]) } : { ended };
   }
 
-  /** The step with Postgres's answers about the idempotency keys that the script asked for. */
   private async withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const questions = step.ready.flatMap((event, index) => {
       const asked = replies[index];
@@ -186,7 +178,6 @@ export class BatchProcessor {
   }
 }
 
-/** The step with the zone offsets that the script asked for. */
 function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
   const ready = step.ready.map((event, index) => {
     const reply = replies[index];
@@ -196,7 +187,6 @@ function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): B
   return { ...step, ready };
 }
 
-/** Consecutive events of a batch that one script call applies. */
 interface BatchStep {
   batch: QueuedBatch;
   /** Index of the first event after the step. */
@@ -204,19 +194,13 @@ interface BatchStep {
   /** The events for the script, and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
-  /**
-   * The time (epoch ms) of the step's only event if it has an `occurredAt`. `null`: the events happened when the batch
-   * was accepted.
-   */
+  /** Time of the step's only event with an `occurredAt`; `null`: when the batch was accepted. */
   occurredMs: number | null;
   /** The events that the current catalog does not allow. */
   refused: UnsentEvent[];
 }
 
-/**
- * Prepares up to `count` events of a batch from an index on, or a single event with an `occurredAt`. `catalog`: or the
- * reason why there is none. Never throws for an event.
- */
+/** Prepares up to `count` events from an index on, or one with `occurredAt`. Never throws for an event. */
 function batchStep(
   batch: QueuedBatch,
   { from, count, catalog, ids }: { from: number; count: number; catalog: CompiledCatalog | AppError; ids: KeyedIds },
@@ -255,7 +239,6 @@ function extentOf(
   return { to, occurredMs: null };
 }
 
-/** Removes attributes that were deleted after the event was accepted. */
 function withKnownAttributes(event: BatchMetricEvent, catalog: CompiledCatalog): BatchMetricEvent {
   const { user, attributes } = event;
   const kept = { ...event };

@@ -19,7 +19,6 @@ import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
 interface Waiting {
   event: ReadyEvent;
-  /** The span of the request that waits for the answer, if it is sampled. */
   span: Span | undefined;
   resolve: (reply: ScriptReply) => void;
   reject: (error: unknown) => void;
@@ -29,7 +28,6 @@ interface Waiting {
 interface TenantQueue {
   part: TenantPart;
   waiting: Waiting[];
-  /** Number of parts in flight. */
   parts: number;
 }
 
@@ -41,16 +39,12 @@ export interface Part {
 
 interface Server {
   redis: Redis;
-  /** Tenants with waiting events, in the order of their turns. */
   turns: Set<TenantQueue>;
   commands: number;
   scheduled: boolean;
 }
 
-/**
- * Maximum number of commands in flight to a server, and of parts in flight for a tenant. Events that arrive meanwhile
- * share the next command. A part that has to be retried delays only its tenant.
- */
+/** Most commands in flight to a server, and parts in flight of a tenant. A retried part delays only its tenant. */
 const MAX_ON_THE_WAY = 2;
 /** Events in a command. More would only add latency (see `EVENTS_A_STEP`). */
 const MAX_EVENTS = 64;
@@ -65,10 +59,7 @@ export class EventQueues {
   private readonly queues = new WeakMap<TenantPart, TenantQueue>();
   private readonly servers = new WeakMap<Redis, Server>();
 
-  /**
-   * `send`: sends a command with these parts to a server, and resolves when it is answered. It reports each part to
-   * `finished`.
-   */
+  /** `send` resolves when the command is answered, and reports each part to `finished`. */
   constructor({ redis, send }: { redis: Redis; send: (redis: Redis, parts: readonly Part[]) => Promise<void> }) {
     this.redis = redis;
     this.send = send;
@@ -177,11 +168,9 @@ export interface EventBatcherOptions {
   scripts: Scripts;
   /** Replies for those of the events that Postgres holds. For retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
-  /** Looks up old idempotency keys in Postgres. */
   lookUpKeys: LookUpKeys;
   /** Maximum number of idempotency keys of a user on a UTC day; default and 0: unlimited. */
   idempotencyKeysPerDay?: number;
-  /** Called with the number of events in each command. */
   onCall?: (events: number) => void;
 }
 
@@ -302,10 +291,7 @@ export class EventBatcher {
     return packed.map((reply) => unpack(reply) as ScriptReply);
   }
 
-  /**
-   * Some events of a retried call are in Postgres; those get their replies from there. The first try was applied as a
-   * whole, so the other events were refused then, and the script refuses them again.
-   */
+  /** Events of a retried call that Postgres holds get their replies from there; the others were refused and are again. */
   private async callOthers(
     part: TenantPart,
     events: ReadyEvent[],

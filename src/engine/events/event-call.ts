@@ -7,13 +7,11 @@ import { partCall } from '../scripts.ts';
 import type { SentUser } from '../users/sent-user.ts';
 import { packedLookedUp, type PackedLookedUp } from '../../packed/packed-arrays.ts';
 
-/** An event's idempotency key, its location in Redis, and what is stored there (`packedUse`). */
 interface UsedByEvent extends IdempotencyDigest {
   key: string;
   use: string;
 }
 
-/** An event that is checked and ready for the script. */
 export interface ReadyEvent {
   /** The catalog that it was checked with. Its plan and answer come from this version. */
   compiled: CompiledCatalog;

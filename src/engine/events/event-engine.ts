@@ -40,7 +40,6 @@ export interface EventEngineOptions {
   late: OccurredEvents;
 }
 
-/** Checks single events, has them applied, and answers with the changes. */
 export class EventEngine {
   private readonly options: EventEngineOptions;
 
@@ -109,13 +108,11 @@ export class EventEngine {
   }
 }
 
-/** The content of an answer to an event that changed nothing. */
 interface Unchanged {
   eventId: string;
   total: PackedTotal;
   streak: RecordedStreak;
   day: number;
-  /** Further fields as JSON text. */
   more: string;
 }
 
@@ -149,7 +146,6 @@ const quarantinedAnswer = (record: GuardedRecord, key: string | null): Unchanged
 const keyJson = (key: string, replayed: boolean): string =>
   `,"idempotencyKey":${JSON.stringify(key)},"idempotentReplayed":${replayed}`;
 
-/** JSON text of the `EventResponse` to an event that changed nothing. */
 function unchangedAnswer({ compiled, plan }: ReadyEvent, { eventId, total, streak, day, more }: Unchanged): string {
   const metricId = compiled.metricsByNo.get(plan.plan.metric)!.id;
   return (

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { MOST_EVENT_WORK, workText } from '../../catalog/event-work.ts';
 import type { Counter } from '../../catalog/plan.ts';
 import { toDecimal } from '../../domain/decimal.ts';
-import type { EventSettings } from '../../domain/settings.ts';
+import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import { UNKNOWN_METRIC, type MetricEvent } from '../../domain/event.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -23,10 +23,7 @@ export function matching(counters: readonly Counter[], attributes: Record<string
     .join(',');
 }
 
-/**
- * Checks an event against the catalog and prepares it for the script. Throws 422 for an unknown metric, attribute or
- * time zone.
- */
+/** Prepares an event for the script. Throws 422 for an unknown metric, attribute or time zone. */
 export function prepareEvent(
   compiled: CompiledCatalog,
   metricKey: string,

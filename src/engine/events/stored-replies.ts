@@ -18,7 +18,6 @@ import { untilPersisted } from '../persist/cursor-wait.ts';
 import { type ReadyEvent, scopedKey } from './event-call.ts';
 import { packedUser } from '../../redis/parts.ts';
 
-/** An event and the script's question about its idempotency key. */
 export interface KeyQuestion {
   event: ReadyEvent;
   asked: Refusal & { [kindField]: typeof REFUSAL.unknownUse };
@@ -27,10 +26,7 @@ export interface KeyQuestion {
 /** Answers the questions in order: returns the events, ready to be sent to the script again. */
 export type LookUpKeys = (tenantNo: number, questions: readonly KeyQuestion[]) => Promise<ReadyEvent[]>;
 
-/**
- * Looks up old idempotency keys in Postgres. Throws the errors of Postgres; 503 if Postgres may still hold a deleted
- * user and does not catch up.
- */
+/** Looks up old idempotency keys. Throws errors of Postgres; 503 if it may still hold a deleted user. */
 export async function lookUpKeys(
   { redis, pool }: { redis: Redis; pool: Pool },
   tenantNo: number,
@@ -54,10 +50,7 @@ export async function lookUpKeys(
   });
 }
 
-/**
- * The replies to those of some events that Postgres already holds, by event ID: applied ones (`appliedReplies`) and
- * those in quarantine, with the current total and streak.
- */
+/** Replies to events that Postgres holds, by event ID: applied ones and those in quarantine. */
 export async function persistedReplies(
   servers: { redis: Redis; pool: Pool },
   tenantNo: number,
@@ -89,10 +82,7 @@ export async function persistedReplies(
   return replies;
 }
 
-/**
- * The replies to those of some events that Postgres holds as applied, by event ID: total and awards from then, the
- * current streak, but no completions or ranks, since these are not stored by event.
- */
+/** Replies to applied events in Postgres, by event ID, without completions or ranks, which are not stored by event. */
 export async function appliedReplies(
   { redis, pool }: { redis: Redis; pool: Pool },
   tenantNo: number,

@@ -1,4 +1,3 @@
-/** A tenant's activity: daily counts, and the latest completions. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -28,7 +27,6 @@ export class ActivityReads {
     this.options = options;
   }
 
-  /** The activity on each of some UTC days, see `activityDays`. */
   async days(tenantNo: number, asked: { from?: string; to?: string }): Promise<Activity> {
     const { redis, pool, clock, caughtUp } = this.options;
     const { fromDay, toDay } = activityDays(asked, clock.now());

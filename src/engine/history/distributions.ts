@@ -13,10 +13,7 @@ import {
  */
 export const SAMPLE_USERS = 1000;
 
-/**
- * How long a distribution is reused, by its cost: 80 ms after 2 ms, 18 s after 30 ms. A small tenant sees its
- * percentiles change at once, and a large one pays rarely.
- */
+/** How long a distribution is reused, by its cost: 80 ms after 2 ms, 18 s after 30 ms. */
 const keepMs = (costMs: number): number => Math.min(600_000, costMs * costMs * 20);
 const MAX_KEPT = 500;
 
@@ -49,10 +46,7 @@ export class Distributions {
     this.pool = pool;
   }
 
-  /**
-   * The percentile of a change: the share, in percent with one decimal, of the tenant's users with a smaller change of
-   * the metric or points system on these days. Inactive users count with a change of 0.
-   */
+  /** Percent of the tenant's users, to one decimal, with a smaller change on these days. Inactive users count as 0. */
   async percentiles(kind: Kind, days: TenantDays): Promise<(no: number, change: number) => number> {
     const { users, changes } = await this.distribution(kind, days);
     return (no, change) => {

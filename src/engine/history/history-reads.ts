@@ -1,4 +1,3 @@
-/** A user's history: event summaries of metrics and points over a range of days. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/history.ts';
@@ -20,7 +19,6 @@ import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { ReadLimits } from './read-limits.ts';
 
-/** A call for an event summary. The key is a metric's or a points system's. */
 interface SummaryCall {
   userId: string;
   key: string;
@@ -39,10 +37,7 @@ export class HistoryReads {
     this.limits = limits;
   }
 
-  /**
-   * A user's total of a metric in each period of a range, by the user's local dates. Throws 404 for an unknown user or
-   * metric, 422 for an invalid range, 429 beyond the limits.
-   */
+  /** A user's total in each period of a range. Throws 404, 422 for an invalid range, 429 beyond the limits. */
   async metricSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
     const metric = findMetric(compiled, key);
     return this.summary(

@@ -1,4 +1,5 @@
-import type { Metric, StreakSettings } from '../../domain/catalog.ts';
+import type { Metric } from '../../domain/catalog.ts';
+import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import { decimalText, toDecimal, toMicros } from '../../domain/decimal.ts';
 import { dateOf, type Days, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
 import type { Settlement } from '../../domain/streaks/settle.ts';

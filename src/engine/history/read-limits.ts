@@ -1,10 +1,8 @@
 import { AppError } from '../../errors.ts';
 
-/** Concurrent history reads of one user in a process. */
 const MOST_OF_USER = 2;
 /** Concurrent history reads of one tenant in a process. */
 const MOST_OF_TENANT = 4;
-/** Waiting reads. */
 const MOST_WAITING_OF_USER = 4;
 const MOST_WAITING_OF_TENANT = 32;
 /** How long a read waits at most. */
@@ -20,14 +18,10 @@ interface TenantReads {
   running: number;
   /** By user. */
   runningOf: Map<string, number>;
-  /** In order of arrival. */
   waiting: WaitingRead[];
 }
 
-/**
- * Limits concurrent reads of history in a process, by user and tenant, since each may read a lot. A few more wait up to
- * a second; users with the fewest running reads go first. Others are answered 429.
- */
+/** Limits concurrent history reads by user and tenant. A few wait up to a second; others are answered 429. */
 export class ReadLimits {
   private readonly tenants = new Map<number, TenantReads>();
 

@@ -2,8 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
 import type { WrappedMetric, WrappedPoints } from '../../domain/history.ts';
-import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
-import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
+import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { UserState } from '../../packed/state.ts';
 
 /** Returns the percentile of a change. `no`: number of the metric or points system. */
@@ -15,10 +14,7 @@ export interface ComparedDays {
   before: Days;
 }
 
-/**
- * The change in percent with two decimals. A change from 0 has no percentage: an increase counts as 100, a decrease as
- * −100, none as 0.
- */
+/** Change in percent with two decimals. From 0: 100 for an increase, −100 for a decrease. */
 export function percentChange(change: Micros, before: Micros): number {
   if (before === 0n) return change > 0n ? 100 : change < 0n ? -100 : 0;
   const size = before < 0n ? -before : before;
@@ -64,7 +60,6 @@ interface MetricChanges extends ComparedDays {
   percentile: Percentile | null;
 }
 
-/** The metrics with an event in a period, by key. */
 export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges): Record<string, WrappedMetric> {
   const { rows, attributes, state, percentile } = changes;
   const metrics = sumsByNo(rows, ({ metricNo }) => metricNo, changes).flatMap(
@@ -131,7 +126,6 @@ interface PointsChanges extends ComparedDays {
   percentile: Percentile | null;
 }
 
-/** The points systems with an award in a period, by key. */
 export function wrappedPoints(compiled: CompiledCatalog, changes: PointsChanges): Record<string, WrappedPoints> {
   const points = sumsByNo(changes.rows, ({ systemNo }) => systemNo, changes).flatMap(
     ([no, sums]): [string, WrappedPoints][] => {

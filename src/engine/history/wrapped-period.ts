@@ -1,4 +1,3 @@
-/** A period of a user's year in review. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { UserAchievementResponse } from '../../domain/achievement.ts';
@@ -7,8 +6,7 @@ import { boardStatus, runOf } from '../../domain/runs.ts';
 import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
-import type { AttributeSum } from '../../postgres/history/attribute-sums.ts';
-import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
+import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import { achievementResponse, leaderboardResponse } from '../responses.ts';
@@ -20,7 +18,6 @@ type Period = (typeof PERIODS)[number];
 
 export type Percentiles = Record<'metrics' | 'points', Percentile>;
 
-/** The data behind the periods of a user's wrapped year. */
 interface YearFacts {
   /** The catalog, including deleted resources. */
   known: CompiledCatalog;
@@ -84,7 +81,6 @@ function wrappedAchievements(
     });
 }
 
-/** A user's place on a board in one run. */
 interface Place {
   key: string;
   /** First and last epoch day. `endDay` is `null` if the run does not end. */
@@ -93,10 +89,7 @@ interface Place {
   shown: WrappedLeaderboard;
 }
 
-/**
- * A user's places on all boards and in all runs: final runs as they ended, others as they stand now. A perpetual board
- * has a single run, so its rank is the current one.
- */
+/** A user's places in all runs, final or current. A perpetual board has one run, so its rank is the current one. */
 export async function userPlaces(
   { redis, past }: { redis: Redis; past: PastRuns },
   compiled: CompiledCatalog,

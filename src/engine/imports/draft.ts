@@ -1,4 +1,3 @@
-/** The draft of an imported user, its problems, and lookups of the resources that it names. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedCompletion, ImportedTrigger, SkippedPart } from '../../domain/imported-user.ts';
@@ -21,7 +20,6 @@ export interface Draft {
   settlements: Settlement[];
   /** Current and future pauses; IDs are 32 hex digits. */
   pauses: { id: string; from: number; to: number }[];
-  /** Parts of the user that are not imported. */
   skipped: SkippedPart[];
   /** Fields that are imported with another value than given, and how they differ. */
   changed: string[];
@@ -45,10 +43,7 @@ export interface ImportedAwardRow {
   atMs: number;
   day: number;
   boostNos: number[];
-  /**
-   * How many multiples of its trigger's threshold the award was for, as far as the amount shows it; negative if it was
-   * taken back.
-   */
+  /** How many multiples of the trigger's threshold were awarded, derived from the amount; negative if taken back. */
   multiples: number;
 }
 

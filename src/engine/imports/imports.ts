@@ -1,4 +1,3 @@
-/** Imports of users: validation, then one script call for each user. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -37,7 +36,6 @@ interface ImportsOptions {
   clock: Clock;
 }
 
-/** An import, to which users belong. */
 interface Import {
   name: string;
   dryRun: boolean;
@@ -47,7 +45,6 @@ interface Import {
 /** The outcome for one user with the fields whose values were changed, or the reason why the user is invalid. */
 type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
 
-/** Imports users with their history from other systems. */
 export class Imports {
   private readonly options: ImportsOptions;
   private readonly boards: BoardsOfTenants;

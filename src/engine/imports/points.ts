@@ -7,10 +7,7 @@ import { type Draft, type ImportedAwardRow, namedBoost, namedTrigger } from './d
 import { pastMs } from './profile.ts';
 import { changesOf } from './scores.ts';
 
-/**
- * Adds points with their awards. Points of a day that no given award explains become one award without trigger, before
- * the day's other awards. Throws BadImport.
- */
+/** Adds points and awards. Unexplained points of a day become one award without trigger. Throws BadImport. */
 export function addPoints(draft: Draft, { points = {} }: ImportedUser): void {
   const totals: Record<number, number> = {};
   for (const [key, imported] of Object.entries(points)) {
@@ -87,9 +84,7 @@ function awardRow(
 /** With a lower rate, the rounding of a boosted award could hide or add a multiple. */
 const LEAST_RATE = 2;
 
-/**
- * The number of a trigger's multiples in an awarded amount, at least one. The system's bounds may have reduced the last one.
- */
+/** A trigger's multiples in an awarded amount, at least one. Bounds of the system may have cut the last one. */
 function multiplesOf(awarded: number, points: number, boosts: readonly PointsBoost[]): number {
   const rate = boosts.reduce((product, { multiplier }) => product * multiplier, points);
   const many = Math.abs(awarded / rate);

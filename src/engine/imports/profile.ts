@@ -10,10 +10,7 @@ import type { PackedState } from '../../packed/state.ts';
 import { BadImport, type Draft, namedAchievement, SkippedUser } from './draft.ts';
 import { sentPreferences } from '../users/preferences.ts';
 
-/**
- * Starts the draft of a user with the user's profile. Throws BadImport for an impossible time, SkippedUser for an
- * unknown time zone.
- */
+/** Starts a user's draft with the profile. Throws BadImport for an impossible time, SkippedUser for an unknown zone. */
 export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): Draft {
   const tz = zoneOf(user.tz ?? '');
   const createdMs = user.created === undefined ? nowMs : pastMs('created', user.created, nowMs);

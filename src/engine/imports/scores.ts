@@ -1,4 +1,3 @@
-/** Imported totals of metrics and scores of leaderboards. */
 import type { Leaderboard } from '../../domain/catalog.ts';
 import {
   clamped,
@@ -21,10 +20,7 @@ import { BadImport, type Draft } from './draft.ts';
 /** The calendar rules do not cover earlier days, and no zone has reached a day after tomorrow. */
 const FIRST_DATE = '1970-01-01';
 
-/**
- * Adds totals and their daily history. The peak, which triggers count by, is the highest total at the end of a day.
- * Throws BadImport.
- */
+/** Adds totals and daily history. The peak is the highest total at the end of a day. Throws BadImport. */
 export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
   const totals: Record<number, PackedTotal> = {};
   for (const [key, { total, days = {} }] of Object.entries(metrics)) {
@@ -158,10 +154,7 @@ function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
   return endDay !== null && finalMs(endDay) <= nowMs;
 }
 
-/**
- * The user's group on a board; '' without a breakdown, and for a user who lacks a value. `board_group` in
- * `lua/lib/board_scores.lua` has the same rule.
- */
+/** The user's group on a board; '' without one. `board_group` in `lua/lib/board_scores.lua` has the same rule. */
 function groupOf({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
   const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
   const values = board.breakdownAttributes.map((id) => {

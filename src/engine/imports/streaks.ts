@@ -68,10 +68,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
     state[USER.pauses] = ahead.map(({ id, from, to }) => packedPause({ firstDay: from, lastDay: to, id }));
 }
 
-/**
- * The streaks that follow from the daily history, and the met periods in the configured frequency with the day on which
- * each was met.
- */
+/** The streaks that follow from the daily history, and the day on which each period was met. */
 function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number>; facts: StreakFacts } {
   const { compiled, state, tz, today, nowMs, days } = draft;
   const { streakRule, daysOff } = decodeState(packState(state));

@@ -12,9 +12,7 @@ import { clearRun } from './runs.ts';
 import { pastScores, UserScores, type UserScoresOptions } from './user-scores.ts';
 
 export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
-  /** See `JobWork.minAgeMs`. */
   minAgeMs?: number;
-  /** Called if a user has to be left out. */
   onFailed?: OnPieceFailed;
   /** Called when a board is filled, because work may be due on it now. */
   onFilled?: () => void;

@@ -58,10 +58,7 @@ export function pastRuns(
     });
 }
 
-/**
- * The offsets of the users' current zones from a day on. Earlier zones of a user are unknown, since an event is stored
- * with its local date but without its local time.
- */
+/** Offsets of the users' current zones from a day on. Earlier zones are unknown. */
 export function offsetsOf(
   users: readonly { userId: string; tz: string | null }[],
   { fromDay, nowMs }: { fromDay: number; nowMs: number },

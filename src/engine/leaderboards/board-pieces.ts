@@ -3,7 +3,6 @@ import { dateOf } from '../../domain/periods.ts';
 import type { BoardProgress } from '../../postgres/boards/progress.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
 
-/** A board of a tenant; without `board` if only its number is known. */
 type NamedBoard = { tenantNo: number; board: Leaderboard } | { tenantNo: number; boardNo: number };
 
 const numberOf = (named: NamedBoard): number => ('board' in named ? named.board.no : named.boardNo);
@@ -23,7 +22,6 @@ export function boardPiece(named: NamedBoard, runDay?: number): Piece {
   };
 }
 
-/** The boards whose work failed. */
 export const boardPieces = (kind: string, onFailed?: OnPieceFailed): Pieces => new Pieces({ kind, onFailed });
 
 /** The boards that are filled from history and not set aside. */

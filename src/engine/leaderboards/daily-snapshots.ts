@@ -1,9 +1,12 @@
 import type { Redis } from 'ioredis';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { COUNTED, SEGMENT } from '../../domain/analytics.ts';
+import { toMicros } from '../../domain/decimal.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { playedRule, runOf, type Run } from '../../domain/runs.ts';
+import { addAnalytics, type AnalyticsRow } from '../../postgres/analytics.ts';
 import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
-import { addSnapshots, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
+import { addSnapshots, snapshotBefore, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
@@ -12,7 +15,7 @@ import type { Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { groupsOfRun } from './runs.ts';
 import { LiveStandings, ranked } from './standings.ts';
-import { partsFor, SnapshotPacker } from './snapshot-parts.ts';
+import { partsFor, placeChanges, SnapshotPacker } from './snapshot-parts.ts';
 
 export interface DailySnapshotsOptions {
   redis: Redis;
@@ -34,7 +37,7 @@ const LONG_MS = 15_000;
 /**
  * Stores the ranks and scores of a board's members at the end of every UTC day, for the run that contains the day. A
  * transaction takes all days of a board that ended without a move, so a crash leaves them due. A snapshot shows the
- * board at the moment at which it is taken, even if the day ended earlier. A board whose snapshot fails is set aside;
+ * board at the moment at which it is taken, even if the day ended earlier. It also counts how places changed since the day before (analytics). A board whose snapshot fails is set aside;
  * the others go on. A board that is still being filled from history is skipped.
  */
 export class DailySnapshots implements DueWork {
@@ -80,10 +83,7 @@ export class DailySnapshots implements DueWork {
     return readyBoards(await boardsInProgress(this.options.pool), this.pieces);
   }
 
-  /**
-   * Takes a board's snapshots up to a day, or the first of them. Returns the board's progress; `null` if another worker
-   * does the same.
-   */
+  /** Takes a board's snapshots up to a day, or the first ones. `null`: another worker does the same. */
   private async take(progress: BoardProgress, lastDay: number): Promise<BoardProgress | null> {
     const { redis, pool, onWritten } = this.options;
     const { tenantNo, board, nextSnapshotDay } = progress;
@@ -92,6 +92,7 @@ export class DailySnapshots implements DueWork {
       if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return null;
       await beforeNaming(client, tenantNo);
       const { taken, at } = await whileWhole(client, { redis, tenantNo }, () => this.read(progress, lastDay));
+      for (const snapshots of taken) await addPlaceChanges(client, { tenantNo, boardNo }, snapshots);
       await addSnapshots(client, { tenantNo, boardNo }, taken);
       await moveProgress(client, { tenantNo, boardNo, snapshotDay: at.nextSnapshotDay });
       await onWritten?.();
@@ -128,6 +129,25 @@ export class DailySnapshots implements DueWork {
     }
     return { taken, at };
   }
+}
+
+/** Counts how places changed since the snapshot before. On the following days of the same snapshot, nothing changed. */
+async function addPlaceChanges(
+  client: PoolClient,
+  { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
+  { runDay, fromDay, packed }: TakenSnapshots,
+): Promise<void> {
+  const before = await snapshotBefore(client, { tenantNo, boardNo, runDay }, fromDay);
+  const { changed, distance, joined } = await placeChanges(before, packed);
+  const sum = { tenantNo, segment: SEGMENT.everyone, day: fromDay, subject: boardNo, part: 0 };
+  const rows: AnalyticsRow[] = [
+    { ...sum, kind: COUNTED.placesChanged, events: changed, value: toMicros(String(distance)) },
+    { ...sum, kind: COUNTED.placesJoined, events: joined, value: 0n },
+  ];
+  await addAnalytics(
+    client,
+    rows.filter(({ events }) => events > 0),
+  );
 }
 
 async function pack(packer: SnapshotPacker, standings: LiveStandings, count: number): Promise<void> {

@@ -1,4 +1,3 @@
-/** Makes runs that ended final: copies them to Postgres and clears them. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
@@ -39,10 +38,7 @@ interface FinalRunsOptions {
   graceMs?: number;
 }
 
-/**
- * Delay before a final run is copied. An earlier event may still be on its way to Redis, since calls are retried for 2
- * s and clocks differ.
- */
+/** Delay before a final run is copied: calls are retried for 2 s, and clocks differ. */
 const GRACE_MS = 10_000;
 /** Further delay before the run's sorted sets are removed from Redis. Readers that began there have finished long before. */
 const CLEAR_MS = 60_000;
@@ -114,10 +110,7 @@ export class FinalRuns implements DueWork {
     return (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs;
   }
 
-  /**
-   * Declares a board's next run final, or all next runs without scores. Returns the board's progress; `null` if it was
-   * aborted.
-   */
+  /** Declares a board's next run final, or all next empty ones. Returns its progress; `null`: aborted. */
   private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
     const { redis, pool } = this.options;
     const over = overRun(progress)!;
@@ -143,7 +136,6 @@ export class FinalRuns implements DueWork {
     return empty;
   }
 
-  /** Declares runs without scores final. */
   private async finishEmpty(runs: readonly Over[]): Promise<void> {
     const first = runs[0]!;
     const last = runs.at(-1)!;
@@ -194,7 +186,6 @@ interface CopyRunOptions {
   onStep?: (step: CopyStep) => void | Promise<void>;
 }
 
-/** A group of a run that is being copied to Postgres. */
 interface Copying extends Over {
   runId: number;
   group: string;
@@ -254,10 +245,7 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
   });
 }
 
-/**
- * The same as `copyChunk`. If the group changed in spite of its end, so that a user would be in it twice, copying
- * starts again.
- */
+/** As `copyChunk`, but copies the group again if it changed after its end. */
 async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promise<boolean> {
   try {
     return await copyChunk(options, copying);
@@ -270,7 +258,6 @@ async function copyChunkAgain(options: CopyRunOptions, copying: Copying): Promis
   }
 }
 
-/** A run with its board, whether ended or not. */
 interface Over {
   board: Leaderboard;
   run: EndedRun;

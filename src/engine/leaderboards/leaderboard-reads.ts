@@ -1,4 +1,3 @@
-/** Reads leaderboards: rankings, groups, a user's rank and its history. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -49,10 +48,7 @@ interface PageQuery {
   groupOf?: string | null;
 }
 
-/**
- * Reads leaderboards. Ranks are current. A streak board shows each length as of the user's last event or the last
- * sweep, which follows midnight by some seconds.
- */
+/** Reads leaderboards. Ranks are current; streak boards follow midnight by some seconds. */
 export class LeaderboardReads {
   private readonly redis: Redis;
   private readonly users: UserReads;
@@ -119,10 +115,7 @@ export class LeaderboardReads {
     return { ...leaderboardResponse(compiled, board), status, rankings };
   }
 
-  /**
-   * A user's place on a board, and the last `numEvents` daily snapshots, oldest first; while the run is on, the last
-   * one shows the current state. Throws 404 for an unknown user or board, 422 as `rankings` does.
-   */
+  /** A user's place and the last `numEvents` daily snapshots, oldest first. Throws 404, and 422 as `rankings` does. */
   async ofUser(
     compiled: CompiledCatalog,
     userId: string,
@@ -199,7 +192,6 @@ export class LeaderboardReads {
     throw new AppError('forbidden', "userAttributes: an application key may only read its own user's group.");
   }
 
-  /** The group of a user's score; `null` if there is no score. */
   private async scoredGroup(run: BoardRun, { userId, state }: { userId: string; state: UserState }) {
     const scored = state.boards[run.boardNo]?.find(({ runDay }) => runDay === run.runDay);
     return scored?.group || (await this.past.groupOf(run, userId));
@@ -250,10 +242,7 @@ export class LeaderboardReads {
   }
 }
 
-/**
- * The group that a `userAttributes` filter names. The filter must give a value for exactly the breakdown attributes; a
- * board without a breakdown takes no filter and has the group ''. Throws 422 otherwise.
- */
+/** The group that a `userAttributes` filter names: a value for exactly the breakdown attributes. Throws 422. */
 function groupOfFilter(
   compiled: CompiledCatalog,
   board: Leaderboard,

@@ -1,4 +1,3 @@
-/** Past runs, and the groups of a run. */
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
@@ -22,7 +21,6 @@ export interface Snapshot {
   value: number | null;
 }
 
-/** A user's place at the end of a final run. */
 export interface PastPlace {
   boardNo: number;
   runDay: number;

@@ -3,6 +3,7 @@
  * reads one part a day. An entry consists of the ID's length in bytes (2), the ID in UTF-8, the rank (4) and the score
  * (a double): about 24 bytes, compared with 120 for a Postgres row with its index.
  */
+import { Slices } from '../../slices.ts';
 
 /** Approximate number of entries in a part. */
 const ENTRIES = 500;
@@ -55,28 +56,70 @@ export function entryHead(userId: string): Buffer {
   return Buffer.concat([head, Buffer.from(userId)]);
 }
 
+/** The entries of a part: the user's ID, where the entry begins, where the ID ends, and where the next entry begins. */
+function* entriesOf(packed: Buffer): Generator<{ id: Buffer; at: number; end: number; next: number }> {
+  for (let at = 0; at < packed.length;) {
+    const end = at + 2 + packed.readUInt16LE(at);
+    const next = end + 12;
+    yield { id: packed.subarray(at + 2, end), at, end, next };
+    at = next;
+  }
+}
+
 /** A part without a user's entry. */
 export function withoutEntry(packed: Buffer, userId: string): Buffer {
-  const id = Buffer.from(userId);
-  for (let at = 0; at < packed.length;) {
-    const start = at + 2;
-    const end = start + packed.readUInt16LE(at);
-    if (packed.subarray(start, end).equals(id))
-      return Buffer.concat([packed.subarray(0, at), packed.subarray(end + 12)]);
-    at = end + 12;
-  }
+  const own = Buffer.from(userId);
+  for (const { id, at, next } of entriesOf(packed))
+    if (id.equals(own)) return Buffer.concat([packed.subarray(0, at), packed.subarray(next)]);
   return packed;
 }
 
 /** A user's entry in a part; `null` if there is none. */
 export function entryOf(packed: Buffer, userId: string): { rank: number; score: number } | null {
-  const id = Buffer.from(userId);
-  for (let at = 0; at < packed.length;) {
-    const start = at + 2;
-    const end = start + packed.readUInt16LE(at);
-    if (packed.subarray(start, end).equals(id))
-      return { rank: packed.readUInt32LE(end), score: packed.readDoubleLE(end + 4) };
-    at = end + 12;
-  }
+  const own = Buffer.from(userId);
+  for (const { id, end } of entriesOf(packed))
+    if (id.equals(own)) return { rank: packed.readUInt32LE(end), score: packed.readDoubleLE(end + 4) };
   return null;
+}
+
+/** How two snapshots of a run differ. */
+export interface PlaceChanges {
+  /** Users in both, with other ranks. */
+  changed: number;
+  /** Sum of the differences between their ranks. */
+  distance: number;
+  /** Users in the second only. */
+  joined: number;
+}
+
+/** Compares two snapshots of a run, each of them in parts. Yields the event loop. */
+export async function placeChanges(before: readonly Buffer[], after: readonly Buffer[]): Promise<PlaceChanges> {
+  const changes: PlaceChanges = { changed: 0, distance: 0, joined: 0 };
+  const slices = new Slices();
+  // Numbers of parts are powers of 2, so a user's parts of both snapshots have the same remainder.
+  const divisor = before.length === 0 ? after.length : Math.min(before.length, after.length);
+  const withRemainder = (parts: readonly Buffer[], remainder: number): Buffer => {
+    const length = Math.ceil((parts.length - remainder) / divisor);
+    return Buffer.concat(Array.from({ length }, (_, nth) => parts[remainder + nth * divisor]!));
+  };
+  for (let remainder = 0; remainder < divisor; remainder += 1) {
+    const [then, now] = [withRemainder(before, remainder), withRemainder(after, remainder)];
+    if (!then.equals(now)) addChanges(changes, then, now);
+    if (slices.over) await slices.turn();
+  }
+  return changes;
+}
+
+function addChanges(changes: PlaceChanges, before: Buffer, after: Buffer): void {
+  const ranks = new Map<string, number>();
+  for (const { id, end } of entriesOf(before)) ranks.set(id.toString(), before.readUInt32LE(end));
+  for (const { id, end } of entriesOf(after)) {
+    const rank = ranks.get(id.toString());
+    const distance = Math.abs(after.readUInt32LE(end) - (rank ?? 0));
+    if (rank === undefined) changes.joined += 1;
+    else if (distance > 0) {
+      changes.changed += 1;
+      changes.distance += distance;
+    }
+  }
 }

@@ -1,4 +1,3 @@
-/** Standings: the ranked users of a leaderboard with their names. */
 import type { Redis } from 'ioredis';
 import { nameInState } from '../../packed/state.ts';
 import { boardKey } from '../../redis/keys.ts';
@@ -29,7 +28,6 @@ export interface Standings {
   rankOf(member: Member): Promise<number>;
   /** The user's place and rank; `null` if the user is not on the board. */
   find(userId: string): Promise<Placed | null>;
-  /** Number of users on the board. */
   participants(): Promise<number>;
   /** The same, at most `places`. Cheaper, but may exceed the number of members. */
   participantsOf(places: number): Promise<number>;

@@ -1,4 +1,3 @@
-/** Computes scores from history when a leaderboard is filled or recomputed. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -20,7 +19,6 @@ export interface UserScoresOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** Called with a user who has to be left out. */
   onLeftOut: (user: { tenantNo: number; boardNo: number; userId: string }, error: Error) => void;
@@ -28,13 +26,9 @@ export interface UserScoresOptions {
 
 /** How often a user is summed up again whose new events cannot be distinguished from past ones, before the user is left out. */
 const TRIES = 50;
-/**
- * For this many tries the sums must match the user's state exactly. After that, the increase of a busy user's total is
- * added.
- */
+/** For this many tries the sums must match the state exactly. Then the increase of a busy user is added. */
 const EXACT_TRIES = 10;
 
-/** A board that is being filled, with everything that its users' scores depend on. */
 interface Filling {
   compiled: CompiledCatalog;
   board: Leaderboard;
@@ -43,10 +37,7 @@ interface Filling {
   fill: { tenantNo: number; boardNo: number; openRunDay: number | null };
 }
 
-/**
- * Sets users' scores on a board from history. Scores are set, not added, so a repetition changes nothing. A user whose
- * state changed since the sums were read is summed up again.
- */
+/** Sets users' scores from history, not adding, so a repetition changes nothing. Changed users are summed again. */
 export class UserScores {
   private readonly options: UserScoresOptions;
 

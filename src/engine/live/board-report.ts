@@ -1,4 +1,3 @@
-/** Live messages about leaderboards. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
@@ -62,10 +61,7 @@ export async function boardChanged(
 
 const numberOf = (micros: Micros | null): number | null => (micros === null ? null : microsNumber(micros));
 
-/**
- * Builds one `leaderboard.rank_changed` for all moves of a user; `null` if the moves end where they began. Throws the
- * errors of decoding.
- */
+/** One `leaderboard.rank_changed` for all moves of a user; `null` if they end where they began. */
 export function moved({ compiled }: BoardSources, board: Leaderboard, move: BoardMove): Unsent | null {
   const { user, runDay, group, from, to, earned } = move;
   if (from === to || user === undefined) return null;

@@ -1,10 +1,9 @@
-/** Sends a listener the messages that it missed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LivePosition, readLive } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { seatedUser } from './board-report.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
-import { happenedIn } from './live-notifications.ts';
+import { liveEntry } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import { announcedIn, type FeedSources, isBefore, NOT_KEPT, type ReadMove, REBUILT, tenantOf } from './shard-tail.ts';
 
@@ -16,10 +15,7 @@ const CATCH_UP_MS = 10_000;
 /** After this many characters, the rest waits for the next read, until the client has received these. */
 const SENT_CHARACTERS = 262_144;
 
-/**
- * The position from which a reader that has come this far has to read. Of the last entry, some messages may be missing;
- * of boards, more.
- */
+/** Where a reader that has come this far has to read. Messages of the last entry, and of boards, may be missing. */
 export function readFrom({ outbox, within, boards, announced }: ReadPosition): LivePosition {
   const entries = within === null ? outbox : positionBefore(outbox);
   return { outbox: comparePositions(boards, entries) < 0 ? boards : entries, announced };
@@ -122,7 +118,7 @@ export class CatchUp {
     const wantsUser = (id: string): boolean => userId === null || userId === id;
     const wantsType = listener.wantsType.bind(listener);
     const readers = { compiled, controlShare: sources.controlShare(), wantsUser, wantsType };
-    const { position, notifications, moves, users } = happenedIn(parseEntry(raw), readers, sources.onProblem);
+    const { position, notifications, moves, users } = liveEntry(parseEntry(raw), readers, sources.onProblem);
     const order = comparePositions(position, this.heard.outbox);
     const { within } = this.heard;
     for (const { no, notification } of notifications)
@@ -161,10 +157,7 @@ class Turns<Name> {
 /** After a read, catch-ups rest for this multiple of its duration, so they take at most a third of the process's time. */
 const REST = 2;
 
-/**
- * Schedules catch-ups. One stream of a holder (`holderOf`) catches up at a time. All streams of a process take turns
- * and leave most of its time to requests, however many come back at once.
- */
+/** Schedules catch-ups: one stream of a holder at a time, all in turns, so that requests keep most of the time. */
 export class CatchUpTurns {
   private readonly holders = new Turns<string>();
   private readonly reads = new Turns<unknown>();
@@ -174,10 +167,7 @@ export class CatchUpTurns {
     return this.holders.run(holder, catchUp);
   }
 
-  /**
-   * Runs one read of a catch-up. `server`: where it reads. `read` resolves with the milliseconds that it occupied the
-   * process.
-   */
+  /** Runs one read of a catch-up. `read` resolves with the milliseconds that it occupied the process. */
   read(server: unknown, read: () => Promise<number>): Promise<void> {
     return this.reads.run(server, async () => {
       const workedMs = await read();

@@ -1,4 +1,3 @@
-/** The listeners of a feed: what each wants, the sample of events and the leaderboards that are reported to them. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalText } from '../../domain/decimal.ts';
@@ -15,7 +14,6 @@ import type { ChangedGroup, PendingBoards } from './pending-boards.ts';
 
 /** The listeners of a feed, and the leaderboards that they follow. */
 
-/** The listeners of a tenant, indexed by their interests. */
 export class FeedListeners {
   private readonly every = new Set<LiveListener>();
   /** Listeners with admin keys. */
@@ -38,7 +36,6 @@ export class FeedListeners {
     return this.every.size === 0;
   }
 
-  /** Whether a listener follows all users. */
   get wantsAll(): boolean {
     return this.admins.size > 0;
   }
@@ -51,7 +48,6 @@ export class FeedListeners {
     return this.followPlaces || this.wantsAll;
   }
 
-  /** The users that they listen to. */
   get whom(): Pick<LiveListeners, 'users' | 'ranks'> {
     const users = new Set(this.users.keys());
     for (const { grant } of this.admins) {

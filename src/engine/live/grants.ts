@@ -9,10 +9,7 @@ export interface LiveGrant {
   tenantNo: number;
   /** The readable part of the key that requested it. The stream ends with the key. */
   prefix: string;
-  /**
-   * The console session in which it was requested: SHA-256 of the session's token, base64url. The stream ends with the
-   * session, too. Omitted if the key itself was sent.
-   */
+  /** SHA-256 (base64url) of the console session's token, with which the stream ends; omitted for a key. */
   signIn?: string;
   kind: 'admin' | 'application';
   /** The key's own limit of requests per second; `null`: the organisation's. */
@@ -47,19 +44,13 @@ export const TICKET_MS = 60_000;
 export const SESSION_MS = 300_000;
 /** How long a stream can be resumed after its ticket. */
 const LONGEST_SESSION_MS = 86_400_000;
-/**
- * Maximum number of tickets, and of sessions, of a key in Redis; the newest are kept. An application key is in every
- * browser, and each grant takes up to 12 KB.
- */
+/** Most tickets, and sessions, of a key; the newest are kept. Each takes up to 12 KB. */
 export const GRANTS_OF_A_KEY = { application: 200, admin: 10_000 } as const;
 /** 256 bits for a ticket, which appears in URLs; 128 for a session, which is part of every message ID. */
 const TICKET_BYTES = 32;
 const SESSION_BYTES = 16;
 
-/**
- * Tickets and sessions of live streams, in Redis, so that any frontend can accept them. All times are the machine's,
- * not the test clock's. Throws errors of Redis.
- */
+/** Tickets and sessions of live streams in Redis. Times are the machine's. Throws errors of Redis. */
 export class LiveGrants {
   private readonly redis: Redis;
 

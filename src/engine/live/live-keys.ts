@@ -3,7 +3,6 @@ import type { Clock } from '../../clock.ts';
 import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { LiveGrant } from './grants.ts';
 
-/** What a stream remembers of its key. */
 export interface HeldKey {
   /** Distinguishes it from a key with the same prefix and another secret, user or scope. */
   digest: string;
@@ -17,7 +16,6 @@ export interface HeldKey {
 export type KeyProblem = 'key_revoked' | 'tenant_gone' | Expiry;
 type Expiry = 'key_expired' | 'session_ended' | null;
 
-/** The current tenants, in memory. */
 export interface LiveTenants {
   refresh(): Promise<void>;
   /** Resolves when everything committed before the call is known, as far as possible. Rejects with 503. */

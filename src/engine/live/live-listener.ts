@@ -1,4 +1,3 @@
-/** A listener: filters messages and sends them to its connection. */
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type { LiveType } from '../../domain/notifications/live.ts';
@@ -40,17 +39,13 @@ export class LiveListener {
   /** The shard that it follows; set when it begins. */
   shard = -1;
   readonly key: HeldKey;
-  /** Secret of its session. */
   readonly session: string;
   readonly sink: LiveSink;
   /** By board number, for the boards that it follows. */
   readonly places = new Map<number, HeldPlace>();
   /** Determines where its user plays; `null` for an unknown user. */
   user: SeatedUser | null = null;
-  /**
-   * Unreported changes of boards from before it joined the others, and the position up to which it was informed about
-   * boards; `null` if there are none.
-   */
+  /** Unreported changes of boards from before it joined, and the position of its boards; `null`: none. */
   earlier: { pending: PendingBoards; boards: string } | null = null;
   /** The position up to which it read on its own; `null` if it is level with the others. */
   ahead: { outbox: string; announced: string } | null = null;
@@ -146,7 +141,6 @@ export class LiveListener {
     return this.queued;
   }
 
-  /** Sends all queued messages at once. */
   flush(): void {
     if (this.queue.length === 0) return;
     const messages = this.queue;
@@ -168,7 +162,6 @@ export class LiveListener {
     this.sink.end(reason);
   }
 
-  /** A unique ID. */
   private nextId(at: ReadPosition): string {
     const id = this.idOf(at, 0);
     if (id !== this.lastId) {
@@ -200,7 +193,6 @@ export class LiveListener {
   }
 }
 
-/** The run and group in which a user plays. */
 interface Seat {
   runDay: number;
   /** `null` if the user is in no group: without a value for the breakdown, or without a score. */
@@ -230,10 +222,7 @@ export interface AskedPlace {
 /** Rank and score; `null` if the user is not on the board. */
 type Place = { rank: number; value: number } | null;
 
-/**
- * Reads current places, in the order of the request. A place that several streams ask for is read once. Takes two round
- * trips in total. Throws errors of Redis.
- */
+/** Reads current places in order, in two round trips. Throws errors of Redis. */
 export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const names = asked.map(({ tenantNo, board, seat, userId }) =>
     JSON.stringify([tenantNo, board.no, seat.runDay, seat.group, userId]),

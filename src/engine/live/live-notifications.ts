@@ -1,4 +1,3 @@
-/** Turns an outbox entry into live notifications. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalText, type Micros, toMicros } from '../../domain/decimal.ts';
@@ -24,8 +23,8 @@ import type {
 import { unpackAll } from '../../packed/state.ts';
 import { FREQUENCY, TOTAL } from '../../packed/user-fields.ts';
 import type { OutboxEntry } from '../../redis/outbox.ts';
-import { fromRecord } from '../notifications/entry-notifications.ts';
-import { RecordedUser } from '../notifications/rules.ts';
+import { happenedIn } from '../notifications/entry-notifications.ts';
+import type { RecordedUser } from '../notifications/rules.ts';
 
 export interface BoardMove {
   boardNo: number;
@@ -44,9 +43,7 @@ export interface BoardMove {
   user: RecordedUser | undefined;
 }
 
-/** The content of an outbox entry that live streams report. */
-export interface Happened {
-  /** The entry's position in the outbox. */
+export interface LiveEntry {
   position: string;
   /** All but rank changes. `no` numbers them in the entry, the same for every reader. */
   notifications: { no: number; notification: Notification }[];
@@ -60,11 +57,8 @@ export interface Happened {
 /** Those for whom an entry is read. */
 interface Readers {
   compiled: CompiledCatalog;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
-  /** Whether a listener wants notifications about a user. */
   wantsUser: (userId: string) => boolean;
-  /** Whether a listener wants notifications of a type. */
   wantsType: (type: NotificationType) => boolean;
 }
 
@@ -87,48 +81,37 @@ const ORDER: ReadonlyMap<NotificationType, number> = new Map(
 const NUMBERS_A_TYPE = 1_000;
 const NOT_ON_THE_BOARD = -1;
 
-/**
- * Reads the parts of an entry that a listener wants. Pure. Calls `onProblem` and continues if a record has an unknown
- * form or its notifications cannot be made.
- */
-export function happenedIn(
+/** The parts of an entry that a listener wants. Pure. Calls `onProblem` for unknown forms, and continues. */
+export function liveEntry(
   { id: position, records, states }: OutboxEntry,
   { compiled, controlShare, wantsUser, wantsType }: Readers,
   onProblem: (error: unknown) => void,
-): Happened {
-  const users = new Map<string, RecordedUser>();
-  for (let at = 0; at < states.length; at += 2) {
-    const userId = states[at]!.toString('utf8');
-    users.set(userId, new RecordedUser({ compiled, controlShare }, userId, states[at + 1]!));
-  }
-  const happened: Happened = { position, notifications: [], moves: [], hasDeletion: false, events: [], users };
-  for (const [index, record] of recordsOf(records, onProblem).entries()) {
-    const kind = record[kindField];
-    if (kind === KIND.progress || kind === KIND.guarded || kind === KIND.imported) continue;
-    if (kind === KIND.deletion) {
-      happened.hasDeletion = true;
-      continue;
-    }
-    if (kind === KIND.event) happened.events.push(record);
-    const user = users.get(record[RECORD.userId]);
-    for (const board of record[RECORD.boards] ?? []) happened.moves.push(moveOf(compiled, record, board, user));
-    if (user === undefined || !wantsUser(record[RECORD.userId])) continue;
-    try {
-      const wants = (type: NotificationType): boolean => ORDER.has(type) && wantsType(type);
-      const made = fromRecord({ compiled, wants }, record, user);
-      for (const numbered of numberedIn(index, made)) happened.notifications.push(numbered);
-    } catch (error) {
-      onProblem(error);
-    }
-  }
-  return happened;
+): LiveEntry {
+  const all = recordsOf(records, onProblem);
+  const { users, happened } = happenedIn(
+    {
+      compiled,
+      controlShare,
+      wants: (type) => ORDER.has(type) && wantsType(type),
+      isWanted: (userId, hasState) => hasState && wantsUser(userId),
+    },
+    { records: all.filter(isHappened), states },
+    onProblem,
+  );
+  return {
+    position,
+    notifications: happened.flatMap(({ notifications }, index) => numberedIn(index, notifications ?? [])),
+    moves: happened.flatMap(({ record, user }) =>
+      (record[RECORD.boards] ?? []).map((board) => moveOf(compiled, record, board, user)),
+    ),
+    hasDeletion: all.some((record) => record[kindField] === KIND.deletion),
+    events: happened.flatMap(({ record }) => (record[kindField] === KIND.event ? [record] : [])),
+    users,
+  };
 }
 
-/**
- * Numbers a record's notifications by type and by order within it. The numbers do not depend on which types are made,
- * since readers want different ones.
- */
-function numberedIn(index: number, made: readonly Notification[]): Happened['notifications'] {
+/** Numbers notifications by type and order, independent of which types the readers want. */
+function numberedIn(index: number, made: readonly Notification[]): LiveEntry['notifications'] {
   const counts = new Map<NotificationType, number>();
   const numbered = made.map((notification) => {
     const { type } = notification;
@@ -139,17 +122,20 @@ function numberedIn(index: number, made: readonly Notification[]): Happened['not
   return numbered.toSorted((a, b) => a.no - b.no);
 }
 
-function recordsOf(
-  records: Buffer,
-  onProblem: (error: unknown) => void,
-): (HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord)[] {
+type EntryRecord = HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord;
+
+function recordsOf(records: Buffer, onProblem: (error: unknown) => void): EntryRecord[] {
   try {
-    return unpackAll(records) as (HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord)[];
+    return unpackAll(records) as EntryRecord[];
   } catch (error) {
     onProblem(error);
     return [];
   }
 }
+
+const SILENT: ReadonlySet<string> = new Set([KIND.progress, KIND.guarded, KIND.imported, KIND.deletion]);
+
+const isHappened = (record: EntryRecord): record is HappenedRecord => !SILENT.has(record[kindField]);
 
 const rankOf = (rank: number): number => (rank === NOT_ON_THE_BOARD ? Infinity : rank);
 
@@ -176,10 +162,7 @@ function moveOf(
   };
 }
 
-/**
- * The amount that a record added to a user's score on a board. Together with the new score it gives the previous one,
- * which records may omit. `null` if the record does not say.
- */
+/** What a record added to a user's score, which yields the previous score; `null` if unknown. */
 export function earnedOn(compiled: CompiledCatalog, board: Leaderboard, record: HappenedRecord): Micros | null {
   // Hiding or showing a user does not change the score.
   if (record[kindField] === KIND.user && record[RECORD.points] === undefined) return 0n;

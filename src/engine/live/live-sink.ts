@@ -20,11 +20,9 @@ export type ClosingReason =
 
 /** The connection that a stream's messages go to. Its methods do not throw; a closed one ignores messages. */
 export interface LiveSink {
-  /** Sends messages at once. */
   send(messages: readonly LiveMessage[]): void;
   /** Shows that the stream is alive, and how far it has come. */
   heartbeat(id: string): void;
-  /** Sends a last message and closes. */
   end(reason: ClosingReason): void;
   /** Resolves when the client has received everything sent, or the connection is gone. */
   drained(): Promise<void>;
@@ -37,7 +35,6 @@ const FINAL: ReadonlySet<ClosingReason> = new Set(['key_revoked', 'key_expired',
 export const reconnectMs = (reason: ClosingReason): number | null =>
   FINAL.has(reason) ? null : 500 + Math.floor(Math.random() * 2_000);
 
-/** The last message of a stream. */
 export function closingJson(reason: ClosingReason, retryMs: number | null): string {
   return JSON.stringify({ type: 'closing', reason, reconnect: retryMs !== null, retryMs });
 }
@@ -51,7 +48,6 @@ const MOST_WAITING_BYTES = 67_108_864;
 interface SlowConnection {
   /** See `holderOf`. */
   readonly holder: string;
-  /** Closes it at once. */
   cut(): void;
 }
 

@@ -1,4 +1,3 @@
-/** Live streams of this process: tickets, limits and connections. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -18,13 +17,9 @@ import { type ClosingReason, HEARTBEAT_S, type LiveSink, SlowReaders } from './l
 import type { LastId, MessageIds, ParsedId } from './message-id.ts';
 import { Tails } from './tails.ts';
 
-/** Limits on the live streams of a process. */
 export interface LiveLimits {
   connections: number;
-  /**
-   * Limit for a user, over all application keys of that user. Admin keys may open streams for all users, so only
-   * `connections` limits them.
-   */
+  /** Limit for a user, over all of the user's keys. Admin keys are limited by `connections` only. */
   perUser: number;
 }
 
@@ -42,10 +37,7 @@ class ConnectionLimits {
     return this.all;
   }
 
-  /**
-   * Counts another stream. The returned function uncounts it and is idempotent. Throws 503 if the process has no room,
-   * 429 if the user has too many.
-   */
+  /** Counts another stream; the returned function uncounts it. Throws 503 if the process is full, 429 for the user. */
   admit(grant: LiveGrant): () => void {
     const { connections, perUser } = this.limits;
     const holder = holderOf(grant);
@@ -138,7 +130,6 @@ export class Live {
     this.tails = new Tails({ redis, signals, catalogs, clock, controlShare, onProblem: this.onProblem });
   }
 
-  /** Number of messages sent by this process. */
   get sent(): number {
     return this.sentMessages;
   }
@@ -195,10 +186,7 @@ export class Live {
     }
   }
 
-  /**
-   * Call it when keys, sessions, tenants or the organisation may have changed. Closes streams whose key or session is
-   * no longer valid.
-   */
+  /** Call it when keys, sessions, tenants or the organisation may have changed. Closes streams without a valid key. */
   readonly organisationChanged = (): void => {
     if (this.listeners.size === 0) return;
     if (this.checking) this.checkAgain = true;
@@ -343,10 +331,7 @@ interface TicketCaller {
   session?: { readonly hash: Buffer };
 }
 
-/**
- * What a requested stream may see. Throws 422 for an unknown or inactive board, and for events with an application key.
- * The caller has checked that an application key names no other user.
- */
+/** What a stream may see. Throws 422 for an unknown board, and for events with an application key. */
 function grantFor(
   compiled: CompiledCatalog,
   { kind, prefix, userId, rateLimit, session }: TicketCaller,

@@ -3,7 +3,6 @@ import type { KeyedIds } from '../ids.ts';
 import type { LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions, OUTBOX_START } from '../../redis/outbox.ts';
 
-/** A place on a board as last reported to a listener. */
 export interface ReportedPlace {
   runDay: number;
   /** `null` if the user is not on the board. */
@@ -23,9 +22,7 @@ export interface ListenerPosition extends LivePosition {
   places: ReadonlyMap<number, ReportedPlace>;
 }
 
-/** A parsed message ID. */
 export interface ParsedId {
-  /** Secret of the stream's session. */
   session: string;
   /** Identifies the data, see `digestOf`. */
   digest: string;
@@ -51,10 +48,7 @@ export interface LastId {
 const SIGNATURE_CHARACTERS = 16;
 const SIGNED = /^([\w-]{22})~[\w~:;.+-]{0,8192}$/;
 
-/**
- * Makes and checks message IDs. An ID contains positions in Redis and reported ranks. It is signed, so a client can
- * send back only IDs that it received.
- */
+/** Makes and checks signed message IDs, which contain positions in Redis and reported ranks. */
 export class MessageIds {
   private readonly key: KeyObject;
 
@@ -62,7 +56,6 @@ export class MessageIds {
     this.key = key;
   }
 
-  /** Message IDs of the installation with these event IDs. */
   static of(ids: KeyedIds): MessageIds {
     return new MessageIds(ids.keyFor('IDs of live messages'));
   }
@@ -155,7 +148,6 @@ const lengthened = (short: string): string => {
 
 const LAST_SEQUENCE = '18446744073709551615';
 
-/** The position just before another. */
 export function positionBefore(position: string): string {
   const [ms = '', sequence = ''] = position.split('-');
   if (sequence !== '0') return `${ms}-${BigInt(sequence) - 1n}`;

@@ -12,7 +12,6 @@ export interface ChangedGroup {
   moved: Map<string, BoardMove>;
 }
 
-/** Merges two moves of a user. */
 const behind = ({ from, previousValue, earned }: BoardMove, later: BoardMove): BoardMove => ({
   ...later,
   from,
@@ -47,7 +46,6 @@ export class PendingBoards {
     known.moved.set(userId, earlier === undefined ? move : behind(earlier, move));
   }
 
-  /** Merges later changes into these. */
   addAll(later: PendingBoards): void {
     for (const { moved, best, last, ...group } of later.groups.values()) {
       for (const move of moved.values()) this.add(move);

@@ -1,4 +1,3 @@
-/** The tail of a shard: reads its outbox after a signal, and feeds the listeners of each tenant. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -16,7 +15,7 @@ import { rounds, type Rounds } from '../../rounds.ts';
 import { seatedUser } from './board-report.ts';
 import { EventSample, FeedListeners, reportBoards } from './feed-listeners.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
-import { type BoardMove, type Happened, happenedIn } from './live-notifications.ts';
+import { type BoardMove, type LiveEntry, liveEntry } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import { PendingBoards } from './pending-boards.ts';
 
@@ -25,13 +24,11 @@ export interface FeedSources {
   redis: Redis;
   catalogs: { get(tenantNo: number): CompiledCatalog | undefined };
   clock: Clock;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: () => number;
   /** Called with errors that prevented a report. */
   onProblem: (error: unknown) => void;
 }
 
-/** A move on a board, with the position of its entry. */
 export interface ReadMove {
   position: string;
   move: BoardMove;
@@ -42,16 +39,12 @@ type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
 
 /** Shortest interval between two reports of boards. */
 const BOARDS_MS = 250;
-/**
- * The next report follows after this multiple of the last one's duration, at most `MOST_BOARDS_MS`. So reports take at
- * most a third of the time, even if one user's changing score affects all streams of a board.
- */
+/** Pause before the next report, as a multiple of the last one's duration: reports take at most a third of the time. */
 const BOARDS_REST = 3;
 const MOST_BOARDS_MS = 5_000;
 /** Longest interval between comparisons of places: midnights and deletions change places without a move. */
 const COMPARE_MS = 5_000;
 
-/** The listeners of a tenant in this process, and their pending reports. */
 class TenantFeed {
   readonly tenantNo: number;
   readonly listeners = new FeedListeners();
@@ -104,18 +97,18 @@ class TenantFeed {
   }
 
   /** Reads the parts of an entry that listeners want; `null` if the tenant is gone. */
-  read(entry: OutboxEntry): Happened | null {
+  read(entry: OutboxEntry): LiveEntry | null {
     const { catalogs, controlShare, onProblem } = this.sources;
     const compiled = catalogs.get(this.tenantNo);
     if (compiled === undefined) return null;
     const wantsUser = (userId: string): boolean =>
       this.listeners.wantsAll || this.listeners.ofUser(userId) !== undefined;
     const wantsType = (type: NotificationType): boolean => this.listeners.wantType(type);
-    return happenedIn(entry, { compiled, controlShare: controlShare(), wantsUser, wantsType }, onProblem);
+    return liveEntry(entry, { compiled, controlShare: controlShare(), wantsUser, wantsType }, onProblem);
   }
 
   /** Hands an entry's content to the listeners concerned. `at`: the reader's position before the entry. */
-  report(happened: Happened, at: ReadPosition): void {
+  report(happened: LiveEntry, at: ReadPosition): void {
     const { position, notifications, moves, events, users } = happened;
     for (const { no, notification } of notifications)
       for (const listener of this.listeners.of(notification.userId))
@@ -199,10 +192,7 @@ class TenantFeed {
     }
   }
 
-  /**
-   * Adds a listener that read on its own and has caught up. From now on this feed informs it. `moves`: moves on boards
-   * that it read but did not report.
-   */
+  /** Adds a listener that has caught up. `moves`: moves on boards that it read but did not report. */
   join(
     listener: LiveListener,
     { readUpTo, boards, moves }: { readUpTo: { outbox: string; announced: string }; boards: string; moves: ReadMove[] },
@@ -229,7 +219,7 @@ class TenantFeed {
     if (listener.take(notification, at)) this.touched.add(listener);
   }
 
-  private sample(listener: LiveListener, event: Happened['events'][number], at: ReadPosition): void {
+  private sample(listener: LiveListener, event: LiveEntry['events'][number], at: ReadPosition): void {
     let sample = this.samples.get(listener);
     if (sample === undefined) this.samples.set(listener, (sample = new EventSample(listener.grant)));
     const unsent = sample.take(this.sources.catalogs.get(this.tenantNo)!, event);
@@ -271,7 +261,6 @@ export class ShardTail {
   private readonly onGap: (listener: LiveListener, why: string) => void;
   private readonly connect: () => Promise<Redis>;
   private at: TailPosition;
-  /** The mark of the data that it reads. */
   readonly mark: string;
   /** Redis's clock minus this process's. */
   private offsetMs: number;
@@ -310,7 +299,6 @@ export class ShardTail {
     return this.at;
   }
 
-  /** The tenant's feed, created if necessary. */
   feed(tenantNo: number): TenantFeed {
     let feed = this.feeds.get(tenantNo);
     if (feed === undefined) this.feeds.set(tenantNo, (feed = new TenantFeed(tenantNo, this.sources, this.at)));
@@ -419,7 +407,6 @@ export class ShardTail {
   }
 }
 
-/** Reasons for a `reset`. */
 export const REBUILT = 'Redis was rebuilt';
 export const NOT_KEPT = 'the messages after the position are no longer kept';
 

@@ -31,12 +31,10 @@ type TailSources = Omit<FeedSources, 'redis' | 'catalogs'> & {
 /** Interval between unconditional reads of each shard, in case a signal is lost. */
 const BACKSTOP_MS = 1_000;
 
-/** The shards that this process reads, and the start of new listeners. */
 export class Tails {
   private readonly options: TailSources;
   private readonly tails = new Map<number, ShardTail>();
   private readonly turns = new CatchUpTurns();
-  /** By server. */
   private readonly connecting = new Map<Redis, Promise<Redis>>();
   private readonly connections = new Set<Redis>();
   private stopListening: (() => void) | null = null;

@@ -16,7 +16,6 @@ import {
   type Wants,
 } from './rules.ts';
 
-/** An outbox entry to be reported. */
 export interface HappenedEntry {
   tenantNo: number;
   /** Its records, without those that a deletion in the same batch voids. */
@@ -25,17 +24,14 @@ export interface HappenedEntry {
   states: readonly Buffer[];
 }
 
-/** The result of reporting entries. */
 export interface EntryReport {
   notifications: Notification[];
   /** Completions with a wanted e-mail that falls due later. */
   completions: NotedCompletion[];
 }
 
-/** The context in which entries are reported. */
 interface EntryContext {
   compiled: CompiledCatalog;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
   wants: Wants;
   /** Whether a user's completions are noted, regardless of `wants`. */
@@ -47,30 +43,73 @@ const PAYLOAD_LENGTH = 1_048_576;
 
 const OFF_THE_BOARD = -1;
 
+interface Happened {
+  record: HappenedRecord;
+  /** The user in the state after the entry; `undefined` if the entry lacks the state. */
+  user: RecordedUser | undefined;
+  /** The wanted notifications; `null` if they cannot be built. */
+  notifications: Notification[] | null;
+}
+
+/**
+ * What happened in an outbox entry, by record, and its users. Webhooks and live streams report the result, each in its own form.
+ * Calls `onLeftOut` with the error for each record whose notifications cannot be built.
+ * @param isWanted whether notifications are built for a record; default: for all
+ */
+export function happenedIn(
+  {
+    compiled,
+    controlShare,
+    wants,
+    isWanted = () => true,
+  }: {
+    compiled: CompiledCatalog;
+    controlShare: number;
+    wants: Wants;
+    isWanted?: (userId: string, hasState: boolean) => boolean;
+  },
+  { records, states }: Pick<HappenedEntry, 'records' | 'states'>,
+  onLeftOut: (error: unknown) => void,
+): { users: ReadonlyMap<string, RecordedUser>; happened: Happened[] } {
+  const users = new Map<string, RecordedUser>();
+  for (let at = 0; at + 1 < states.length; at += 2) {
+    const userId = states[at]!.toString('utf8');
+    users.set(userId, new RecordedUser({ compiled, controlShare }, userId, states[at + 1]!));
+  }
+  const happened = records.map((record): Happened => {
+    const userId = record[RECORD.userId];
+    const user = users.get(userId);
+    if (!isWanted(userId, user !== undefined)) return { record, user, notifications: [] };
+    try {
+      const known = user ?? new RecordedUser({ compiled, controlShare }, userId, NO_STATE);
+      return { record, user, notifications: fromRecord({ compiled, wants }, record, known) };
+    } catch (error) {
+      onLeftOut(error);
+      return { record, user, notifications: null };
+    }
+  });
+  return { users, happened };
+}
+
 /**
  * The notifications of an entry, in the order of its records. After those of a record follows one `leaderboard.changed`
  * for each run and group of a board whose rankings moved, with the place instead of the rankings (see `throttle`).
  * Calls `onLeftOut` with the error for each part that cannot be built, and continues.
  */
-export function fromEntry(
+export function entryReport(
   context: EntryContext,
-  { records, states }: HappenedEntry,
+  entry: HappenedEntry,
   onLeftOut: (error: unknown) => void,
 ): EntryReport {
   const report: EntryReport = { notifications: [], completions: [] };
-  const users = new Map<string, RecordedUser>();
-  for (let at = 0; at + 1 < states.length; at += 2) {
-    const userId = states[at]!.toString('utf8');
-    users.set(userId, new RecordedUser(context, userId, states[at + 1]!));
-  }
-  for (const record of records) {
+  for (const { record, user, notifications } of happenedIn(context, entry, onLeftOut).happened) {
+    if (notifications === null) continue;
+    for (const notification of notifications) {
+      if (notification.payload.length <= PAYLOAD_LENGTH) report.notifications.push(notification);
+      else onLeftOut(new Error(`A payload of ${notification.type} is too large`));
+    }
+    report.notifications.push(...movedBoards(context, record));
     try {
-      const user = users.get(record[RECORD.userId]) ?? new RecordedUser(context, record[RECORD.userId], NO_STATE);
-      for (const notification of fromRecord(context, record, user)) {
-        if (notification.payload.length <= PAYLOAD_LENGTH) report.notifications.push(notification);
-        else onLeftOut(new Error(`A payload of ${notification.type} is too large`));
-      }
-      report.notifications.push(...movedBoards(context, record));
       report.completions.push(...completionsOf(context, record, user));
     } catch (error) {
       onLeftOut(error);
@@ -113,21 +152,17 @@ function movedBoards(
 function completionsOf(
   { compiled, wants, isListened }: EntryContext,
   record: HappenedRecord,
-  user: RecordedUser,
+  user: RecordedUser | undefined,
 ): NotedCompletion[] {
   if (record[RECORD.backdated] !== undefined || record[RECORD.recomputation] !== undefined) return [];
   return (record[RECORD.completed] ?? []).flatMap((achievementNo) => {
     const achievement = compiled.achievementsByNo.get(achievementNo);
     if (achievement === undefined) return [];
-    if (!isListened(user.userId) && !wants('emails.achievement_due', aboutAchievement(achievement))) return [];
+    const userId = record[RECORD.userId];
+    if (!isListened(userId) && !wants('emails.achievement_due', aboutAchievement(achievement))) return [];
+    if (user === undefined) throw new Error(`An outbox entry has no state of a user who completed an achievement`);
     const { tenantNo } = compiled.catalog;
-    return {
-      tenantNo,
-      userId: user.userId,
-      achievementNo,
-      completedMs: record[RECORD.atMs],
-      zone: user.state().tz,
-    };
+    return { tenantNo, userId, achievementNo, completedMs: record[RECORD.atMs], zone: user.state().tz };
   });
 }
 
@@ -160,7 +195,6 @@ export function fromRecord(
   }));
 }
 
-/** A user's completion of an achievement, other than by backdating. */
 export interface NotedCompletion {
   tenantNo: number;
   userId: string;

@@ -1,4 +1,3 @@
-/** The receivers of a notification: webhooks and live streams. */
 import { hash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { isWanted } from '../../catalog/rules/webhook.ts';
@@ -15,7 +14,6 @@ import type { HappenedRecord } from '../../packed/record.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import type { Wants } from './rules.ts';
 
-/** The receivers of a tenant's notifications, for one version of its catalog. */
 export interface Listeners {
   /** Whether there is no enabled webhook. */
   readonly none: boolean;
@@ -27,7 +25,6 @@ export interface Listeners {
 
 const known = new WeakMap<CompiledCatalog, Listeners>();
 
-/** The receivers of a tenant, computed once for each version of its catalog. */
 export function listenersOf(compiled: CompiledCatalog): Listeners {
   let listeners = known.get(compiled);
   if (listeners === undefined) known.set(compiled, (listeners = listenersAmong(compiled.catalog.webhooks)));
@@ -57,10 +54,7 @@ function listenersAmong(webhooks: readonly Webhook[]): Listeners {
 const VERSION_8 = 0x80;
 const VARIANT = 0x80;
 
-/**
- * ID of the message that a webhook gets for a notification: a UUID of version 8 (RFC 9562) from a SHA-256 of the three
- * fields. A message that is made again, after a crash or in another process, has the same ID. `source`: the notification's.
- */
+/** A UUID of version 8 from a SHA-256 of the fields, so a message that is made again has the same ID. */
 export function messageId({
   webhookId,
   type,
@@ -76,7 +70,6 @@ export function messageId({
   return uuidText(digest.toString('hex', 0, 16));
 }
 
-/** Interval between queries for listeners. */
 const LOOK_MS = 500;
 
 /** Caches which tenants' live streams have listeners, for work that happens many times a second. */

@@ -1,4 +1,3 @@
-/** Payloads of notifications, by type. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsSystem } from '../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../domain/leaderboard.ts';
@@ -42,7 +41,6 @@ const userPayloadJson = <T extends NotificationType>(
 /** A time (epoch ms) in the form of payloads. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-/** A user's completion of an achievement, at a time (epoch ms). */
 interface Completion {
   compiled: CompiledCatalog;
   achievement: Achievement;
@@ -55,14 +53,12 @@ const completed = ({ compiled, achievement, completedMs }: Completion) =>
 export const achievementCompleted = (user: UserJson, completion: Completion): string =>
   userPayloadJson('achievement.completed', user, { achievement: completed(completion) });
 
-/** Payload of `emails.achievement_due`; the e-mail is due at `dueMs` (epoch ms). */
 export const achievementDue = (user: UserJson, completion: Completion & { dueMs: number }): string =>
   userPayloadJson('emails.achievement_due', user, {
     timestamp: isoTime(completion.dueMs),
     achievement: completed(completion),
   });
 
-/** Payload of `streak.started` and `streak.extended`: the streak after the event. */
 export const streakExtended = (
   type: 'streak.started' | 'streak.extended',
   user: UserJson,
@@ -87,7 +83,6 @@ export const streakReminderDue = (
   { streak, dueMs }: { streak: StreakResponse; dueMs: number },
 ): string => userPayloadJson('emails.streak_reminder_due', user, { timestamp: isoTime(dueMs), streak });
 
-/** A change of a user's points in a system: the totals, and the awards between them. */
 interface PointsChange {
   system: PointsSystem;
   before: number;
@@ -116,7 +111,6 @@ export function pointsChanged(
   });
 }
 
-/** Payload of `points.level_changed`; `null` below the first level. */
 export const levelChanged = (
   user: UserJson,
   {
@@ -204,7 +198,6 @@ export const boardPayload = (
   { status, rankings }: { status: BoardStatus; rankings: LeaderboardRanking[] },
 ): string => `{"type":"${type}","leaderboard":${openedBoard(at, status)},"rankings":${JSON.stringify(rankings)}}}`;
 
-/** Payload of `emails.recap_due`, due at `dueMs` (epoch ms), for a period from its first to its last day (epoch days). */
 export const recapDue = (
   user: UserJson,
   { dueMs, fromDay, toDay }: { dueMs: number; fromDay: number; toDay: number },

@@ -9,7 +9,7 @@ import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import { addRanks } from '../leaderboards/wide-ranks.ts';
 import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';
-import { type EntryReport, fromEntry, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
+import { type EntryReport, entryReport, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
 import { type Listeners, listenersOf, type LiveAudience, numbersIn } from './listeners.ts';
 
 export interface ReporterOptions {
@@ -24,7 +24,6 @@ export interface ReporterOptions {
 }
 
 export interface Report extends EntryReport {
-  /** Builds a notification's messages to the webhooks. */
   messagesFor: (notification: Notification) => NewMessage[];
   /** The revisions at which the webhooks were read. */
   revisions: Revisions;
@@ -32,19 +31,14 @@ export interface Report extends EntryReport {
 
 /** Everything needed to report some entries, without further queries. */
 export interface Reporting {
-  /** The report of some of the entries, in order. */
   reportOf(entries: readonly HappenedEntry[]): Report;
 }
 
 interface Heard {
   compiled: CompiledCatalog;
   listeners: Listeners;
-  /**
-   * Whether a user's live streams have listeners. Live streams build notifications from records on their own, but
-   * completions must be noted.
-   */
+  /** Whether a user's streams have listeners, for which completions must be noted. */
   isListened: (userId: string) => boolean;
-  /** Whether a receiver is interested in an entry. */
   concerns: (entry: HappenedEntry) => boolean;
 }
 
@@ -75,7 +69,6 @@ export class Reporter {
     return (this.options.clock ?? systemClock).now();
   }
 
-  /** Notes a report that could not be stored with its entries. */
   leaveOut(error: unknown): void {
     this.options.onLeftOut(error);
   }
@@ -118,7 +111,7 @@ export class Reporter {
       if (tenant === undefined || !tenant.concerns(entry)) continue;
       const { compiled, listeners, isListened } = tenant;
       const context = { compiled, controlShare, wants: listeners.wants, isListened };
-      const made = fromEntry(context, entry, this.options.onLeftOut);
+      const made = entryReport(context, entry, this.options.onLeftOut);
       notifications.push(...made.notifications);
       completions.push(...made.completions);
     }

@@ -1,4 +1,3 @@
-/** Rules that decide which changes in a record become notifications. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
@@ -39,7 +38,6 @@ import {
 /** Whether a receiver wants a type; with a subject, notifications about that subject. */
 export type Wants = (type: NotificationType, about?: NotificationSubject) => boolean;
 
-/** A record that is turned into notifications. */
 interface Change {
   compiled: CompiledCatalog;
   wants: Wants;
@@ -61,7 +59,6 @@ interface Reported {
 export const aboutAchievement = ({ trigger, metricId }: Achievement): NotificationSubject =>
   trigger === 'metric' && metricId !== null ? { metricId } : {};
 
-/** `achievement.completed` for each completion, in order. */
 export function* achievementNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
   for (const no of record[RECORD.completed] ?? []) {
     const achievement = compiled.achievementsByNo.get(no);
@@ -126,7 +123,6 @@ function* extended({ compiled, record }: Change): Generator<Candidate> {
   yield { type, payload: (user) => streakExtended(type, user, { streak: shown }) };
 }
 
-/** `points.changed` for each system with awards, and `points.level_changed` if the level changed. */
 export function* pointsNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
   // Awards are numbered across all systems of a record.
   let ordinal = 0;
@@ -219,7 +215,6 @@ export class RecordedUser {
   private decoded: UserState | undefined;
   private text: UserJson | undefined;
 
-  /** `controlShare`: share of the users, 0 to 1, who are in the control group. */
   constructor(shown: { compiled: CompiledCatalog; controlShare: number }, userId: string, packed: Buffer) {
     this.shown = shown;
     this.userId = userId;

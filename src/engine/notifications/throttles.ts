@@ -1,4 +1,3 @@
-/** Throttles: merges similar notifications within a window. */
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { BoardPlace, Notification } from '../../domain/notifications/notification.ts';
@@ -86,12 +85,10 @@ type Throttled = (typeof THROTTLED)[number];
 
 const isThrottled = ({ type }: Notification): boolean => (THROTTLED as readonly string[]).includes(type);
 
-/** The fields of a points payload that are merged. */
 interface PointsPayload {
   points: { added: number; awards: unknown[]; level?: unknown };
 }
 
-/** The fields of a rank payload that are merged. */
 export interface RankPayload {
   leaderboard: {
     rank: number | null;
@@ -153,7 +150,6 @@ export function throttledChange(notification: Notification): WindowChange {
   };
 }
 
-/** All changes since the last message, merged with the latest state. */
 type MergedChange = Pick<WindowChange, 'type' | 'payload' | 'added' | 'awards' | 'level'> & {
   /** Rank and value before the first of them. */
   previous: { rank: number | null; value: number | null } | null;

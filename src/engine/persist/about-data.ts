@@ -2,7 +2,6 @@ import { DatabaseError } from 'pg';
 import { UnstorableValue } from '../../postgres/persist/binary-rows.ts';
 import { MalformedEntry } from '../../redis/outbox.ts';
 
-/** An entry that cannot be decoded. */
 export class UnreadableEntry extends Error {}
 
 /**

@@ -1,4 +1,3 @@
-/** The transaction that stores a batch: rows, notifications and cursor. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/administration/dead-letters.ts';
@@ -6,7 +5,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { OUTBOX } from '../../packed/call-fields.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
-import { addAnalytics, countedSegments, forgetValuesOf } from '../../postgres/analytics.ts';
+import { forgetValuesOf } from '../../postgres/analytics.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import {
   deleteLetters,
@@ -105,7 +104,6 @@ export function writeBatch(
   });
 }
 
-/** Writes the rows in the client's transaction. */
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
   await insertEvents(client, batch.events);
@@ -144,17 +142,14 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await updateStates(client, unchangedUsers);
   await keepNewestCompletions(client, batch.completions);
   await addDayCounts(client, batch.tally.rows);
-  await addAnalytics(client, batch.analytics.rows(await countedSegments(client, batch.analytics.values())));
+  await batch.analytics.store(client);
 }
 
-/**
- * Deletes a user's rows, and the idempotency keys in Redis that only the rows name. The keys go before the commit, so
- * that a crash leaves none behind; nothing reads them any longer, even if the commit fails.
- */
+/** Deletes a user's rows and idempotency keys. The keys go before the commit, so that a crash leaves none. */
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
-  await forgetValuesOf(client, deletion);
+  await forgetValuesOf(client, { tenantNo, holder: userHash(userId) });
   const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);
@@ -170,16 +165,12 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   );
 }
 
-/** The context in which the parts of an entry are reported. */
 export interface Reports {
   reporter: Reporter;
   reporting: Reporting;
 }
 
-/**
- * Makes messages of the notifications to be sent now, and stores the others until they are due. Runs in the client's
- * transaction, which holds the shard's cursor. Skips notifications that Postgres refuses; the rows are stored nevertheless.
- */
+/** Makes messages to send now and stores the others, in the client's transaction. Skips what Postgres refuses. */
 export async function storeReport(
   client: PoolClient,
   reporter: Reporter,
@@ -210,10 +201,7 @@ export async function byHalves<T>(
   await byHalves(client, items.slice(half), on);
 }
 
-/**
- * Does a part of a transaction's work. Returns `null`, or the reason why it failed and was rolled back. Throws errors
- * that are not about data.
- */
+/** Does a part of a transaction. Returns why it was rolled back, or `null`. Throws errors that are not about data. */
 export async function attempt(client: PoolClient, work: () => Promise<unknown>): Promise<string | null> {
   await client.query('SAVEPOINT part');
   try {
@@ -280,7 +268,6 @@ export function userOf(record: unknown): string | undefined {
   return typeof user === 'string' ? user : undefined;
 }
 
-/** The distinct users that an entry names. */
 export const usersOf = ({ records, states }: ReadEntry): string[] => [
   ...new Set([
     ...states.map(({ userId }) => userId),

@@ -1,4 +1,3 @@
-/** A batch: outbox entries converted to rows, which one transaction stores. */
 import { DAY_MS } from '../../domain/periods.ts';
 import {
   AWARD,
@@ -39,10 +38,7 @@ import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
 import { addImported, type ImportedRows } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
-/**
- * Counts records by tenant and UTC day, including those of users who are deleted later. Takes about 40 ns for each
- * record, since consecutive records nearly always share tenant and day.
- */
+/** Counts records by tenant and UTC day, including those of users deleted later. About 40 ns per record. */
 class DayTally {
   private readonly byDay = new Map<string, DayCountsRow>();
   private last: DayCountsRow | undefined;
@@ -77,7 +73,6 @@ class DayTally {
   }
 }
 
-/** The rows of consecutive outbox entries. */
 export interface Batch extends GuardedRows, ImportedRows {
   /** Users to delete before anything is written. The entries' data about them from before the deletion is omitted. */
   deletions: Deletion[];
@@ -106,7 +101,6 @@ export interface Batch extends GuardedRows, ImportedRows {
 
 type Rows = Omit<Batch, 'touched'>;
 
-/** A deleted user. */
 export interface Deletion extends NamedUser {
   /** Generation of the user whose rows Postgres holds, see `src/redis/idempotency.ts`. */
   generation: number | undefined;
@@ -148,10 +142,7 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
   return { ...batch, touched: touched.byNews() };
 }
 
-/**
- * Converts some records of one entry to rows, without its states. `after`: the states, for reports. Throws
- * UnreadableEntry if a record is malformed.
- */
+/** Converts records of one entry to rows. `after`: the states, for reports. Throws UnreadableEntry. */
 export function recordsBatch(tenantNo: number, records: readonly unknown[], after: ReadEntry['states']): Batch {
   const touched = new TouchedUsers();
   const batch = noRows();
@@ -226,7 +217,6 @@ function add(
   touched.note(record);
 }
 
-/** Removes the user's rows from the batch: the deletion precedes everything that is written. */
 function addDeletion(
   batch: Rows,
   tenantNo: number,
@@ -378,12 +368,10 @@ function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord)
   if (nos !== undefined) batch.supersededChanges.push({ tenantNo, userId, nos, correction });
 }
 
-/** The length to which an event extended the streak; `null` if it did not. */
 function extendedTo({ [RECORD.streak]: streak }: HappenedRecord): number | null {
   return streak?.[RECORDED_STREAK.extended] === 1 ? streak[RECORDED_STREAK.length] : null;
 }
 
-/** The row about a user's recomputation. */
 const recomputedRow = (
   tenantNo: number,
   record: HappenedRecord,

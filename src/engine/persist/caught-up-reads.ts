@@ -1,4 +1,3 @@
-/** Reads that wait for Postgres to catch up first. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { storedState } from '../../postgres/users/stored-states.ts';
@@ -10,10 +9,7 @@ import { cursorReaches, signalAwaited } from './cursor-wait.ts';
 /** How long a read waits while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 2_000, movingMs: 5_000 };
 
-/**
- * Makes reads of Postgres include everything answered before. They wait up to 5 s while Postgres is catching up, and
- * then read what is there. Only one caller waits for a cursor that stands still, for 2 s.
- */
+/** Makes reads of Postgres include everything answered before: waits up to 5 s, for a cursor that stands still 2 s. */
 export class CaughtUp {
   private readonly redis: Redis;
   private readonly pool: Pool;
@@ -27,7 +23,6 @@ export class CaughtUp {
     this.patience = patience;
   }
 
-  /** Waits for everything about a tenant. */
   async tenant(tenantNo: number): Promise<void> {
     await Promise.all(tenantParts(this.redis, tenantNo).map(({ shard }) => this.shard(shard)));
   }
@@ -46,10 +41,7 @@ export class CaughtUp {
     if (end === 'still') this.stuckAt.set(shard, cursor);
   }
 
-  /**
-   * Waits for one user. Returns at once if Postgres holds the user's current state, after one look-up in Redis and one
-   * in Postgres.
-   */
+  /** Waits for one user. Returns at once if Postgres holds the user's current state. */
   async user(tenantNo: number, userId: string): Promise<void> {
     const [live, stored] = await Promise.all([
       packedUser(this.redis, tenantNo, userId),

@@ -1,4 +1,3 @@
-/** Waits until Postgres holds a position of the outbox. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
@@ -155,10 +154,7 @@ export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Pr
 
 const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
 
-/**
- * Resolves when Postgres holds everything written for a tenant before the call. Throws 503 if nothing moves for 10 s,
- * or it takes more than 30 s.
- */
+/** Resolves when Postgres holds a tenant's writes so far. Throws 503 after 10 s without progress, or 30 s. */
 export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool }, tenantNo: number): Promise<void> {
   if (await isTenantPersisted({ redis, pool }, tenantNo, REQUEST_PATIENCE)) return;
   throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');

@@ -1,4 +1,3 @@
-/** Dead letters: listed, stored again, or discarded. */
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
@@ -44,7 +43,6 @@ interface DeadLettersOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Reports entries that are stored by a retry. */
   reporter?: Reporter;
   /** Called when a shard's persister may have given way to a retry. */
   onRetried: (shard: number) => void;
@@ -144,10 +142,7 @@ export class DeadLetters {
 
 const noLetter = (): AppError => new AppError('not_found', 'There is no dead letter with this ID');
 
-/**
- * Stores the missing parts of a dead letter in the client's transaction, except those that still fail. Skips a user's
- * state if a newer one is stored, and the deletion of a user who came back after it.
- */
+/** Stores a letter's missing parts. Skips outdated states, and deletions of users who came back. */
 async function storeAgain(
   client: PoolClient,
   redis: Redis,
@@ -184,10 +179,7 @@ async function storeAgain(
   return failed;
 }
 
-/**
- * Another letter may hold a newer state of users whose state was stored now; that state is to be stored when that
- * letter is retried.
- */
+/** Another letter may hold a newer state of these users; its retry stores it. */
 async function noteYounger(
   client: PoolClient,
   {
@@ -229,7 +221,6 @@ export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadL
   };
 }
 
-/** The decoded value; `null` if it cannot be decoded. */
 function readable(packed: Buffer): unknown {
   try {
     return namedState(packed);

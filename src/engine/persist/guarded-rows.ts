@@ -10,7 +10,6 @@ import { RECORD } from '../../packed/record-fields.ts';
 import { decimalOf } from '../../packed/state.ts';
 import { UnreadableEntry } from './about-data.ts';
 
-/** Rows about events that guards stopped, or that left the quarantine. */
 export interface GuardedRows {
   quarantined: QuarantinedRow[];
   settled: SettledRow[];

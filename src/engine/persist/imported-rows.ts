@@ -10,7 +10,6 @@ import { eventId } from '../ids.ts';
 import { decimalOfMicros } from '../../domain/decimal.ts';
 import type { UserZone } from '../../postgres/persist/users.ts';
 
-/** Rows about imported users. */
 export interface ImportedRows {
   importedDays: ImportedDayRow[];
   importedCompletions: ImportedCompletionRow[];
@@ -23,10 +22,7 @@ export interface ImportedRows {
 
 const NOON_MS = DAY_MS / 2;
 
-/**
- * Adds the rows of an imported user. Each row's ID carries the time of its subject, so that rows are read in that
- * order. The IDs are made here, since a batch is stored once or not at all.
- */
+/** Adds the rows of an imported user. Each row's ID carries the time of its subject, which orders reads. */
 export function addImported(rows: ImportedRows, tenantNo: number, record: ImportedRecord): void {
   const { [RECORD.userId]: userId, [RECORD.atMs]: atMs } = record;
   for (const each of record[RECORD.days]) {

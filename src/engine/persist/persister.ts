@@ -1,4 +1,3 @@
-/** The persister: copies outboxes to Postgres. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -39,7 +38,6 @@ export class StuckShard extends Error {
   }
 }
 
-/** The steps of a batch, in order. `kept`: Redis stores an entry that Postgres does not accept even as bytes. */
 export type PersistStep = 'read' | 'kept' | 'written' | 'committed' | 'trimmed';
 
 /** A transaction that stored entries. */
@@ -56,10 +54,7 @@ export interface Stored {
 export interface PersisterOptions {
   redis: Redis;
   pool: Pool;
-  /**
-   * The storage epoch of an open shard; `null` if the shard is closed, so that nothing may be stored. Without a gate
-   * everything is stored.
-   */
+  /** The storage epoch of an open shard; `null` if it is closed and nothing may be stored. */
   gate?: {
     storageEpochOf(shard: number): string | null;
     /** Called when Redis and Postgres contradict each other about a shard. */
@@ -67,28 +62,19 @@ export interface PersisterOptions {
     /** Only acknowledged entries are stored: Postgres must not hold what a Redis that takes over lacks. */
     acknowledgementOf?(shard: number): { wait(): Promise<void> } | null;
   };
-  /** How long stored entries are kept (`handed-over.ts`); default: not at all. */
   keepMs?: number;
   /** Makes webhook messages of stored entries; without it there are none. */
   reporter?: Reporter;
-  /** Called when the messages of a batch are stored and may be sent. */
   onReported?: () => void;
-  /** Called once for each entry that was set aside. */
   onSetAside?: (entry: SetAside) => void;
-  /** Called after each transaction that stored entries. */
   onTransaction?: (stored: Stored) => void;
-  /** Makes a span of each sampled transaction; `null` or omitted turns spans off. */
   traces?: Traces | null;
   /** Called when Postgres may hold more than before: after each batch, and when a `drain` ends. */
   onStored?: () => void;
-  /** Called after each step of each batch, so that tests can stop there. */
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
 
-/**
- * Maximum number of entries, and their approximate size, in a transaction. The number read follows the size of the last
- * entries. The first read is small because an entry may have 1 to some hundred events.
- */
+/** Most entries, and their approximate size, in a transaction. The first read is small. */
 const MAX_ENTRIES = 2000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const FIRST_ENTRIES = 64;
@@ -99,10 +85,7 @@ const FIRST_ENTRIES = 64;
  * after an idle time does not wait.
  */
 const PAUSE_MS = 250;
-/**
- * If a process stores more shards than this, pauses grow in proportion, up to a second. A transaction costs the same
- * for one event as for ten, and many small tenants are spread over as many shards.
- */
+/** Above this many shards pauses grow, up to a second: a transaction costs the same for one event as for ten. */
 const SHARDS_A_PAUSE = 8;
 const MAX_PAUSE_MS = 1_000;
 
@@ -137,7 +120,6 @@ export class Persister {
     this.keep = { ms: options.keepMs ?? 0, bytes: HANDED_BYTES };
   }
 
-  /** Whether a `drain` of the shard is in progress in this process. */
   isAtWork(shard: number): boolean {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
@@ -300,7 +282,6 @@ export class Persister {
     return { reporter, report, isFinal: tries === MOST_REPORTS };
   }
 
-  /** The same for an entry that cannot be stored whole. */
   private async setAside(
     shard: number,
     { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry },
@@ -325,10 +306,7 @@ export class Persister {
   }
 }
 
-/**
- * The span of a transaction starts a trace of its own. To continue the traces of its events, records would need 24 more
- * bytes each in Redis, and one span cannot belong to several traces anyway.
- */
+/** Starts a trace of its own: a span cannot belong to several traces. */
 const transactionSpan = (shard: number, { entries, events }: Batch): WorkSpan => ({
   name: 'persist',
   isCall: true,

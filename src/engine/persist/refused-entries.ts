@@ -23,9 +23,7 @@ import type { Reporter } from '../notifications/reporter.ts';
 import { attempt, byHalves, type Reports, storeReport, userOf, usersOf, writeRows } from './batch-transaction.ts';
 import { recordsBatch } from './batch.ts';
 
-/** An entry that was set aside. */
 export interface SetAside {
-  /** ID of the dead letter. */
   id: string;
   shard: number;
   position: string;
@@ -48,7 +46,6 @@ interface Entry {
   after: string;
   storageEpoch: string | undefined;
   raw: RawEntry;
-  /** Reports the stored parts. */
   reporter?: Reporter | undefined;
   /** Called when Redis keeps the entry, and when everything is written but not committed. */
   onStep?: ((step: 'kept' | 'written') => void | Promise<void>) | undefined;
@@ -136,13 +133,11 @@ function progressOf({ records }: ReadEntry): string | null {
   return null;
 }
 
-/** A value at its index in the entry. */
 interface Placed<T> {
   at: number;
   item: T;
 }
 
-/** The parts of an entry to store. */
 export interface WantedParts {
   tenantNo: number | null;
   records: Placed<ReadRecord>[];

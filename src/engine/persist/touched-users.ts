@@ -34,7 +34,6 @@ export class TouchedUsers {
   /** By user: the changes in the records of the current entry. */
   private noted = new Map<string, News>();
 
-  /** Call this before the records of an entry. */
   beginEntry(): void {
     if (this.noted.size > 0) this.noted = new Map();
   }
@@ -77,7 +76,6 @@ export class TouchedUsers {
     before.points = before.points === null ? points : Object.assign(before.points, points);
   }
 
-  /** Removes a deleted user. */
   forget(tenantNo: number, id: string): void {
     this.users.delete(keyOf(tenantNo, id));
   }

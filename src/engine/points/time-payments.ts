@@ -14,12 +14,10 @@ import { packedUsers } from '../../redis/parts.ts';
 
 export interface TimePaymentsOptions {
   redis: Redis;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }
 
-/** A user's periods that ended at the same time. */
 interface Payment {
   userId: string;
   dueMs: number;
@@ -28,15 +26,11 @@ interface Payment {
 
 /** Payments in a script call: 200 take about 5 ms of Redis, so events wait at most that long. */
 const PAYMENTS_A_CALL = 200;
-/**
- * How often a user may change zone during a joint call. After that each user is paid alone, which leaves hardly any
- * time for a change.
- */
+/** How often a zone may change in a joint call before each user is paid alone. */
 const TRIES = 3;
 /** How often a user may change zone when paid alone, before the call fails. */
 const TRIES_ALONE = 50;
 
-/** Pays periods of `time` triggers in Redis. */
 export class TimePayments {
   private readonly options: TimePaymentsOptions;
 
@@ -44,10 +38,7 @@ export class TimePayments {
     this.options = options;
   }
 
-  /**
-   * Pays a tenant's periods in order; all ended on one UTC day. Idempotent: paid periods and deleted users are skipped.
-   * `version`: minimum version of the catalog. Returns false if it was aborted.
-   */
+  /** Pays periods of one UTC day, in order. Idempotent. Returns false if aborted. `version`: minimum catalog version. */
   async pay(
     { tenantNo, version, periods }: { tenantNo: number; version: number; periods: readonly DuePeriod[] },
     ending: AbortSignal,

@@ -15,7 +15,6 @@ import { TriggerProgress, type Open } from './trigger-progress.ts';
 export interface TimeTriggersOptions {
   pool: Pool;
   payments: Pick<TimePayments, 'pay'>;
-  /** Called if a tenant's periods cannot be paid. */
   onFailed?: OnPieceFailed;
   /** Periods that are paid together; for tests. */
   atOnce?: number;
@@ -24,7 +23,6 @@ export interface TimeTriggersOptions {
 const AT_ONCE = 5_000;
 /** The first span to search for due periods; it doubles while the span is empty. */
 const FIRST_SPAN_MS = 60_000;
-/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
 /** Interval at which progress is stored while nothing is due. */
 const NOTED_EVERY_MS = 60_000;

@@ -3,7 +3,6 @@ import { noteProgress, type OpenTrigger, openTriggers } from '../../postgres/tim
 import { type Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { isUnavailable } from '../unavailable.ts';
 
-/** A trigger with the time (epoch ms) from which its periods are to be paid. */
 export interface Open extends OpenTrigger {
   fromMs: number;
 }
@@ -35,7 +34,6 @@ export class TriggerProgress {
     return open;
   }
 
-  /** Sets the time from which the triggers' periods are to be paid. */
   async advance(
     triggers: readonly Open[],
     nextMs: number,

@@ -1,4 +1,3 @@
-/** A user's points: totals and the latest awards. */
 import type { Pool } from 'pg';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -6,7 +5,7 @@ import type { PointsBoost } from '../../domain/catalog.ts';
 import type { GetUserPointsResponse, PointsAwardResponse, PointsBoostResponse } from '../../domain/points.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
-import { latestAwards } from '../../postgres/history/awards.ts';
+import { latestAwards } from '../../postgres/history/days.ts';
 import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -22,10 +21,7 @@ export class UserPoints {
     this.clock = clock;
   }
 
-  /**
-   * A user's live total and level, and the last `awards` awards from Postgres, newest first. Throws 404 for an unknown
-   * user or points system.
-   */
+  /** A user's live total and level, and the last awards from Postgres, newest first. Throws 404. */
   async points(
     compiled: CompiledCatalog,
     userId: string,
@@ -40,10 +36,7 @@ export class UserPoints {
     return { ...pointsResponse(system), total, level: level === null ? null : levelResponse(level), awards };
   }
 
-  /**
-   * The boosts that apply to a user's awards on the user's local date, oldest first: those for all users, those whose
-   * attributes the user has, and the user's own. Throws 404 for an unknown user or points system.
-   */
+  /** Boosts that apply to a user's awards today, oldest first. Throws 404. */
   async boosts(compiled: CompiledCatalog, userId: string, key: string): Promise<PointsBoostResponse[]> {
     const system = findSystem(compiled, key);
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
@@ -72,7 +65,6 @@ interface Asked {
   day: number;
 }
 
-/** A user's last awards in a points system, newest first. Deleted triggers and boosts are shown in their last version. */
 async function awardHistory(
   pool: Pool,
   compiled: CompiledCatalog,

@@ -40,10 +40,8 @@ The keys that Laurel derives from Postgres. A rebuild writes them and `verify` c
 Only Redis holds the outbox beyond the cursor and the batches of events that wait. A rebuild keeps both.
 */
 
-/** A place in a sorted set. */
 export interface Place {
   key: string;
-  /** Text of a decimal. */
   score: string;
   /** The set that lists the groups of the run, and the group; null if the board has no groups. */
   listedIn: { key: string; group: string } | null;
@@ -122,10 +120,7 @@ export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | n
   }
 }
 
-/**
- * The same for `placesOf` and `countersOf`. Returns an empty state if it cannot be read, so that the other users are
- * still handled.
- */
+/** As above; an unreadable state counts as empty, so that the other users are handled. */
 export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
   readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
 

@@ -56,7 +56,6 @@ export interface RebuildOptions {
   /** Default: all. */
   shards?: readonly number[];
   onProgress?: (progress: RebuildProgress) => void | Promise<void>;
-  /** Called for each outbox entry that could not be stored and was set aside. */
   onSetAside?: (entry: SetAside) => void;
   /** Called for each notification about the outbox that could not be made. */
   onLeftOut?: (error: unknown) => void;
@@ -186,10 +185,7 @@ interface ClosedOutbox {
   storageEpoch: string;
 }
 
-/**
- * Stores everything that the outboxes of some closed shards hold beyond their cursors. Throws RebuildOvertaken if another rebuild
- * gave a shard another storage epoch.
- */
+/** Stores what the outboxes of closed shards hold beyond their cursors. Throws RebuildOvertaken. */
 async function storeOutboxes({
   redis,
   pool,
@@ -234,10 +230,7 @@ async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutb
   return (await readOutbox(redis, { shard, after: cursor.position, count: 1 })).length === 0;
 }
 
-/**
- * Removes entries that Postgres holds from a shard's outbox, which continues after the cursor. Does the same with
- * queued batches, since a Redis that went back in time holds batches that were processed.
- */
+/** Lets a shard's outbox continue after the cursor, and removes batches that were already processed. */
 async function startOutbox(
   redis: Redis,
   {
@@ -269,9 +262,7 @@ async function startOutbox(
 
 const KEYS_A_SCAN = 2_000;
 
-/**
- * The keys of a shard that a rebuild keeps: the outbox, waiting batches, their progress, and entries that only Redis stores.
- */
+/** Keys that a rebuild keeps: outbox, waiting batches and their progress, entries that only Redis stores. */
 const keptByRebuild = (shard: number): string[] => [
   outboxKey(shard),
   batchesKey(shard),

@@ -1,4 +1,3 @@
-/** Fills shards of Redis from Postgres. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -39,7 +38,6 @@ import {
 export type OnUnreadable = (user: { tenantNo: number; id: string }) => void;
 
 interface FillOptions {
-  /** The server that holds the shards. */
   redis: Redis;
   pool: Pool;
   loaders: Loaders;
@@ -54,10 +52,7 @@ const KEYS_A_PAGE = 5_000;
 /** Number of old keys to collect before they are loaded. Those of a bucket form one segment, which is then written once. */
 const OLD_AT_ONCE = 200_000;
 
-/**
- * Fills some empty shards with the users, used idempotency keys and quarantined events in Postgres. Resolves when Redis
- * has all of it. Throws errors of Redis, of Postgres and of `Loader`.
- */
+/** Fills empty shards from Postgres. Throws errors of Redis, of Postgres and of `Loader`. */
 export async function fillShards(options: FillOptions): Promise<void> {
   const { pool, loaders } = options;
   const isAll = loaders.size === SHARD_NUMBERS.length;
@@ -223,7 +218,6 @@ class Filling {
 /** Number of counts to collect before they are loaded, since there may be as many point totals as users. */
 const COLLECTED = 100_000;
 
-/** Counts of a rebuild, by key of a hash and field. */
 class Counts {
   private readonly loaders: Loaders;
   private readonly keys = new Map<string, Map<string, number>>();
@@ -243,12 +237,10 @@ class Counts {
     }
   }
 
-  /** Loads the collected counts if there are many. Resolves when there is room for more. */
   async relieve(): Promise<void> {
     if (this.size >= COLLECTED) await this.load();
   }
 
-  /** Adds the collected counts to the loaded ones. */
   async load(): Promise<void> {
     for (const [key, counts] of this.keys) {
       const loader = this.loaders.get(shardOfKey(key))!;
@@ -271,10 +263,7 @@ export class RebuildOvertaken extends Error {}
 
 type Word = string | Buffer;
 
-/**
- * Writes to one shard for a rebuild, many commands in a call. Throws RedisNotReady after another rebuild took over or
- * Redis restarted.
- */
+/** Writes to one shard for a rebuild, many commands in a call. Throws RedisNotReady after another rebuild. */
 export class Loader {
   /** Shared by the loaders of all shards, so that an empty Redis receives the library once. */
   private readonly script = scriptNamed('load_rebuilt');

@@ -18,10 +18,7 @@ import { placesOf, stateOf, useText } from './derived-keys.ts';
 
 const AT_ONCE = 1_000;
 
-/**
- * Contents of some keys that Postgres lacks. Counters and counts of points are compared elsewhere. A set with exactly
- * the noted members (`members`) has no superfluous ones, so their states need not be read.
- */
+/** Contents of keys that Postgres lacks. A set with exactly the noted `members` has no superfluous ones. */
 export async function superfluous(sides: Sides, keys: readonly string[], members: SetMembers): Promise<Suspect[]> {
   const suspects = [...(await superfluousKeys(sides, keys)), ...(await superfluousUses(sides, keys))];
   for (const key of keys) {

@@ -30,7 +30,6 @@ import {
   useText,
 } from './derived-keys.ts';
 
-/** The two databases to compare. */
 export interface Sides {
   redis: Redis;
   pool: Pool;
@@ -58,7 +57,6 @@ async function storedPlaces({ redis, pool, boards }: Sides, tenantNo: number, id
   return placesOf(knownPart(redis, tenantNo, id), stateOf({ state: packed }), await boards.of(tenantNo));
 }
 
-/** A user's place in a sorted set. */
 export const placeSuspect = (
   sides: Sides,
   { tenantNo, id, key }: { tenantNo: number; id: string; key: string },
@@ -75,7 +73,6 @@ const scoreText = (score: string | number | null): string | null => (score === n
 
 const LISTED = 'listed';
 
-/** A group in the set of a run's groups, in which a user has a place. */
 function groupSuspect(
   sides: Sides,
   { tenantNo, id, key, group }: { tenantNo: number; id: string; key: string; group: string },
@@ -93,7 +90,6 @@ function groupSuspect(
   };
 }
 
-/** The set of the groups of a run. */
 export const groupsSuspect = (
   { redis, boards }: Sides,
   { tenantNo, key, boardNo, runDay }: { tenantNo: number; key: string; boardNo: number; runDay: number },
@@ -261,10 +257,7 @@ async function suspectGroup(sides: Sides, { tenantNo, id, listedIn }: Standing):
   return [groupSuspect(sides, { tenantNo, id, ...listedIn })];
 }
 
-/**
- * The counts of a points system, if they differ from the sums of the users' states (`noted`). They are one suspect,
- * since an event changes several of them.
- */
+/** The counts of a points system if they differ from the users' states: one suspect, since they change together. */
 export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
   if (await noted.areCounted(key, heldCounts(redis, key))) return [];
   const { rest, ...part } = tenantKey(key)!;
@@ -421,10 +414,7 @@ export async function stored({ redis, pool, shards }: Servers): Promise<void> {
   if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
 }
 
-/**
- * The suspects that really differ, although events arrive: Redis did not change while Postgres caught up. A value that
- * changes constantly is read several times, and counts as equal if it never rests.
- */
+/** The suspects that really differ while Redis did not change. A value that never rests counts as equal. */
 export async function confirm(servers: Servers, suspects: readonly Suspect[]): Promise<Difference[]> {
   const found: Difference[] = [];
   let open = [...suspects];

@@ -47,7 +47,6 @@ export interface VerifyProgress {
 export interface VerifyOptions {
   redis: Redis;
   pool: Pool;
-  /** Default: all. */
   shards?: readonly number[];
   onProgress?: (progress: VerifyProgress) => void;
   onDifference: (difference: Difference) => void;
@@ -81,7 +80,6 @@ export async function verify(options: VerifyOptions): Promise<number> {
 
 /** One pass over both sides. Each step uses what the earlier ones noted. */
 class Verification {
-  /** Number of differences reported. */
   count = 0;
   private readonly options: VerifyOptions;
   private readonly sides: Sides;
@@ -110,7 +108,6 @@ class Verification {
     await stored(this.sides);
   }
 
-  /** Each user in Postgres. */
   async users(): Promise<void> {
     const { redis, pool, onProgress, onUnreadable } = this.options;
     const { tenants, sides } = this;
@@ -160,7 +157,6 @@ class Verification {
     await this.settle(await missingUses(this.sides, used, (key) => this.generations.of(key)));
   }
 
-  /** The other direction: superfluous keys in Redis. */
   async keys(): Promise<void> {
     const { redis, onProgress } = this.options;
     const { shards } = this.sides;

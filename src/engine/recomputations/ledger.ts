@@ -1,4 +1,3 @@
-/** The ledger of a replay: the points and achievements that a user earned. */
 import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
 import { SUM_BOUND, toMicros } from '../../domain/decimal.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -11,7 +10,6 @@ export interface TriggerPoints {
   points: number;
 }
 
-/** Sums of points by trigger and segment. */
 class AwardTally {
   private readonly byTrigger = new Map<number, Map<number, number>>();
 
@@ -38,8 +36,8 @@ const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Reco
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
 /**
- * Points of one user in one system during a replay of history. `lua/lib/points.lua` owns the rules; a test compares the
- * two implementations.
+ * A user's points in one system during a replay. `lua/lib/points.lua` owns the rules; `test/lua/points.test.ts`
+ * compares.
  */
 export class Ledger {
   readonly system: SystemRules;
@@ -100,7 +98,6 @@ export class Ledger {
   }
 }
 
-/** The user data that completes achievements. */
 interface Reached {
   state: UserState;
   /** See `UserReplay.highestCount`. */
@@ -131,10 +128,7 @@ function everQualified(
   return toMicros(total) >= wanted || (peak !== undefined && toMicros(peak) + micros >= wanted);
 }
 
-/**
- * Numbers of the achievements that a user gains and loses by the current rules; composites follow. `may`: which ones
- * may be lost.
- */
+/** Achievements that a user gains and loses by the current rules. `may`: which ones may be lost. */
 export function changesOf(
   achievements: readonly PlanAchievement[],
   reached: Reached,

@@ -20,7 +20,6 @@ export interface OpenBoard {
   runs: OpenRun[];
 }
 
-/** The boards with runs that are not final at a time. */
 export function openBoards(compiled: CompiledCatalog, nowMs: number): OpenBoard[] {
   return compiled.catalog.leaderboards.flatMap((leaderboard) => {
     const runs = leaderboard.status === 'inactive' ? [] : openRuns(leaderboard, nowMs);
@@ -39,10 +38,7 @@ function openRuns(leaderboard: Leaderboard, nowMs: number): OpenRun[] {
   return runs;
 }
 
-/**
- * The days (epoch days, ascending) on which an open run of any points board begins, or has just ended. Awards between
- * two of these days are in the same open runs.
- */
+/** Days (epoch days, ascending) on which an open run of a points board begins, or has just ended. */
 export function boundsOf(boards: readonly OpenBoard[]): number[] {
   const days = boards
     .filter(({ board }) => board.by === 'points')

@@ -1,4 +1,3 @@
-/** Scores that a recomputation proposes, and their differences from the current ones. */
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoard } from '../../catalog/plan.ts';
@@ -12,9 +11,7 @@ import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
 import type { OpenBoard, OpenRun } from './open-boards.ts';
 
-/** The proposed change of a score in an open run. */
 export interface PlannedScore {
-  /** The board's number. */
   no: number;
   /** First day of the run (epoch day). */
   run: number;
@@ -72,10 +69,7 @@ function awardedIn({ by, system, from, to }: PlanBoard, run: OpenRun, awards: re
 const isIn = ({ first, last = Infinity }: OpenRun, day: number | undefined): boolean =>
   day !== undefined && day >= first && day <= last;
 
-/**
- * By board number and first day of a run (`scoreKey`): the score that follows from history minus the current one, in
- * millionths. Omits equal scores.
- */
+/** By board and run (`scoreKey`): the score by history minus the current one, in millionths. Omits equal ones. */
 export type ScoreDifferences = ReadonlyMap<string, bigint>;
 
 const scoreKey = (boardNo: number, runDay: number): string => `${boardNo} ${runDay}`;

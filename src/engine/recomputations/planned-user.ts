@@ -22,10 +22,7 @@ export interface PlannedUser {
   corrections?: number;
 }
 
-/**
- * The change of a score in a run (its first day), in addition to awards. `group`: the group to return to from the group
- * `instead`; if omitted, the score moves to the group of the user's attributes.
- */
+/** The change of a score in a run, besides awards. `group`: where to return from `instead`; default: by attributes. */
 export interface ScoreMove {
   no: number;
   run: number;
@@ -35,7 +32,6 @@ export interface ScoreMove {
   instead?: string;
 }
 
-/** The same in stored form, with the figures to show. */
 export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore' | 'scores'> {
   scores: PlannedScore[];
   /** By system number: the total at planning time, and the proposed one. */

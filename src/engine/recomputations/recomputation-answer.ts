@@ -1,4 +1,3 @@
-/** Answers about recomputations, and their figures. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type {

@@ -1,4 +1,3 @@
-/** The job of a recomputation, slice by slice. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -38,7 +37,6 @@ import { planSlice } from './slice-proposal.ts';
 /** The outcome for a user: RECOMPUTED. */
 type Recomputed = (typeof RECOMPUTED)[keyof typeof RECOMPUTED];
 
-/** Why a user was not changed. */
 const SKIPPED: Partial<Record<Recomputed, string>> = {
   [RECOMPUTED.nothing]: 'Nothing of the plan was left to do: the user has changed since.',
   [RECOMPUTED.gone]: 'The user was deleted since.',
@@ -81,7 +79,6 @@ interface RecomputingOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
 }
 
@@ -90,10 +87,7 @@ type RecomputationJob = Job & { tenantNo: number; subjectId: string };
 
 /** Users in a planning slice; the pause after it is equally long. */
 const USERS_A_PLAN = 400;
-/**
- * Users in a slice that applies or reverts, and in a script call. Events wait for a call and come between calls. The
- * slice shares the overhead of two commits and of loading the catalog.
- */
+/** Users in a slice that applies or reverts, and in a script call, between which events come. */
 const USERS_A_SLICE = 200;
 const USERS_A_CALL = 10;
 /** The next slice is not applied while more entries than this wait to be stored, since the outbox is meant for events. */

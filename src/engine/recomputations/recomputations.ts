@@ -13,7 +13,7 @@ import type {
 } from '../../domain/administration/recomputation.ts';
 import { AppError } from '../../errors.ts';
 import { type AuditAction, writeAudit } from '../../postgres/access/audit.ts';
-import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
+import { detailsFromDay } from '../../postgres/partitions/event-retention.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import {
   activeRecomputation,
@@ -34,14 +34,12 @@ import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 export interface RecomputationsOptions {
   pool: Pool;
   clock: Clock;
-  /** Makes workers look for jobs. */
   wake: () => Promise<void>;
 }
 
 /** Maximum number of users of each sort in an answer. */
 const MOST_SAMPLES = 20;
 
-/** The actions that each status allows. `cancelled`: some of the plan may have been applied. */
 const MAY = {
   apply: ['planned'],
   revert: ['applied', 'cancelled'],
@@ -56,10 +54,7 @@ export class Recomputations {
     this.options = options;
   }
 
-  /**
-   * Creates one. Throws 422 for an unknown day or cohort, or if it needs events that were dropped; 409 while another
-   * one of the tenant is in progress.
-   */
+  /** Creates one. Throws 422 for an unknown day or cohort, or dropped events; 409 while another is in progress. */
   async create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
     const { pool, clock } = this.options;
     const { tenantNo, version } = compiled.catalog;
@@ -105,10 +100,7 @@ export class Recomputations {
     return { ...recomputationAnswer(compiled, job), samples: samplesAnswer(compiled, samples) };
   }
 
-  /**
-   * Starts to apply a plan as it was shown. Throws 404; 409 if it is not planned, or if another one was applied or
-   * reverted since.
-   */
+  /** Starts to apply a plan. Throws 404; 409 if it is not planned, or outdated by another one. */
   async apply(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
     return this.change(compiled, id, { action: 'apply', by }, async (client, job, requested) => {
       const later = await laterStep(client, job);

@@ -4,7 +4,6 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Counter, PlanAchievement, PlanBoost, PlanTrigger } from '../../catalog/plan.ts';
 import type { PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 
-/** A points system with its triggers; each list is ordered from the oldest to the newest. */
 export interface SystemRules {
   no: number;
   max: number | null;
@@ -15,7 +14,6 @@ export interface SystemRules {
   boosts: PlanBoost[];
 }
 
-/** The current rules, by which history is recomputed. */
 export interface Rules {
   systems: SystemRules[];
   /** Achievements that events and composites complete. */
@@ -28,7 +26,6 @@ export interface Rules {
   streaks: boolean;
 }
 
-/** The rules of a catalog. `points`: whether they include triggers of events, or only those of achievements. */
 export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points: boolean; utcDay: number }): Rules {
   const { catalog } = compiled;
   const systems = catalog.pointsSystems.map((system) => systemRules(compiled, system));

@@ -1,4 +1,3 @@
-/** Computes the proposals of a slice of users. */
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoost } from '../../catalog/plan.ts';
@@ -18,7 +17,7 @@ import {
   usersWithLateEvents,
 } from '../../postgres/corrections/recomputation-history.ts';
 import type { PlannedRow, StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
-import { detailsFromDay } from '../../postgres/partitions/dropped-days.ts';
+import { detailsFromDay } from '../../postgres/partitions/event-retention.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { boundsOf, openBoards } from './open-boards.ts';
@@ -28,7 +27,6 @@ import { rulesOf } from './rules.ts';
 import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.ts';
 import { importedPasts } from './user-replay.ts';
 
-/** A slice of users, in the order of their IDs. */
 export interface PlannedSlice {
   /** The last user examined; '' if none was left. */
   lastUser: string;
@@ -68,7 +66,6 @@ export function planSlice(
   }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
 ): Promise<PlannedSlice | string> {
   return inSnapshot(pool, async (client) => {
-    // Limits Postgres to one processor, since events go on meanwhile.
     await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const { tenantNo, cohort, lastUser: after } = job;
     const detailsDay = await detailsFromDay(client);

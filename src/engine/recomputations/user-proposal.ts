@@ -12,7 +12,6 @@ import type { UserPlan } from './planned-user.ts';
 import type { Rules } from './rules.ts';
 import { type ImportedPast, UserReplay } from './user-replay.ts';
 
-/** The scope of a recomputation, and its rules. */
 export interface PlanRules {
   rules: Rules;
   /** Whether points are recomputed; false: only those of achievements that change. */
@@ -20,10 +19,7 @@ export interface PlanRules {
   achievements: boolean;
   /** The boards whose open runs are recomputed; `null`: awards change boards in the run of the day of application. */
   boards: readonly OpenBoard[] | null;
-  /**
-   * Where segments of time begin (epoch days), see `boundsOf`. Awards are dated within their segments; without bounds
-   * they are dated on application.
-   */
+  /** Where segments of time begin (epoch days), see `boundsOf`; without bounds awards are dated on application. */
   bounds: readonly number[];
   mayRevoke: boolean;
   /** The first local day (epoch day) of which awards and completions may change. */
@@ -33,7 +29,6 @@ export interface PlanRules {
   triggers: ReadonlyMap<number, 'metric' | 'streak' | 'achievement'>;
 }
 
-/** A user's history. */
 export interface UserHistory {
   state: UserState;
   /** The imported history, whose awards are not listed here; `null` if there is none. */
@@ -47,7 +42,6 @@ export interface UserHistory {
   longestStreak: number;
   /** Whether the streak follows from the events, without corrections. */
   streakAsLived: boolean;
-  /** Number of reversals. */
   corrections: number;
   /** On boards that are recomputed. */
   scores: ScoreDifferences;
@@ -87,7 +81,6 @@ export class UserPlanning {
     });
   }
 
-  /** Adds the user's next event. */
   event(event: HistoryEvent): void {
     this.replay.event(event);
   }
@@ -175,7 +168,6 @@ export class UserPlanning {
     return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
   }
 
-  /** Whether a trigger's awards are compared: those of all triggers that pay for events, or only those of lost achievements. */
   private isCounted({ system }: Ledger, triggerNo: number, lost: readonly number[]): boolean {
     if (this.by.points) return this.by.triggers.has(triggerNo);
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && lost.includes(achievement));

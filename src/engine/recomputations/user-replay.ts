@@ -1,4 +1,3 @@
-/** Replays a user's events by today's rules. */
 import type { PoolClient } from 'pg';
 import type { PlanTrigger } from '../../catalog/plan.ts';
 import { toMicros } from '../../domain/decimal.ts';
@@ -11,7 +10,7 @@ import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';
 
 /** The whole part of a sum's peak, before and after; see `lua/lib/decimals.lua`. */
-interface Peaks {
+export interface Peaks {
   before: number;
   after: number;
 }
@@ -23,7 +22,6 @@ interface UserReplayOptions {
   rules: Rules;
   /** By points system number; empty if only counts are needed. */
   ledgers: readonly Ledger[];
-  /** Oldest first. */
   completions: readonly PackedCompletion[];
   /** Oldest first. */
   fixed: readonly FixedAward[];
@@ -108,10 +106,7 @@ export class UserReplay {
     }
   }
 
-  /**
-   * Pays the rest. `gained`: achievements that are completed now, on a local day (epoch day). `lost`: achievements that
-   * pay nothing.
-   */
+  /** Pays the rest. `gained`: completed now, on `day` (epoch day). `lost`: pay nothing. */
   finish({ gained, lost, day }: { gained: readonly number[]; lost: readonly number[]; day: number }): void {
     this.passTo(Infinity);
     for (const each of this.due) {
@@ -181,12 +176,11 @@ function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
 }
 
 /** How many multiples of the threshold are newly crossed; the same rule as in `lua/lib/points.lua`. */
-function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
+export function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
   const peak = peaks.get(counted ? no : 0);
   return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);
 }
 
-/** A sum over history, and its highest value, in millionths. */
 interface Running {
   sum: bigint;
   peak: bigint;

@@ -6,10 +6,7 @@ import type { ScheduledWork } from '../schedule/due-work.ts';
 /** Entries deleted in a step: about 30 ms of Postgres. */
 const STEP = 5_000;
 
-/**
- * Deletes audit log entries that are older than the retention period. Runs once a day at the start of the UTC day.
- * Idempotent; after a crash the rest is still due.
- */
+/** Deletes audit log entries older than the retention period, daily at midnight UTC. Idempotent. */
 export class AuditRetention implements ScheduledWork {
   readonly name = 'old entries of the audit log';
   readonly seesItself = true;

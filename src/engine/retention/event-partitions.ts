@@ -21,15 +21,11 @@ const PAST_DAYS = 7;
 /** Days after the end of a partition until almost no events for it can arrive. */
 const SETTLED_AFTER = 1;
 
-/**
- * Creates partitions of events in advance, and the index of used keys of each finished partition. Runs once a day
- * (UTC). Idempotent; after a crash the rest is still due.
- */
+/** Creates partitions in advance, and the index of used keys of each finished one. Runs daily. Idempotent. */
 export class EventPartitionsAhead implements ScheduledWork {
   readonly name = 'partitions of events';
   readonly seesItself = true;
   private readonly pool: Pool;
-  /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
   constructor({ pool }: { pool: Pool }) {

@@ -11,10 +11,7 @@ const KIND = 'event_retention';
 /** A job that drops the partition of events and awards that begins on a day (epoch day). */
 type PartitionDrop = Job<{ firstDay: number; endDay: number }>;
 
-/**
- * Drops events and awards that are older than the retention period, in whole partitions: adds a job for the oldest one.
- * A partition stays while late events for its days may arrive, or while its used keys have no index of their own.
- */
+/** Adds a job for the oldest partition past the retention period, unless late events may arrive or keys lack an index. */
 export class EventRetention implements ScheduledWork {
   readonly name = 'retention of events';
   readonly seesItself = true;
@@ -24,9 +21,7 @@ export class EventRetention implements ScheduledWork {
   /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
-  /**
-   * @param options.days number of days that events are kept; `null` for ever. `onAdded`: called when a job was added
-   */
+  /** `days`: number of days that events are kept; `null`: for ever. `onAdded`: called when a job was added. */
   constructor({ pool, days, onAdded = () => undefined }: { pool: Pool; days: number | null; onAdded?: () => void }) {
     this.pool = pool;
     this.days = days;

@@ -18,7 +18,6 @@ export interface KeyAgeingOptions {
   pool: Pool;
   /** Number of days that keys stay in the hot form after their event. */
   hotDays: number;
-  /** Called if the keys of a tenant, or of a shard, cannot be moved. */
   onFailed?: OnPieceFailed;
   /** Called between the steps, so that tests can stop there. */
   onStep?: (step: 'found' | 'moved') => void | Promise<void>;
@@ -50,7 +49,6 @@ export class KeyAgeing implements ScheduledWork {
     this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
   }
 
-  /** Nothing waits for this, so it is due last: always at the requested time. */
   async due(upToMs: number): Promise<number | null> {
     return (await readAgeing(this.options.pool)).doneDay < dayOf(upToMs) ? upToMs : null;
   }

@@ -1,4 +1,3 @@
-/** Sets the test clock, and does all work that falls due on the way. */
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
@@ -28,10 +27,7 @@ const LAST_MS = 100;
 /** A wait may end later than possible by at most this fraction of its duration. */
 const LATER = 0.2;
 
-/**
- * Pauses between the checks of one wait, which grow with the time waited. Constant pauses of 10 ms made up an eighth of
- * all Postgres queries where the test clock is set repeatedly.
- */
+/** Pauses that grow with the time waited; constant ones of 10 ms made an eighth of all queries under the test clock. */
 class GrowingPauses {
   private readonly beganMs = performance.now();
 
@@ -57,7 +53,6 @@ const STORING_MS = 30_000;
 const ROUNDS = 3;
 const NOT_STORED = 'Not all accepted events are stored yet; the clock is unchanged. Try again in a moment';
 
-/** Sets the test clock of all processes. */
 export class ClockControl {
   private readonly options: ClockControlOptions;
 
@@ -65,7 +60,6 @@ export class ClockControl {
     this.options = options;
   }
 
-  /** The current time as this process sees it (epoch ms). */
   nowMs(): number {
     return this.options.clock.now();
   }
@@ -136,10 +130,7 @@ export class ClockControl {
     while ((await switchedOnWaits(pool)) && performance.now() < endMs) await pauses.next();
   }
 
-  /**
-   * Waits until everything that any frontend accepted before the call is in Postgres, including queued batches. Returns
-   * false if there was nothing to wait for. Throws 503 if it takes too long.
-   */
+  /** Waits until everything accepted before is in Postgres. False: there was nothing. Throws 503. */
   private async storeAccepted(): Promise<boolean> {
     const { redis, pool, patienceMs = PATIENCE_MS } = this.options;
     const used = await usedShards(pool);
@@ -196,10 +187,7 @@ export class ClockControl {
   }
 }
 
-/**
- * A pass of the schedule under the test clock. It starts when every live process shows the new time, so that no earlier
- * event follows the work. Stores its outcome for the request that set the clock.
- */
+/** A pass under the test clock, once every live process shows the new time. Stores the outcome for the request. */
 export async function clockPass(
   { pool, clock, schedule }: { pool: Pool; clock: TestClock; schedule: Pick<Schedule, 'pass'> },
   ending: AbortSignal,

@@ -12,15 +12,11 @@ export interface DueKindOptions {
   traces?: Traces | null | undefined;
 }
 
-/**
- * A kind of work with its health. If it fails or hangs, it is set aside for a period that doubles, so that the others
- * go on. Its own work keeps its order, since nothing later is tried meanwhile.
- */
+/** A kind of work. If it fails or hangs, it is set aside for a period that doubles; its own order is kept. */
 export class DueKind {
   readonly work: ScheduledWork;
   private readonly attempts: Attempts;
   private readonly traces: Traces | null;
-  /** When the oldest known unfinished work fell due; `null` if there is none. */
   private oldestMs: number | null = null;
 
   constructor(work: ScheduledWork, { onTrouble, patienceMs, traces = null }: DueKindOptions) {
@@ -29,7 +25,6 @@ export class DueKind {
     this.attempts = new Attempts({ onFailed: (error) => onTrouble(work.name, error), patienceMs });
   }
 
-  /** Whether it is currently set aside. */
   get aside(): boolean {
     return this.attempts.aside;
   }

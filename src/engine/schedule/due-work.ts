@@ -5,12 +5,8 @@
  */
 export interface DueWork {
   readonly name: string;
-  /**
-   * Whether it sees its own results at once, before the outbox has brought them to Postgres, and gives other kinds
-   * nothing to do. Its next piece of work then need not wait until Postgres holds the last one.
-   */
+  /** Whether it sees its own results before Postgres has them, and gives other kinds nothing to do. */
   readonly seesItself?: boolean;
-  /** Names of kinds with which it shares no data, so that the order between the two does not matter. */
   readonly apartFrom?: readonly string[];
   /** Pieces that failed and wait for a retry, for operators. `due` ignores them. */
   readonly aside?: readonly string[];
@@ -25,7 +21,6 @@ export interface DueWork {
   perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void>;
 }
 
-/** Work with a known next time, so that the schedule can wait for it. */
 export interface ScheduledWork extends DueWork {
   /**
    * The earliest time, not after `untilMs`, at which known work falls due; `null` if there is none. Called when nothing

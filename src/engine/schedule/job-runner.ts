@@ -17,10 +17,7 @@ import { transaction } from '../../postgres/transaction.ts';
 import { isUnavailable } from '../unavailable.ts';
 import type { OnPieceFailed } from './pieces.ts';
 
-/**
- * Records what a slice achieved: runs `work` and stores the progress that it returns in one transaction, unless the lease ended or the
- * job was cancelled meanwhile. `work` waits for nothing but Postgres. Resolves to whether it was recorded; a slice does it once.
- */
+/** Stores a slice's progress in the transaction of `work`, unless the lease ended. Resolves to whether it did. */
 export type RecordSlice = (work: (client: PoolClient) => Promise<Progress>) => Promise<boolean>;
 
 export interface JobWork<J extends Job = Job> {
@@ -52,7 +49,6 @@ export interface JobRunnerOptions {
   works: readonly JobWork<never>[];
   /** How long a worker that died keeps its jobs from the others; ms. */
   leaseMs?: number;
-  /** Called when a slice fails, each time. */
   onFailed?: OnPieceFailed | undefined;
   /** Called at each moment of a slice, so that tests can stop there. */
   onMoment?: ((moment: JobMoment, job: Job) => void | Promise<void>) | undefined;
@@ -60,7 +56,6 @@ export interface JobRunnerOptions {
 
 const LEASE_MS = 15_000;
 const PATIENCE_MS = 120_000;
-/** See `JobWork.waitMs`. */
 const WAIT_MS = 200;
 /** The longest rest after a slice. */
 const MOST_REST_MS = 1_000;
@@ -88,10 +83,7 @@ export class JobRunner {
     this.kinds = [...this.works].map(([kind, { minAgeMs = 0 }]) => ({ kind, minAgeMs }));
   }
 
-  /**
-   * Runs a slice of the job that has waited longest. Resolves to false if no job is due. Rejects if Redis or Postgres is unavailable,
-   * which does not count as a failure of the job. Any other failure is reported and stored with the job.
-   */
+  /** Runs a slice of the job that waited longest; false if none is due. Rejects if Redis or Postgres is unavailable. */
   async step(): Promise<boolean> {
     const { pool, leaseMs = LEASE_MS, onMoment } = this.options;
     const job = await leaseJob(pool, { lease: randomUUID(), leaseMs, kinds: this.kinds });

@@ -17,7 +17,6 @@ import {
 } from '../../postgres/jobs.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 
-/** The subject of a kind of job, and the actions that administrators may take. */
 interface KindRules {
   subject: NonNullable<ShownJob['subject']>['kind'] | null;
   /** Further changes on cancellation, in its transaction; `null` if it cannot be cancelled, for the reason in `stays`. */
@@ -85,7 +84,6 @@ export class Jobs {
     this.wake = wake;
   }
 
-  /** Some jobs, newest first. */
   async list(
     query: SeenJobs & { kind?: JobKind; status?: JobStatus; limit: number; skip: number },
   ): Promise<ShownJob[]> {
@@ -108,10 +106,7 @@ export class Jobs {
     });
   }
 
-  /**
-   * Runs a cancelled or failed job again, or retries a waiting one at once. Throws 404; 409 if it is done, is running
-   * without a failure, or can only be requested again.
-   */
+  /** Runs a cancelled or failed job again, or a waiting one at once. Throws 404; 409 if it may not. */
   async retry(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
     const job = await this.change({ seen, id, by, action: 'retry' }, async (client, one, nowMs) => {
       const retry = retryOf(one);

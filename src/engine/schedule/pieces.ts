@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { isUnavailable } from '../unavailable.ts';
 
 interface AttemptsOptions {
-  /** Called at every failure, except those caused by the process's end. */
   onFailed: (error: unknown) => void;
   /** A call that takes longer counts as failed (ms). */
   patienceMs: number;
@@ -12,10 +11,7 @@ interface AttemptsOptions {
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 30_000;
 
-/**
- * The health of something that is retried. After a failure it is set aside for a period that doubles; while a call
- * hangs it is set aside until the call ends.
- */
+/** The health of something that is retried: set aside after a failure, twice as long each time. */
 export class Attempts {
   private readonly options: AttemptsOptions;
   private failures = 0;
@@ -26,7 +22,6 @@ export class Attempts {
     this.options = options;
   }
 
-  /** Whether it is currently set aside. */
   get aside(): boolean {
     return this.hanging || performance.now() < this.retryAtMs;
   }
@@ -36,7 +31,6 @@ export class Attempts {
     return this.hanging ? -Infinity : performance.now() - this.retryAtMs;
   }
 
-  /** Resets the backoff. */
   succeeded(): void {
     this.failures = 0;
   }
@@ -93,7 +87,6 @@ export function userPiece(tenantNo: number, userId: string, more: Record<string,
   };
 }
 
-/** The piece of a whole tenant. */
 export const tenantPiece = (tenantNo: number): Piece => ({
   key: String(tenantNo),
   name: `tenant ${tenantNo}`,
@@ -106,14 +99,11 @@ interface PieceFailure {
   error: unknown;
 }
 
-/** Called at every failure of a piece. */
 export type OnPieceFailed = (failure: PieceFailure) => void;
 
 interface PiecesOptions {
-  /** Name of the kind of work. */
   kind: string;
   onFailed?: OnPieceFailed | undefined;
-  /** A piece that takes longer counts as failed (ms). */
   patienceMs?: number | undefined;
 }
 
@@ -121,10 +111,7 @@ const PATIENCE_MS = 30_000;
 /** A piece that was not tried for this long is gone or healthy. */
 const FORGOTTEN_MS = 600_000;
 
-/**
- * The failed pieces of a kind of work. Each is set aside individually for a period that doubles (0.25 s to 30 s), so
- * that the others go on. Errors of an unavailable database are thrown instead.
- */
+/** The failed pieces of a kind of work, each set aside for 0.25 s to 30 s. Rethrows errors of an unavailable database. */
 export class Pieces {
   private readonly options: PiecesOptions;
   private readonly failed = new Map<string, { piece: Piece; attempts: Attempts }>();
@@ -133,20 +120,15 @@ export class Pieces {
     this.options = options;
   }
 
-  /** Whether a piece is currently set aside. */
   isAside(key: string): boolean {
     return this.failed.get(key)?.attempts.aside === true;
   }
 
-  /** The pieces that are currently set aside. */
   get aside(): Piece[] {
     return [...this.failed.values()].filter(({ attempts }) => attempts.aside).map(({ piece }) => piece);
   }
 
-  /**
-   * Does a piece of work. Returns `undefined` if it failed, which is reported, or took too long; its signal is then
-   * aborted. Rejects, without a change to the piece, if Redis or Postgres is unavailable.
-   */
+  /** Does a piece of work; `undefined` if it failed or took too long. Rejects if Redis or Postgres is unavailable. */
   async attempt<T>(
     piece: Piece,
     ending: AbortSignal,

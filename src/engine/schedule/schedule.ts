@@ -1,4 +1,3 @@
-/** The schedule: does the due work of each kind, and waits for the next due time. */
 import type { Clock } from '../../clock.ts';
 import { DueKind, type DueKindOptions } from './due-kind.ts';
 import type { ScheduledWork } from './due-work.ts';
@@ -17,11 +16,9 @@ interface ScheduleOptions extends Partial<Pick<DueKindOptions, 'patienceMs' | 't
 /** `done`: nothing is due any longer. `more`: the pass reached its limit, or was aborted. */
 export type PassOutcome = { state: 'done' | 'more' } | { state: 'held up'; by: string };
 
-/** The health of a kind of work. */
 export interface KindState {
   kind: string;
   overdueMs: number;
-  /** See `DueKind.piecesAside`. */
   aside: number;
 }
 
@@ -34,10 +31,7 @@ const ANSWERED_MS = 250;
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
 
-/**
- * Does the work of all kinds in the order of its times, within and between kinds. A kind or piece that fails is set
- * aside, and the others go on.
- */
+/** Does the work of all kinds in the order of its times. What fails is set aside; the others go on. */
 export class Schedule {
   private readonly options: ScheduleOptions;
   private readonly kinds: readonly DueKind[];
@@ -55,10 +49,7 @@ export class Schedule {
     this.kinds = options.kinds.map((work) => new DueKind(work, { onTrouble, traces, patienceMs }));
   }
 
-  /**
-   * Does the work that is due by the clock, for some seconds at most. The caller ensures that only one pass runs at a
-   * time, among processes as well; two at once are safe but lose the order.
-   */
+  /** Does due work for some seconds at most. Two passes at once are safe, but lose the order. */
   async pass(ending: AbortSignal): Promise<PassOutcome> {
     const endMs = performance.now() + PASS_MS;
     while (!ending.aborted && performance.now() < endMs) {
@@ -90,10 +81,7 @@ export class Schedule {
     return { state: 'more' };
   }
 
-  /**
-   * Time (ms) by the clock until known work falls due; 0 or less if it is already due, `null` if there is none within
-   * `withinMs`. Ask after a pass that is done. Rejects if Redis or Postgres does.
-   */
+  /** Time (ms) until known work is due; 0 or less: now, `null`: none within `withinMs`. Ask after a pass that is done. */
   async untilNextMs(withinMs: number): Promise<number | null> {
     const nowMs = this.options.clock.now();
     const times = await Promise.all(this.kinds.map(({ work }) => work.upcoming(nowMs + withinMs)));
@@ -153,13 +141,11 @@ export class Schedule {
   }
 }
 
-/** A kind's answer about its due work. */
 interface Answer {
   kind: DueKind;
   dueMs: number;
 }
 
-/** The first due work. Up to `beforeMs` no other kind has anything to do. */
 interface Due {
   kind: DueKind;
   dueMs: number;

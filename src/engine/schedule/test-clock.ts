@@ -8,10 +8,7 @@ import { SharedRuns } from '../../shared-runs.ts';
 /** Interval of unconditional checks, in case a signal is lost, and of heartbeats. */
 const BACKSTOP_MS = 1_000;
 
-/**
- * The clock that the admin API sets, in this process: real time, or the time at which it was stopped. Follows the
- * setting in Postgres at each signal and once a second, and stores there which version this process has.
- */
+/** The clock that the Admin API sets. Follows the setting in Postgres, and stores there which version it has. */
 export class TestClock implements Clock {
   private readonly pool: Pool;
   private readonly signals: Signals;
@@ -24,7 +21,6 @@ export class TestClock implements Clock {
   private readonly looks = new SharedRuns(() => this.read(), { everyMs: 0 });
   private closed = false;
 
-  /** `worker`: whether this process does due work. */
   constructor({ pool, signals, worker }: { pool: Pool; signals: Signals; worker: boolean }) {
     this.pool = pool;
     this.worker = worker;
@@ -40,7 +36,6 @@ export class TestClock implements Clock {
     return this.followed;
   }
 
-  /** Registers a function that is called whenever the clock was set or released. */
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }

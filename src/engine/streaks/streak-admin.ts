@@ -30,7 +30,6 @@ export interface StreakAdminOptions {
   persisted: (tenantNo: number) => Promise<void>;
 }
 
-/** Nothing was changed, and that is not an error. */
 export class NothingDone {
   readonly reason: string;
 
@@ -39,7 +38,6 @@ export class NothingDone {
   }
 }
 
-/** The user whose streak was changed. */
 export interface StreakOwner {
   userId: string;
 }
@@ -147,10 +145,7 @@ export class StreakAdmin {
     return { userId };
   }
 
-  /**
-   * Makes a change once, even if the connection breaks during the call. Returns `null` if it was made. Throws 503 while
-   * Redis is away.
-   */
+  /** Makes a change once, even if the connection breaks. `null`: it was made. Throws 503. */
   async change(
     compiled: CompiledCatalog,
     userId: string,

@@ -148,10 +148,7 @@ class Best {
       this.users.set(userId, { userId, name, streakLength });
   }
 
-  /**
-   * The longest first. Drops the others, so that each page sorts only its own additions even if thousands of users are
-   * equal.
-   */
+  /** The longest first. Drops the others, so that each page sorts only its own additions. */
   rows(): Ranking {
     const rows = [...this.users.values()]
       .toSorted(

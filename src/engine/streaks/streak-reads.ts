@@ -1,4 +1,3 @@
-/** Reads of a user's streak and its history. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -19,7 +18,6 @@ import { packedUsers } from '../../redis/parts.ts';
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;
 
-/** Reads streaks as of the user's local day. */
 export class StreakReads {
   private readonly redis: Redis;
   private readonly pool: Pool;
@@ -77,10 +75,7 @@ export class StreakReads {
     };
   }
 
-  /**
-   * Lengths of the streaks of 1 to 100 users, longest first, equal ones in the requested order; 0 for an unknown user.
-   * Throws 422.
-   */
+  /** Streak lengths of 1 to 100 users, longest first; 0 for an unknown user. Throws 422. */
   async list(compiled: CompiledCatalog, userIds: readonly string[]): Promise<BulkStreakResponse> {
     const asked = [...new Set(userIds)];
     if (asked.length === 0 || asked.length > MAX_USERS)
@@ -106,7 +101,6 @@ export class StreakReads {
   }
 }
 
-/** When a streak last grew; `null` if there is none. */
 const extendedAt = (length: number, extendedMs: number | null): string | null =>
   length === 0 || extendedMs === null ? null : new Date(extendedMs).toISOString();
 

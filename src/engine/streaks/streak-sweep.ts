@@ -22,13 +22,10 @@ import { tenantParts } from '../../redis/parts.ts';
 export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
-  /** Called if a tenant's zone, or a user, cannot be swept. */
   onFailed?: OnPieceFailed;
-  /** Approximate duration of a piece of work. */
   workMs?: number;
 }
 
-/** The midnights of a tenant's zone. */
 const zonePiece = ({ tenantNo, zone }: SweptZone): Piece => ({
   key: `${tenantNo}:${zone}`,
   name: `zone ${zone === '' ? 'UTC' : zone} of tenant ${tenantNo}`,
@@ -37,7 +34,6 @@ const zonePiece = ({ tenantNo, zone }: SweptZone): Piece => ({
 
 /** Users that Postgres examines in one statement; progress is stored after each page. */
 const USERS_A_PAGE = 5_000;
-/** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
 
 /**
@@ -127,10 +123,7 @@ export class StreakSweep implements ScheduledWork {
     return first;
   }
 
-  /**
-   * Sweeps a tenant's zone to the next day. `quiet`: nobody had anything to settle, so the zone is swept up to the last
-   * day possible. `ended`: aborted, or another sweep runs.
-   */
+  /** Sweeps a zone to the next day. `quiet`: nobody had anything to settle. `ended`: aborted or overtaken. */
   private async sweep(zone: SweptZone, dueMs: number, goesOn: () => boolean): Promise<'settled' | 'quiet' | 'ended'> {
     const { pool, catalogs } = this.options;
     const { tenantNo } = zone;

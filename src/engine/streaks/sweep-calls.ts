@@ -11,17 +11,14 @@ import { callUsers } from '../scripts.ts';
 
 export interface SweepCallsOptions {
   redis: Redis;
-  /** Called after entries were written to a shard's outbox. */
   onWritten: (shard: number) => void;
   /** Called with a user who cannot be settled; the others are. */
   onUserFailed?: (tenantNo: number, userId: string, error: unknown) => void;
-  /** Users in a script call; for tests. */
   usersACall?: number;
   /** Entries that may wait for Postgres before the sweep waits. */
   maxAhead?: number;
 }
 
-/** The start of a day in a tenant's zone. */
 export interface Midnight {
   tenantNo: number;
   /** IANA name; '' means UTC. */
@@ -39,10 +36,7 @@ export interface Midnight {
  */
 const USERS_A_CALL = 40;
 const AT_ONCE = 2;
-/**
- * Maximum number of entries that a sweep leaves to be stored later: a million users and the events meanwhile, about 300
- * MB of Redis. Beyond that, persisters go first.
- */
+/** Most entries that a sweep leaves to be stored later: a million users, about 300 MB of Redis. */
 const MAX_AHEAD = 40_000;
 const LOOK_MS = 10;
 
@@ -91,10 +85,7 @@ export class SweepCalls {
     await noteSweep(redis, shard);
   }
 
-  /**
-   * Makes a joint call or, if it fails, one for each user. Returns the number of users. Rejects if none of several can
-   * be settled.
-   */
+  /** Makes a joint call or, if it fails, one for each user. Rejects if none can be settled. */
   private async each(
     call: (ids: readonly string[]) => Promise<number>,
     ids: readonly string[],

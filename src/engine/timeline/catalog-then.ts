@@ -12,22 +12,18 @@ import {
   type Then,
 } from '../../postgres/timeline/catalog-then.ts';
 
-/** A resource at the time at which something was applied. */
 export interface ResourceThen {
   doc: Record<string, unknown>;
   /** Whether this version is known: former versions are stored only since the timeline exists. */
   known: boolean;
 }
 
-/** Kinds of which all resources that existed at the time count, even if no row names them. */
+/** Kinds of which every resource of that time is loaded, even if no row names it. */
 const WHOLE: readonly Kind[] = ['points_level', 'leaderboard'];
 
 const keyOf = (id: string, { version, atMs }: Then): string => `${id} ${version} ${atMs}`;
 
-/**
- * The resources of the catalog that a page of a timeline is about, including deleted ones, in their current and former
- * versions.
- */
+/** The resources that a page of a timeline is about, current and former versions, deleted ones included. */
 export class CatalogThen {
   private readonly pool: Pool;
   private readonly tenantNo: number;
@@ -43,7 +39,6 @@ export class CatalogThen {
     this.frequencyNow = frequencyNow;
   }
 
-  /** Reads the resources with some numbers, and all levels and leaderboards. */
   async load(nos: Iterable<number>): Promise<void> {
     const wanted = [...new Set(nos)];
     for (const found of await resourcesByNo(this.pool, this.tenantNo, { nos: wanted, kinds: WHOLE })) this.add(found);
@@ -59,13 +54,11 @@ export class CatalogThen {
     }
   }
 
-  /** Reads the resources with some IDs. */
   async loadById(ids: Iterable<string>): Promise<void> {
     const missing = [...new Set(ids)].filter((id) => !this.ofId.has(id));
     for (const found of await resourcesById(this.pool, this.tenantNo, missing)) this.add(found);
   }
 
-  /** Reads former versions of resources. */
   async loadThen(asked: readonly { resource: StoredResource; when: Then }[]): Promise<void> {
     const questions = new Map(
       asked
@@ -80,7 +73,6 @@ export class CatalogThen {
     }
   }
 
-  /** Reads the streak frequencies configured at some times. */
   async loadFrequencies(asked: readonly Then[]): Promise<void> {
     const settings = await streaksThen(this.pool, this.tenantNo, asked);
     for (const [index, then] of asked.entries()) {
@@ -97,7 +89,6 @@ export class CatalogThen {
     return this.ofId.get(id) ?? null;
   }
 
-  /** The resources of a kind that existed at a time. */
   there(kind: Kind, atMs: number): StoredResource[] {
     return [...this.ofId.values()].filter(
       (resource) =>
@@ -136,7 +127,7 @@ export class CatalogThen {
   }
 }
 
-/** With a recorded version it always is, since replaced versions are stored. */
+/** A recorded version is always known, because replaced versions are stored. */
 const isKnown = ({ version, atMs }: Then, sinceMs: number | null): boolean =>
   version !== null || (sinceMs !== null && sinceMs <= atMs);
 

@@ -1,4 +1,3 @@
-/** Effects of an event or another cause, as the timeline shows them. */
 import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsTrigger } from '../../domain/catalog.ts';
 import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
@@ -29,7 +28,6 @@ export async function loadCauses(then: CatalogThen, all: readonly Happening[]): 
   await then.loadFrequencies(all.flatMap((one) => (one.event?.streak ? [thenOf(one)!] : [])));
 }
 
-/** The resources that explain an entry. */
 function explaining(then: CatalogThen, { event, awards, completions }: Happening, { atMs }: Then): StoredResource[] {
   const nos = [
     ...awards.flatMap(({ triggerNo, boostNos }) => [triggerNo, ...boostNos]),
@@ -43,10 +41,7 @@ function explaining(then: CatalogThen, { event, awards, completions }: Happening
   ];
 }
 
-/**
- * The effects of something, in order: the streak, achievements, awards with the levels that they led to, scores on
- * leaderboards.
- */
+/** Effects in order: the streak, achievements, awards with their levels, scores. */
 export function causedBy(then: CatalogThen, happening: Happening, user: UserNow): Caused[] {
   const when = thenOf(happening);
   if (when === null) return [];
@@ -59,7 +54,6 @@ export function causedBy(then: CatalogThen, happening: Happening, user: UserNow)
   return [...caused, ...scoresOf(then, happening, { when, user })];
 }
 
-/** The completed achievements, and the rule that completed each. */
 export function completedOf(
   then: CatalogThen,
   { achievementNo }: TimelineCompletionRow,
@@ -151,7 +145,6 @@ function triggerRule(then: CatalogThen, was: ResourceThen): TimelineRule | null 
   };
 }
 
-/** The same for an achievement. */
 function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | null {
   if (!was.known) return null;
   const achievement = was.doc as Achievement;
@@ -181,10 +174,7 @@ function conditionsOf(
   return { userAttributes: pairs(userAttributes), eventAttributes: pairs(eventAttributes) };
 }
 
-/**
- * User data that, besides the rule at the time, decides whether something counts on a board. The current values are
- * used, since history lacks the former ones.
- */
+/** User data that decides whether something counts on a board; history lacks its former values. */
 export interface UserNow {
   tz: string | null;
   /** IDs of the attributes that the user has. */

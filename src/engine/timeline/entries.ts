@@ -111,7 +111,7 @@ const recomputationEntry = (
   caused,
 });
 
-/** The causes of completions that no event made. */
+/** The causes of completions without an event. */
 const BY = { api: 'call', anniversary: 'clock', metric: null, streak: null, achievement: null } as const;
 
 /** Composites follow the achievements that they require. */

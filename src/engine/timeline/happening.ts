@@ -2,7 +2,6 @@ import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '
 import type { TimelineRecomputationRow } from '../../postgres/timeline/entries.ts';
 import type { Then } from '../../postgres/timeline/catalog-then.ts';
 
-/** An event, a call or an action of the clock, with everything that it caused at once. */
 export interface Happening {
   position: string;
   /** `null` if it was not an event. */
@@ -21,7 +20,6 @@ export function thenOf({ event, awards, completions, recomputation }: Happening)
   return { version: any.find((row) => row.catalogVersion !== null)?.catalogVersion ?? null, atMs: first.at.getTime() };
 }
 
-/** Groups rows by their cause. */
 export function happenings(
   positions: readonly string[],
   rows: {

@@ -1,4 +1,3 @@
-/** A user's timeline: pages of entries, newest first. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import {
@@ -18,7 +17,7 @@ import {
 import { uuidText } from '../../domain/schemas.ts';
 import type { UserState } from '../../packed/state.ts';
 import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
-import { detailsFrom } from '../../postgres/partitions/dropped-days.ts';
+import { detailsFrom } from '../../postgres/partitions/event-retention.ts';
 import {
   awardCauses,
   awardsOf,
@@ -36,9 +35,9 @@ import {
   type TimelineAuditRow,
   type TimelineFinalRow,
   type TimelineStreakRow,
+  type TimelineRange,
 } from '../../postgres/timeline/entries.ts';
 import { eventIds, reversalIds } from '../../postgres/timeline/events.ts';
-import type { TimelineRange } from '../../postgres/timeline/range.ts';
 import { quarantinedAnswer } from '../corrections/quarantine.ts';
 import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -182,7 +181,6 @@ type Found =
   | { position: string; is: 'quarantine'; row: QuarantineRow }
   | { position: string; is: 'audit'; row: TimelineAuditRow };
 
-/** A user's completions by the position of their cause. */
 type Completions = ReadonlyMap<string, TimelineCompletionRow[]>;
 
 /** All completions of a user. A completion without a recorded cause has a position of its own. */
@@ -203,10 +201,7 @@ interface Source {
   createdMs: number;
 }
 
-/**
- * The sources of a timeline. Each returns its items in the range, in order, up to the limit. Further records about a
- * user can be added as a source, or at the position of the item that they belong to.
- */
+/** The sources of a timeline. Each returns its items in the range, in order, up to the limit. */
 const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   event: async ({ pool, range }) => happening(await eventIds(pool, range)),
   reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),
@@ -242,7 +237,6 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
     ),
 };
 
-/** The first `limit` items of a range, of all kinds or of one. */
 async function firstOf(from: Source, kind: TimelineQuery['kind']): Promise<Found[]> {
   const { newest, limit } = from.range;
   const sources = kind === undefined ? Object.values(SOURCES) : [SOURCES[kind]!];

@@ -93,7 +93,6 @@ function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPrefe
   });
 }
 
-/** The channels on which a user wants each kind of notification; all by default. */
 export function notificationPreferences(state: UserState): Required<NotificationPreferences> {
   const entries = KINDS.map((kind, index) => {
     const digit = state.notifications?.[index] ?? NOT_SENT;

@@ -25,7 +25,6 @@ export interface SentUser {
   [SENT.occurred]?: object;
 }
 
-/** The fields of a user, without the ID. */
 const PROFILE_FIELDS = Object.keys(UpdatedUser.properties) as (keyof UpdatedUser)[];
 
 type Sent = Readonly<Record<string, string>> | undefined;
@@ -41,10 +40,7 @@ const invalidKeys = (keys: readonly string[], known: ReadonlyMap<string, unknown
     { hint: didYouMean(keys[0]!, known.keys()) },
   );
 
-/**
- * Throws 422 if an event's attributes are unknown, and names all unknown keys including those of the event's user. If
- * only the user's are unknown, `sentUser` throws.
- */
+/** Throws 422 for unknown attributes of an event, naming the user's unknown ones as well. */
 export function rejectUnknownAttributes(
   { user, attributes }: { user: { attributes?: Sent }; attributes?: Sent },
   compiled: CompiledCatalog,
@@ -58,10 +54,7 @@ export function rejectUnknownAttributes(
   );
 }
 
-/**
- * Throws 422 with the field's name if a user has more than an ID, for keys of the scope `events`. `null` and empty
- * attributes count as not sent.
- */
+/** Throws 422 if a user has more than an ID, for keys of the scope `events`. */
 export function rejectProfile(user: UpsertedUser): void {
   for (const field of PROFILE_FIELDS) {
     const value = user[field];

@@ -16,7 +16,6 @@ export interface UserDeletionOptions {
   recordAudit: RecordAudit;
 }
 
-/** Deletes users with all their data. */
 export class UserDeletion {
   private readonly options: UserDeletionOptions;
 

@@ -41,7 +41,6 @@ export interface FilteredUsers {
   examined: number;
 }
 
-/** Users that one call looks at. */
 const EXAMINED = 2_000;
 /** Users whose states are read and decoded at once: some 10 ms. */
 const SLICE = 200;
@@ -49,7 +48,6 @@ const SLICE = 200;
 export interface UserPage {
   limit: number;
   skip: number;
-  /** The ID of the last user of the previous page. */
   after?: string | undefined;
   order?: UserOrder | undefined;
   search?: string | undefined;
@@ -60,7 +58,6 @@ type NextIds = (count: number) => Promise<string[]>;
 
 const NOT_FOUND = 'after: this user is not, or no longer, among the results; begin again without it';
 
-/** Lists and searches a tenant's users. */
 export class UserDirectory {
   private readonly options: UserDirectoryOptions;
 

@@ -1,4 +1,3 @@
-/** Exports everything that Laurel stores about a user. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -91,7 +90,6 @@ export class UserExport {
     });
   }
 
-  /** The contents of the user's state. */
   private profile(
     compiled: CompiledCatalog,
     { userId, state, names }: { userId: string; state: UserState; names: ReadonlyMap<number, string> },
@@ -142,10 +140,7 @@ const camel = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter
 /** Decimal columns, whose values Postgres returns as text. */
 const DECIMALS = new Set(['value', 'total']);
 
-/**
- * A row in the export's form: without fields that are the same in all rows, with names for numbers of resources and
- * dates for days.
- */
+/** A row in the export's form, with names of resources and dates of days. */
 function exportRow(
   row: Record<string, unknown>,
   { user, hidden = [], words = {} }: UserTable,

@@ -18,7 +18,6 @@ export interface UserProfilesOptions {
   scripts: Scripts;
   hiding: Pick<Hiding, 'set'>;
   clock: Clock;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: () => number;
 }
 
@@ -36,7 +35,6 @@ export class UserProfiles {
     this.options = options;
   }
 
-  /** The user. Throws 404 for an unknown one. */
   async get(compiled: CompiledCatalog, userId: string): Promise<User> {
     const state = await this.options.reads.state(compiled.catalog.tenantNo, userId);
     return userResponse(compiled, { userId, state, controlShare: this.options.controlShare() });
@@ -66,7 +64,6 @@ export class UserProfiles {
     return this.change(compiled, { userId, fields, ...sender, mustExist: true });
   }
 
-  /** The user's preferences. Throws 404 for an unknown user. */
   async preferences(compiled: CompiledCatalog, userId: string): Promise<UserPreferencesResponse> {
     return preferencesResponse(compiled, await this.options.reads.state(compiled.catalog.tenantNo, userId));
   }
@@ -105,7 +102,6 @@ export class UserProfiles {
     return pending.length === 0 ? user : { ...user, pendingLeaderboards: pending };
   }
 
-  /** The user's state after the sent fields are applied. */
   private async identify(
     compiled: CompiledCatalog,
     {

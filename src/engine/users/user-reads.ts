@@ -1,4 +1,3 @@
-/** Reads a user's state, and the leaderboards whose group change is pending. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { MetricResponse } from '../../domain/achievement.ts';
@@ -19,7 +18,6 @@ export class UserReads {
     this.redis = redis;
   }
 
-  /** The user's state. Throws 404 for an unknown user. */
   async state(tenantNo: number, userId: string): Promise<UserState> {
     const state = await this.find(tenantNo, userId);
     if (state === null)
@@ -33,7 +31,6 @@ export class UserReads {
     return packed === null ? null : decodeState(packed);
   }
 
-  /** Those of the users who have an e-mail address on record. */
   async withAddress(tenantNo: number, userIds: string[]): Promise<ReadonlySet<string>> {
     const states = await packedUsers(this.redis, tenantNo, userIds);
     return new Set(userIds.filter((_, index) => states[index] && decodeState(states[index]).email));
@@ -67,8 +64,8 @@ function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserSt
 }
 
 /**
- * A user's group on a board with a breakdown, by the user's attributes; `null` if a value is missing. `board_group` in
- * `lua/lib/board_scores.lua` has the same rule.
+ * A user's group on a board; `null` if a value is missing. `board_group` in `lua/lib/board_scores.lua` has the same
+ * rule.
  */
 export function groupOfUser(
   compiled: CompiledCatalog,

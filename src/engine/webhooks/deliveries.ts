@@ -1,4 +1,3 @@
-/** Deliveries: holds leases of webhooks, takes their due messages, and disables webhooks that fail for long. */
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { Resources } from '../../catalog/resources.ts';
@@ -22,7 +21,6 @@ import { type DisableReason, Tries, TryRecorder } from './tries.ts';
 interface HeldWebhooksOptions {
   pool: Pool;
   clock: Clock;
-  /** How long a lease lasts unless it is renewed (ms). */
   leaseMs?: number | undefined;
   /** How long a breaker is open for the first time (ms). */
   firstPauseMs?: number | undefined;
@@ -41,7 +39,6 @@ class HeldWebhooks {
   private readonly clock: Clock;
   private readonly leaseMs: number;
   private readonly firstPauseMs: number;
-  /** The name in its leases. */
   readonly holder = uuid();
   private readonly held = new Map<string, Endpoint>();
   private renewAtMs = 0;
@@ -67,7 +64,6 @@ class HeldWebhooks {
     return this.held.size === 0 ? Infinity : this.renewAtMs;
   }
 
-  /** Makes the next `keep` read the targets again. */
   targetsChanged(): void {
     this.targetsAtMs = 0;
   }
@@ -90,7 +86,6 @@ class HeldWebhooks {
     await this.loadTargets(added);
   }
 
-  /** Renews leases and reads targets if it is time; gives back leases that are not needed. */
   async keep(): Promise<void> {
     const nowMs = performance.now();
     if (nowMs >= this.renewAtMs) await this.renew(nowMs);
@@ -100,7 +95,6 @@ class HeldWebhooks {
     }
   }
 
-  /** Gives all leases back. */
   async releaseAll(): Promise<void> {
     await releaseLeases(this.pool, this.holder, [...this.held.keys()]);
     this.held.clear();
@@ -164,14 +158,10 @@ export interface DeliveriesOptions {
   log: Log;
   /** Disables a webhook if it still has this URL. Returns whether it did. */
   disable: (webhook: { tenantNo: number; webhookId: string; url: string }, reason: DisableReason) => Promise<boolean>;
-  /** Called with the outcome of every try. */
   onTried?: (outcome: Outcome) => void;
-  /** Maximum number of messages that may wait for a webhook. */
   pendingLimit: number;
-  /** See `HeldWebhooksOptions`. */
   leaseMs?: number | undefined;
   firstPauseMs?: number | undefined;
-  /** See `TriesOptions`. */
   slots?: number | undefined;
   /** Called at each step, so that tests can stop there. */
   onStep?: ((step: DeliveryStep) => void | Promise<void>) | undefined;
@@ -184,9 +174,7 @@ const TAKEN_TOGETHER = 100;
 const TAKEN_A_ROUND = 200;
 /** A webhook whose last try failed is served this much later than healthy ones. */
 const FAILING_LATER_MS = 1_000;
-/** How long tries in flight may take when the process ends. */
 const GRACE_MS = 5_000;
-/** Shortest interval between equal log lines. */
 const REPEAT_MS = 10_000;
 
 /**
@@ -282,10 +270,7 @@ export class Deliveries {
     return this.restMs();
   }
 
-  /**
-   * Starts no further tries, waits some seconds for those in flight, and gives the leases back. Another process repeats
-   * tries that were not recorded.
-   */
+  /** Starts no further tries, waits some seconds for those in flight, and gives the leases back. */
   async close(): Promise<void> {
     this.ended = true;
     await this.rounds.close();
@@ -319,10 +304,7 @@ export class Deliveries {
     }
   }
 
-  /**
-   * Takes messages and starts tries for some webhooks at a time: one of each tenant in turn, within a tenant those that
-   * have waited longest. The rest follows in the next round, after newly queued messages.
-   */
+  /** Starts tries: one webhook of each tenant in turn, longest wait first. */
   private async take(): Promise<void> {
     const nowMs = performance.now();
     const asking: Endpoint[] = [];
@@ -403,7 +385,6 @@ const REASONS: Readonly<Record<DisableReason, { who: string; text: string }>> = 
 interface DisabledWebhook {
   tenantNo: number;
   webhookId: string;
-  /** The URL that was tried. */
   url: string;
 }
 

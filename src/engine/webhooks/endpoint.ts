@@ -1,4 +1,3 @@
-/** A webhook that this process holds: its lanes and its health. */
 import type { LeasedWebhook, WebhookTarget } from '../../postgres/webhooks/leases.ts';
 import type { DueMessage, Wanted } from '../../postgres/webhooks/tries.ts';
 
@@ -13,7 +12,6 @@ interface HealthOptions {
   failures: number;
   /** When the first of them was, in epoch ms of Laurel's clock; `null` if there are none. */
   failingSinceMs: number | null;
-  /** How long the breaker is open for the first time (ms). */
   firstPauseMs: number;
 }
 
@@ -48,7 +46,6 @@ export class WebhookHealth {
     return this.opened !== null && nowMs < this.opened.untilMs ? this.opened.untilMs : null;
   }
 
-  /** How many messages may be in flight. */
   get concurrency(): number {
     return this.atATime;
   }
@@ -63,10 +60,7 @@ export class WebhookHealth {
     return wasFailing;
   }
 
-  /**
-   * Notes a failed try. A try that began before the breaker opened adds no information.
-   * @param times when it began and ended (`performance.now()`), and the time of Laurel's clock
-   */
+  /** Notes a failed try. One that began before the breaker opened adds no information. */
   failedTry({ beganMs, endedMs, nowMs }: { beganMs: number; endedMs: number; nowMs: number }): void {
     this.since ??= nowMs;
     this.atATime = 1;
@@ -77,7 +71,6 @@ export class WebhookHealth {
     this.opened = { atMs: endedMs, untilMs: endedMs + pauseMs };
   }
 
-  /** Whether the webhook has failed for so long that it must be disabled. */
   isGivenUp(nowMs: number): boolean {
     return this.since !== null && nowMs - this.since >= GIVEN_UP_AFTER_MS;
   }
@@ -98,23 +91,19 @@ export class Lanes {
   private readonly unrecorded = new Map<number, number>();
   private count = 0;
 
-  /** Number of waiting messages. */
   get size(): number {
     return this.count;
   }
 
-  /** Number of tries in flight. */
   get inFlight(): number {
     return this.underWay.size;
   }
 
-  /** Whether a message may be sent now. */
   get isReady(): boolean {
     for (const lane of this.waiting.keys()) if (!this.underWay.has(lane)) return true;
     return false;
   }
 
-  /** Whether nothing is left: no message, no try, nothing to record. */
   get isEmpty(): boolean {
     return this.count === 0 && this.underWay.size === 0 && this.unrecorded.size === 0;
   }
@@ -124,7 +113,6 @@ export class Lanes {
     return [...new Set([...this.waiting.keys(), ...this.underWay, ...this.unrecorded.keys()])];
   }
 
-  /** Adds a message at the end of its lane. */
   add(message: ReadyMessage): void {
     const lane = this.waiting.get(message.lane);
     if (lane === undefined) this.waiting.set(message.lane, [message]);
@@ -158,7 +146,6 @@ export class Lanes {
     this.underWay.delete(lane);
   }
 
-  /** A lane's try is recorded. */
   recorded(lane: number): void {
     const left = (this.unrecorded.get(lane) ?? 0) - 1;
     if (left > 0) this.unrecorded.set(lane, left);
@@ -190,7 +177,6 @@ export class Endpoint {
   readonly lanes = new Lanes();
   /** `null` if nothing may be sent at the moment. */
   target: WebhookTarget | null = null;
-  /** When the lease expires. */
   heldUntilMs = 0;
   /** Whether the queue may have further messages to take. */
   mayHaveMore = true;
@@ -204,7 +190,6 @@ export class Endpoint {
     this.health = new WebhookHealth({ ...leased, firstPauseMs });
   }
 
-  /** Whether a further message may be sent to it. */
   maySend(nowMs: number): boolean {
     const { lanes, health } = this;
     return !this.isShut(nowMs) && nowMs < this.heldUntilMs && lanes.inFlight < health.concurrency;
@@ -215,14 +200,12 @@ export class Endpoint {
     return this.lanes.isEmpty && (!this.mayHaveMore || this.isShut(nowMs));
   }
 
-  /** Whether to take messages from the queue. */
   needsMore(nowMs: number): boolean {
     const { lanes } = this;
     if (!this.mayHaveMore || this.isShut(nowMs)) return false;
     return lanes.size <= this.ahead / 2 || (lanes.size < MOST_AHEAD * this.ahead && !lanes.isReady);
   }
 
-  /** The messages to take from the queue. */
   wanted(): Wanted {
     const { webhookId, lanes, ahead } = this;
     const most = Math.max(ahead / 2, ahead - lanes.size);
@@ -247,7 +230,6 @@ export class Endpoint {
     this.mayHaveMore = true;
   }
 
-  /** Whether nothing may be sent to it for now. */
   isShut(nowMs: number): boolean {
     return this.target === null || this.health.openUntilMs(nowMs) !== null;
   }

@@ -1,4 +1,3 @@
-/** Connections to webhooks; refuses addresses of private networks. */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { Agent, buildConnector } from 'undici';
@@ -19,7 +18,6 @@ export interface GuardOptions {
   resolve?: ResolveName;
 }
 
-/** Timeout for a connection, including name look-up and TLS. */
 const CONNECT_MS = 10_000;
 /** How long an idle connection is kept, unless the receiver announces a shorter time. */
 const KEEP_ALIVE_MS = 4_000;

@@ -1,4 +1,3 @@
-/** Retention: drops old days of the message log, and erases old secrets. */
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import {

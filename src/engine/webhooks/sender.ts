@@ -1,4 +1,3 @@
-/** Sends a message: signature, request, response, and retry delays. */
 import type { Span } from '@opentelemetry/api';
 import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
@@ -15,17 +14,14 @@ export interface Target {
   url: string;
   /** Name of the header with the signature by the whole secret; default: `USUAL_HEADER`. */
   header?: string | undefined;
-  /** Newest first. */
   secrets: readonly string[];
 }
 
 interface SentMessage {
-  /** UUID, the same in every try. */
   id: string;
   sequence: number;
   /** JSON text. */
   payload: string;
-  /** Tries recorded before this one. */
   tries: number;
 }
 
@@ -52,13 +48,11 @@ export interface Try {
 }
 
 export interface SenderOptions extends GuardOptions {
-  /** Timeout of a try, from the name look-up to the end of the answer. */
   timeoutMs: number;
   /** Makes a span of each sampled try, which the receiver can continue; `null` turns spans off. */
   traces?: Traces | null | undefined;
 }
 
-/** Descriptions of connection errors, by code. */
 const TEXTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection broke before an answer came',
@@ -89,10 +83,7 @@ export class Sender {
     this.agent = guardedAgent(guard);
   }
 
-  /**
-   * Tries once to send a message. Rejects only if `calledOff` aborts it, with its reason. Takes 0.15 ms of CPU with one
-   * secret and a local receiver.
-   */
+  /** Tries once to send a message. Rejects only if `calledOff` aborts it. 0.15 ms of CPU. */
   async send(target: Target, message: SentMessage, calledOff?: AbortSignal): Promise<Try> {
     calledOff?.throwIfAborted();
     const atMs = Date.now();
@@ -183,7 +174,6 @@ export class Sender {
   }
 }
 
-/** The span of a try. Contains only the URL's host, since a path may be secret. */
 const trySpan = ({ url }: Target, { id, tries }: SentMessage): WorkSpan => ({
   name: 'webhook_delivery',
   isCall: true,
@@ -225,15 +215,11 @@ function standardSignature(secrets: readonly string[], { id, timestamp, payload 
   return secrets.map((secret) => `v1,${hmac(Buffer.from(secret.slice(PREFIX.length), 'base64'), text)}`).join(' ');
 }
 
-/** Stored length of an answer. */
 const KEPT_BYTES = 4_096;
 /** Shorter answers are read to the end, so that the connection can serve the next message. */
 const READ_BYTES = 65_536;
 
-/**
- * The first 4 KiB of an answer as text, with U+FFFD for invalid UTF-8 and NUL. Reads a short answer to its end and
- * closes the connection of a long one. An answer that breaks off or is aborted ends there.
- */
+/** The first 4 KiB of an answer as text. Closes the connection of a longer one. */
 async function readAnswer(body: Readable): Promise<string> {
   const kept: Buffer[] = [];
   let bytes = 0;
@@ -285,10 +271,7 @@ export function retryDelayMs(
   return Math.round(Math.max(ownMs, Math.min(retryAfterMs ?? 0, PATIENCE * stepMs)));
 }
 
-/**
- * The delay (ms) in a `Retry-After` header: seconds or a date (RFC 9110, 10.2.3). `null` if it is unreadable. `nowMs`:
- * real time, like the receiver's date.
- */
+/** The delay (ms) of `Retry-After`, seconds or a date (RFC 9110, 10.2.3); `null` if unreadable. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   const text = header?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text) * 1_000;

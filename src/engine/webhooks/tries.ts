@@ -1,4 +1,3 @@
-/** Starts tries within each webhook's share, and records the outcomes. */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -9,10 +8,7 @@ import { type DueMessage, type RecordedTry, recordTries, type WebhookHealth } fr
 import { type Endpoint, MOST_AT_A_TIME, OPENS_AFTER, type ReadyMessage } from './endpoint.ts';
 import { type Outcome, retryDelayMs, type Sender, type Try } from './sender.ts';
 
-/**
- * The slots of a tenant, and its webhooks that wait for one, with the start of their wait (`performance.now()`),
- * longest wait first.
- */
+/** A tenant's slots, and its webhooks that wait for one since (`performance.now()`), longest wait first. */
 interface TenantSlots {
   taken: number;
   failing: number;
@@ -61,7 +57,6 @@ class Slots {
     this.tidy(tenantNo);
   }
 
-  /** Queues a webhook for a slot; a waiting one keeps its place. */
   wait(endpoint: Endpoint): void {
     const { waiting } = this.tenant(endpoint.tenantNo);
     if (!waiting.has(endpoint)) waiting.set(endpoint, performance.now());
@@ -121,7 +116,6 @@ interface TriesOptions {
   onLater: (later: { atOnce?: true; dueMs?: number; openMs?: number }) => void;
   /** Called for a webhook that must be disabled. Nothing more is sent to it until its target is read again. */
   onHopeless: (endpoint: Endpoint, url: string, reason: DisableReason) => void;
-  /** Called with the outcome of every try. */
   onTried?: ((outcome: Outcome) => void) | undefined;
   /** Called when an answer arrived, so that tests can stop there. */
   onAnswered?: (() => void | Promise<void>) | undefined;
@@ -129,10 +123,7 @@ interface TriesOptions {
 
 const SLOTS = 2_048;
 
-/**
- * The tries in flight. Starts as many as each webhook, its tenant and this process may have, and records the outcomes.
- * A free slot goes to the longest waiting webhook that may take it.
- */
+/** The tries in flight. A free slot goes to the longest waiting webhook that may take it. */
 export class Tries {
   private readonly options: TriesOptions;
   private readonly slots: Slots;
@@ -185,7 +176,6 @@ export class Tries {
     const { url } = target;
     this.slots.take(endpoint, failing);
     const beganMs = performance.now();
-    // Rejects on abort. The outcome is then unknown, so the message is sent again.
     const tried = await sender.send(target, message, this.calledOff.signal).catch(() => null);
     if (tried !== null) await onAnswered?.();
     this.slots.release(endpoint, failing);
@@ -196,7 +186,6 @@ export class Tries {
     this.handOut();
   }
 
-  /** Hands out the free slots one at a time. */
   private handOut(): void {
     while (!this.ended && !this.options.recorder.isBehind) {
       const next = this.slots.next();
@@ -303,10 +292,7 @@ export class TryRecorder {
     return this.waiting.length >= MOST_WAITING;
   }
 
-  /**
-   * Records the outcome of a try. `health`: the webhook's health since, if it changed. Calls `onRecorded` when it is
-   * recorded.
-   */
+  /** Records an outcome and calls `onRecorded`. `health`: the webhook's health since, if it changed. */
   add(tried: RecordedTry, health: WebhookHealth | null, onRecorded: () => void): void {
     this.waiting.push({ tried, onRecorded });
     if (health !== null) this.health.set(health.webhookId, health);

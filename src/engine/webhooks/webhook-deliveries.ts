@@ -1,4 +1,3 @@
-/** Deliveries as administrators see them: list, details, resends and tests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
@@ -60,7 +59,6 @@ export class WebhookDeliveries {
     this.options = options;
   }
 
-  /** A page of the log, newest first, and the cursor of the next page (`null` if there is none). */
   async list(
     { tenantNo, webhook }: OwnWebhook,
     { limit, cursor, status, type, userId, from, to }: DeliveryQuery,
@@ -79,20 +77,14 @@ export class WebhookDeliveries {
     return { rows: page, nextCursor: rows.length > limit ? String(page.at(-1)!.sequence) : null };
   }
 
-  /**
-   * One message, with its payload and every try. Throws 404 if it does not exist or is older than the log's retention
-   * period.
-   */
+  /** One message with its payload and tries. Throws 404 if it does not exist or has left the log. */
   async get({ webhook }: OwnWebhook, id: string): Promise<WholeDeliveryRow> {
     const row = await readDelivery(this.options.pool, { webhookId: webhook.id, id });
     if (row === null) throw noDelivery();
     return row;
   }
 
-  /**
-   * Queues a message again, with its ID and earlier tries. A message that waits for its next try becomes due at once.
-   * Idempotent while it waits. Throws 404; 422 for a disabled webhook.
-   */
+  /** Queues a message again, or makes a waiting one due. Idempotent. Throws 404; 422 for a disabled webhook. */
   async resend({ tenantNo, webhook }: OwnWebhook, id: string, by: Author): Promise<DeliveryRow> {
     const { pool, clock, onQueued } = this.options;
     mustBeEnabled(webhook);
@@ -144,7 +136,6 @@ export class WebhookDeliveries {
     return readWebhookState(this.options.pool, { webhookId: id, enabled });
   }
 
-  /** The latest resends of a webhook, newest first, with their progress. */
   resends({ tenantNo, webhook }: OwnWebhook): Promise<Resend[]> {
     return listResends(this.options.pool, tenantNo, webhook.id);
   }
@@ -168,7 +159,6 @@ export class Resends implements JobWork<Resend> {
   readonly kinds = ['webhook_resend'] as const;
   readonly title = 'messages to send again';
   readonly waitMs = 1_000;
-  /** Wakes the delivery. */
   readonly onRecorded: () => void;
   private readonly pool: Pool;
   private readonly clock: Clock;
@@ -185,10 +175,7 @@ export class Resends implements JobWork<Resend> {
   }
 }
 
-/**
- * Queues the next messages of a resend, in the transaction that records it. A resend ends with its webhook. `count`:
- * whether to count all selected messages first, which takes time in proportion to the log.
- */
+/** Queues the next messages of a resend. `count`: count all selected ones first, which reads the log. */
 async function resendSome(
   client: PoolClient,
   { subjectId: webhookId, parameters, cursor, done, total }: Resend,

@@ -13,10 +13,7 @@ const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_60
 const USE_MS = 60_000;
 
 export interface Authenticator {
-  /**
-   * Returns the caller of the `X-API-KEY` header, synchronously if the key is cached. Throws or rejects with 401 if the key is missing,
-   * malformed, unknown, revoked or expired.
-   */
+  /** The caller of `X-API-KEY`, synchronously if cached. Throws or rejects with 401. */
   authenticate: (header: string | null) => Caller | Promise<Caller>;
   /** Clears the cache, when keys changed or when an announcement may have been missed. */
   invalidate: () => void;
@@ -53,10 +50,7 @@ function admit(record: KeyRecord | null, { prefix, body }: PresentedKey, nowMs: 
 
 type PresentedKey = NonNullable<ReturnType<typeof parseApiKey>>;
 
-/**
- * Creates the authenticator for stored keys. The cache expires by `nowMs`, the machine's time. Keys expire, and their use is recorded, by
- * `clockMs`, Laurel's time.
- */
+/** Creates the authenticator. `nowMs`: the machine's time, for the cache; `clockMs`: Laurel's, for keys. */
 export function createAuthenticator(options: {
   lookup: KeyLookup;
   limits?: Partial<KeyCacheLimits>;
@@ -88,9 +82,7 @@ export function createAuthenticator(options: {
   };
 }
 
-/**
- * Throws 403 if a call with an application key names another user. If the path names the user, path and caller are sufficient as `call`.
- */
+/** Throws 403 if a call with an application key names another user. */
 export function requireOwnUser(
   operation: Operation,
   call: Partial<Call<unknown, unknown, unknown>> & { caller: Caller },
@@ -111,9 +103,7 @@ export function requireScope({ keyScopes }: Operation, { kind, scope, prefix }: 
   throw new KeyRefusal('scope', { prefix, message });
 }
 
-/**
- * Counts the opening of a live stream as a request with the key that requested its ticket. Returns the rate limit headers. Throws 429.
- */
+/** Counts the opening of a stream as a request of its ticket's key. Returns rate limit headers. Throws 429. */
 export const countOpening = (
   { rateLimit }: Pick<ExchangeContext, 'rateLimit'>,
   { kind, prefix, userId, tenantNo, rateLimit: ofKey }: LiveGrant,

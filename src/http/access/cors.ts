@@ -4,14 +4,11 @@ import type { Handler } from '../paths.ts';
 import { requestIdOf } from '../request-head.ts';
 import { errorResponse, type Response, write } from '../respond.ts';
 
-/** Request headers that scripts may always send. */
 const ALLOWED = ['X-API-KEY', 'Content-Type', 'Idempotency-Key', 'Tenant-ID'];
-/** Response headers that scripts may read. */
 const EXPOSED = 'Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
 /** How long browsers may cache a preflight, in seconds: two hours, the longest that browsers accept. */
 const MAX_AGE = '7200';
 
-/** Headers that let pages of this origin (`*`: any) read a response. */
 export const corsHeaders = (origin: string): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': EXPOSED,
@@ -19,10 +16,7 @@ export const corsHeaders = (origin: string): Readonly<Record<string, string>> =>
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/**
- * Our own headers and any others that the page requests. Client libraries send headers that identify them; the server ignores these, and refusing
- * them would only break such libraries in browsers.
- */
+/** Our own headers and any that the page requests, since the server ignores headers that it does not know. */
 function allowedHeaders(asked: string): string {
   const known = new Set(ALLOWED.map((name) => name.toLowerCase()));
   const others = asked.split(',').map((name) => name.trim());

@@ -1,6 +1,5 @@
 import type { KeyRecord } from '../../postgres/access/keys.ts';
 
-/** Finds a key by its public part, or returns `null`. */
 export interface KeyLookup {
   find(prefix: string): Promise<KeyRecord | null>;
 }
@@ -10,10 +9,7 @@ export interface KeyCacheLimits {
   entries: number;
   /** How long a known key is trusted if a change is never announced. */
   knownMs: number;
-  /**
-   * How much longer it is trusted if the lookup fails or hangs, so that events are still accepted while Postgres is unreachable. Keys can hardly
-   * change then, and Redis would announce a change.
-   */
+  /** How much longer it is trusted if the lookup fails, so that events are accepted while Postgres is away. */
   staleMs: number;
   /** How long an unknown prefix is assumed to be unknown. */
   unknownMs: number;

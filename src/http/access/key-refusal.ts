@@ -37,7 +37,6 @@ export class KeyRefusal extends AppError {
   }
 }
 
-/** Maximum number of addresses to remember. The one whose last failure is oldest is forgotten first. */
 const ADDRESSES = 10_000;
 const MINUTE_MS = 60_000;
 

@@ -15,7 +15,6 @@ type Headers = Readonly<Record<string, string>>;
 /** Counts a request and returns its rate limit headers, or `null` if there is no limit. Throws 429. */
 export type RateLimit = (caller: Caller) => Headers | null;
 
-/** Counts a request from a network (`null` is not counted). Returns the 429 to send, or `null`. */
 export type FileLimit = (network: string | null) => AppError | null;
 
 /** After a pause, a caller may make this many seconds' worth of requests at once. */
@@ -31,10 +30,7 @@ interface Spent {
   remaining: number;
 }
 
-/**
- * A limit per caller. A caller's state is one number: the time until which its admitted requests are paid for. Nobody owes more than one
- * burst, so dropping a whole map forgets callers last seen two bursts ago.
- */
+/** A limit per caller: the time until which its requests are paid for. Nobody owes more than one burst. */
 class Buckets {
   private readonly nowMs: () => number;
   private paidUntil = new Map<string, number>();

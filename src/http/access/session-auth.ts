@@ -6,19 +6,12 @@ import type { HttpRequest } from '../uws.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
-/** Sessions of the console: cookie and authentication. */
-
 const LIMITS: KeyCacheLimits = { entries: 1_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
-/** Interval of recording that a key is in use. */
 const USE_MS = 60_000;
 
 export interface SessionAuthenticator {
-  /**
-   * Returns the caller of a session, with the rights of its key; synchronously if it is cached. Throws or rejects with 401 if the session is unknown
-   * or has ended, and with 403 for a change without the session's CSRF token.
-   */
+  /** A session's caller, synchronously if cached. Throws or rejects with 401; 403 for a change without its CSRF token. */
   authenticate: (session: PresentedSession) => Caller | Promise<Caller>;
-  /** Clears the cache, when keys changed or when an announcement may have been missed. */
   invalidate: () => void;
 }
 
@@ -38,7 +31,6 @@ function callerOf(record: KeyRecord, token: string): Caller {
 
 const ENDED = 'The session is over: sign in again';
 
-/** The session's caller, if it is valid at `nowMs` (the machine's time). Throws 401 or 403. */
 function admit(record: KeyRecord | null, { token, csrfToken, changes }: PresentedSession, nowMs: number): Caller {
   if (record === null) throw new KeyRefusal('session', { prefix: null, message: ENDED });
   const { prefix } = record;
@@ -60,7 +52,6 @@ function isSame(given: string, right: string): boolean {
 
 /** Creates the authenticator for stored sessions. Lookups use the hash of the token, so their timing reveals nothing about a guess. */
 export function createSessionAuthenticator(options: {
-  /** Finds sessions by the hash of their token, base64url. */
   lookup: KeyLookup;
   /** The machine's time, epoch ms. */
   nowMs?: () => number;
@@ -114,10 +105,7 @@ export function readSession(req: HttpRequest): PresentedSession | null {
 /** Whether a proxy reports that the browser used HTTPS. Trusted from anyone, because it only makes the sender's own cookie stricter. */
 export const cameByHttps = (req: HttpRequest): boolean => req.getHeader('x-forwarded-proto').startsWith('https');
 
-/**
- * The `Set-Cookie` header. Scripts cannot read the cookie, other sites cannot cause it to be sent, and it lasts as long as the session.
- * @param options.secure send it over HTTPS only
- */
+/** The `Set-Cookie` header: hidden from scripts and other sites. `secure`: over HTTPS only. */
 export function setCookie(cookie: SessionCookie, { secure, nowMs }: { secure: boolean; nowMs: number }): string {
   const seconds = cookie === null ? 0 : Math.max(0, Math.floor((cookie.expiresMs - nowMs) / 1000));
   const flags = `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;

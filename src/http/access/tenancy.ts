@@ -5,7 +5,6 @@ import { KeyRefusal } from './key-refusal.ts';
 /** Tenants in memory. Changes by other processes arrive with a short delay. */
 export interface TenantLookup {
   multiTenancy(): boolean;
-  /** The organisation's own tenant, number 0. */
   default(): Tenant;
   /** An active tenant by the client's own ID. */
   byCustomerId(id: string): Tenant | undefined;

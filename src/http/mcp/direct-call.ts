@@ -12,7 +12,6 @@ import { routeOf, type Route } from '../route.ts';
 /** Maximum characters of an answer. Larger ones are for programs, not for a conversation. */
 const MOST = 262_144;
 
-/** Who calls, and for which tenant. */
 export interface CalledBy {
   caller: Caller;
   /** The `Tenant-ID` header. */
@@ -50,10 +49,7 @@ export class DirectCalls {
     this.bodyBytes = bodyBytes;
   }
 
-  /**
-   * The answer of an operation. Throws or rejects like the operation and its checks.
-   * @param services other ones for this call, for example some that store nothing
-   */
+  /** The answer of an operation, with its errors. `services`: others for this call, for example some that store nothing. */
   async call(
     operation: Operation,
     named: Named,

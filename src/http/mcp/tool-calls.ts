@@ -9,7 +9,6 @@ import { toolsOf, type Tool } from './tools.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** The result of a tool, as JSON text. */
 export interface ToolResult {
   text: string;
   isError: boolean;
@@ -134,7 +133,6 @@ export class Tools {
     return JSON.stringify({ status, answer, ...(undo && { undo }) });
   }
 
-  /** The values that an update is going to replace. */
   private async before(operation: Operation, named: Named, calledBy: CalledBy): Promise<unknown> {
     const id = readBefore(operation);
     if (id === null) return undefined;

@@ -1,4 +1,3 @@
-/** Activity of a tenant: counts per day, the newest completions, and live streams. */
 import { Type } from 'typebox';
 import { Activity, RecentCompletion } from '../../domain/history.ts';
 import { LiveTicket, LiveTicketRequest } from '../../domain/notifications/live.ts';

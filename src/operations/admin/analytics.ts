@@ -39,7 +39,8 @@ export const adminAnalyticsSegments = operation({
   path: '/v1/analytics/segments',
   summary: 'Values of user attributes that analytics count separately',
   description:
-    'A value is counted from the first user on who has it. An attribute with more than 50 values is not counted, nor is one of which nobody has a value.',
+    'The first 50 values of an attribute are counted separately, each from the first user on who has it. A user introduces at most one value of an ' +
+    'attribute: another one is counted once a user has it who introduced none.',
   responses: { 200: AnalyticsSegments },
   handle: async ({ analytics, catalogs }, { tenant }) => ({
     status: 200,
@@ -115,12 +116,13 @@ export const adminAnalyticsRetention = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/analytics/retention',
-  summary: 'Retention by weekly cohort, and the control group compared with the others',
+  summary: 'Retention by weekly cohort, and a segment compared with all other users',
   description:
     'Cohorts are the users who were first seen in a week that the range touches, by default the last 30 days up to today. A user is retained in a week ' +
-    'with at least one event. The groups are compared over the cohorts that have users in both, in the weeks that are over. The interval covers the true ' +
-    'difference in 95 of 100 samples. After a change of the control share, compare only cohorts that began later.',
-  query: Type.Object(Range),
+    'with at least one event. `userAttributes` selects the users who had the value when they were first seen, and `group` a group. ' +
+    'The segment, by default the control group, is compared with all others over the cohorts that have users in both, in the weeks that are over. The ' +
+    'interval covers the true difference in 95 of 100 samples. After a change of the control share, compare only cohorts that began later.',
+  query: Query,
   responses: { 200: AnalyticsRetention },
   handle: async ({ groupComparison, catalogs }, { tenant, query }) => ({
     status: 200,
@@ -210,10 +212,12 @@ export const adminAnalyticsLeaderboards = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/analytics/leaderboards',
-  summary: 'Participants and scores of the active leaderboards, in their current runs',
+  summary: 'Participants and scores of the active leaderboards, in their current runs, and how places changed by day',
+  description: `${RANGE} Places are those at the end of each UTC day, compared with the end of the day before in the same run; today is counted tomorrow.`,
+  query: Type.Object(Range),
   responses: { 200: AnalyticsLeaderboards },
-  handle: async ({ analytics, catalogs }, { tenant }) => ({
+  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
     status: 200,
-    body: await analytics.leaderboards(await catalogs.of(tenant.no)),
+    body: await analytics.leaderboards(await catalogs.of(tenant.no), query),
   }),
 });

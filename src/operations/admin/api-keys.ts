@@ -1,4 +1,3 @@
-/** Keys of the Admin API and of the Application API. */
 import { Type } from 'typebox';
 import {
   AdminIssue,
@@ -46,11 +45,9 @@ const REFUSALS: Record<AdminKeyRefusal, string> = {
   last: LAST_KEY,
 };
 
-/** An admin key's answer, or the reason for a refusal. */
 const adminKeyOutcome = (outcome: AdminKeyRow | AdminKeyRefusal): AdminKey | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : adminKeyAnswer(outcome);
 
-/** The same for a new key, with its secret. */
 const createdKeyOutcome = (outcome: CreatedAdminKeyRow | AdminKeyRefusal): CreatedAdminKey | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : { ...adminKeyAnswer(outcome), key: outcome.key };
 
@@ -169,7 +166,6 @@ const createdKeyAnswer = ({
   ...(rateLimit !== null && { rateLimit }),
 });
 
-/** A key in a list, without its secret. */
 const applicationKeyAnswer = ({ expires, created, lastUsed, ...key }: ApplicationKeyRow): ApplicationKey => ({
   ...key,
   expiresAt: expires?.toISOString() ?? null,
@@ -197,7 +193,6 @@ const CreatedApplicationKeys = Type.Object({
   issues: Type.Array(AdminIssue),
 });
 
-/** The requested key, or the reason why it is refused. */
 function wanted(
   { userId, scope, expiresAt, rateLimit }: New<typeof APPLICATION_KEY>,
   nowMs: number,

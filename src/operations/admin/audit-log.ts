@@ -15,9 +15,7 @@ const AuditEntry = Type.Object({
   action: Type.Enum([...AUDIT_ACTIONS]),
   kind: Type.String(),
   resourceId: Nullable(Type.String()),
-  /** The resource's key or name at that time. */
   name: Nullable(Type.String()),
-  /** The user concerned. */
   userId: Nullable(Type.String()),
   /** Version of the catalog that the change created. */
   version: Nullable(Type.Integer()),

@@ -20,7 +20,6 @@ const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): An
   updated: updated.toISOString(),
 });
 
-// Operations on the organisation: an outbox belongs to many tenants, and a damaged entry's tenant may be unknown.
 export const adminDeadLettersList = operation({
   id: 'admin_dead_letters_list',
   surface: 'admin',

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { EventSettings } from '../../domain/settings.ts';
+import { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import { EventReversal, ReversalOptions, ReversedEvents, ReverseEvents } from '../../domain/administration/reversal.ts';
 import { BULK_BODY_BYTES } from '../bulk.ts';
 import { operation } from '../operation.ts';

@@ -1,4 +1,3 @@
-/** Metrics, their attributes, and batches of events. */
 import { Type } from 'typebox';
 import { writersIn } from '../../catalog/rules/references.ts';
 import {
@@ -77,10 +76,7 @@ export const metrics = adminResource({
 /** Items serialized at once. */
 const AT_ONCE = 20;
 
-/**
- * JSON of an object with a list as its last field, in pieces, so that large items are not serialized all at once.
- * @param fields at least one
- */
+/** JSON of an object with a list as its last field, in pieces. `fields`: at least one. */
 async function* jsonWithList(fields: object, name: string, items: readonly unknown[]): AsyncIterableIterator<string> {
   const slices = new Slices();
   yield `${JSON.stringify(fields).slice(0, -1)},${JSON.stringify(name)}:[`;

@@ -1,14 +1,10 @@
-/** The organisation, its environments, and the settings of a tenant. */
 import { Type } from 'typebox';
 import { Organisation, OrganisationSettings } from '../../domain/administration/admin.ts';
 import { DEFAULT_BRANDING, Environment, Settings, SettingsChanges } from '../../domain/settings.ts';
 import type { OrganisationRow } from '../../postgres/organisation.ts';
 import { operation } from '../operation.ts';
 
-/**
- * The organisation's fields beyond the contract's settings, and the control share, which the contract has only as a
- * rounded value.
- */
+/** The organisation's fields beyond the contract's settings, and the exact control share. */
 const organisationAnswer = ({
   name,
   multiTenancy,
@@ -68,7 +64,6 @@ export const adminEnvironmentsList = operation({
   handle: async ({ environment }) => ({ status: 200, body: [environment] }),
 });
 
-/** The organisation's settings in the contract's shape. */
 const settingsAnswer = (row: OrganisationRow): Settings => ({
   branding: { appName: row.name, ...DEFAULT_BRANDING, ...row.branding },
   experimentation: {
@@ -78,7 +73,6 @@ const settingsAnswer = (row: OrganisationRow): Settings => ({
   aggregationPeriod: row.aggregationPeriod,
 });
 
-/** The fields that a request in that shape sets. */
 function changedSettings(changes: SettingsChanges): Partial<OrganisationRow> {
   const { branding, experimentation, aggregationPeriod } = changes;
   const { controlRatio, userActivationWindow } = experimentation ?? {};

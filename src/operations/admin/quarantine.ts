@@ -35,7 +35,6 @@ function oneOf<T>({ done, refused }: Left<T>): T {
   throw new AppError(text.startsWith('There is no') ? 'not_found' : 'unprocessable', text);
 }
 
-/** The reasons why some events stay. */
 const issuesOf = ({ refused }: Left<unknown>): AdminIssue[] =>
   [...refused].map(([id, text]) => ({ id, ...verdict('error', text) }));
 

@@ -14,7 +14,6 @@ const AdminSession = Type.Object({
   tenantId: Nullable(Type.String()),
   expiresAt: Nullable(Type.String({ format: 'date-time' })),
   csrfToken: Nullable(Type.String()),
-  /** The server's time. */
   now: Type.String({ format: 'date-time' }),
   testClock: Type.Boolean({
     description: 'Whether the Admin API can set the time, so that `now` may not be the real time.',

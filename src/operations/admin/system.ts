@@ -1,4 +1,3 @@
-/** The installation: its state, its clock and its API document. */
 import { Type } from 'typebox';
 import { ClockTime, SystemState } from '../../domain/administration/system.ts';
 import { AppError } from '../../errors.ts';
@@ -31,9 +30,7 @@ export const adminClockGet = operation({
   handle: async ({ clock }) => ({ status: 200, body: { now: new Date(clock.now()).toISOString() } }),
 });
 
-/**
- * Beyond this date, work due until then (boards, midnights) would take minutes, and years would eventually have five digits.
- */
+/** Work due until a later date would take minutes, and years would get five digits. */
 const LATEST_MS = Date.UTC(3000, 0, 1);
 
 export const adminClockPut = operation({
@@ -51,7 +48,6 @@ export const adminClockPut = operation({
   responses: { 200: ClockTime },
   handle: async ({ testClock }, { by, body }) => {
     const nowMs = Date.parse(body.now);
-    // A leap second matches the format but not JavaScript's clock.
     if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
     if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
     await testClock!.set(nowMs, by);

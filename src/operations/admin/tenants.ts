@@ -23,7 +23,6 @@ const REFUSALS: Record<TenantRefusal, string> = {
   unknown: 'There is no tenant with this ID',
 };
 
-/** A tenant's answer, or the reason for a refusal. */
 const tenantOutcome = (outcome: TenantRow | TenantRefusal): AdminTenant | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : tenantAnswer(outcome);
 

@@ -1,4 +1,3 @@
-/** Users: lists, profiles, exports, imports and deletion. */
 import { Type } from 'typebox';
 import { AdminIssue, DeletedUsers, ManagedUser, Paging } from '../../domain/administration/admin.ts';
 import { GuardCount } from '../../domain/administration/quarantine.ts';
@@ -159,7 +158,6 @@ const UserDocument = Type.Object({
   /** Daily sums of events and awards older than EVENT_RETENTION_DAYS. */
   eventDays: Rows,
   awardDays: Rows,
-  /** Events that are or were in quarantine, and how often guards stopped events. */
   quarantine: Rows,
   guards: Rows,
   awards: Rows,
@@ -169,7 +167,6 @@ const UserDocument = Type.Object({
   /** The occasion of the last e-mail of each kind. */
   emailsDue: Rows,
   applicationKeys: Rows,
-  /** Administrators' actions on the user. */
   auditLog: Rows,
   finalRanks: Rows,
   leaderboardDays: Rows,

@@ -63,7 +63,6 @@ export const adminWebhooksCreate = operation({
   },
 });
 
-/** The tenant's webhook that a path names. Throws 404 if there is none. */
 async function ownWebhook(
   resources: Pick<Resources, 'read'>,
   { tenantNo, id }: { tenantNo: number; id: string },

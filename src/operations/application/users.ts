@@ -25,10 +25,7 @@ export const usersGet = operation({
   }),
 });
 
-/**
- * Records in the audit log that an admin key changed a user's profile or preferences: the names of the fields, never
- * their values. Changes with a user's own keys are not administration and are not recorded. Runs in the background.
- */
+/** Records the names of fields that an admin key changed, never their values. Runs in the background. */
 function recordProfileChange(
   { recordAudit }: Pick<Services, 'recordAudit'>,
   { tenant, caller, by }: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by'>,
@@ -43,7 +40,6 @@ function recordProfileChange(
   });
 }
 
-/** Changes a user; with `upsert`, creates the user if necessary. */
 async function changeProfile(
   services: Services,
   call: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by' | 'span'>,

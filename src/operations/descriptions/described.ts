@@ -1,18 +1,12 @@
-import { ADMINISTRATION_TEXTS } from './administration-texts.ts';
+import { ADMINISTRATION_TEXTS, IMPORT_TEXTS, JOB_TEXTS } from './administration-texts.ts';
 import { ANALYTICS_TEXTS } from './analytics-texts.ts';
 import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
-import { CORRECTION_TEXTS } from './correction-texts.ts';
+import { CORRECTION_TEXTS, GUARD_TEXTS, RECOMPUTATION_TEXTS, TIMELINE_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
-import { GUARD_TEXTS } from './guard-texts.ts';
-import { IMPORT_TEXTS } from './import-texts.ts';
-import { JOB_TEXTS } from './job-texts.ts';
-import { LIVE_TEXTS } from './live-texts.ts';
+import { LIVE_TEXTS, PAYLOAD_TEXTS } from './webhook-texts.ts';
 import { withNoun } from './nouns.ts';
 import { PARAMETER_TEXTS } from './parameter-texts.ts';
 import { PROGRESS_TEXTS } from './progress-texts.ts';
-import { RECOMPUTATION_TEXTS } from './recomputation-texts.ts';
-import { TIMELINE_TEXTS } from './timeline-texts.ts';
-import { PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /**
  * What fields mean, by their name and as many names around it as decide: `awards.date`, `date`. An operation in front
@@ -33,20 +27,14 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...PAYLOAD_TEXTS,
 };
 
-/** Where a field or parameter stands. */
 export interface Place {
-  /** ID of the operation. */
   operation: string;
-  /** The operation's path. */
   path: string;
   /** Names of the fields around it, outermost first, after `body` for a request, `answer` for an answer and `payload` for a webhook. */
   names: readonly string[];
 }
 
-/**
- * A schema whose fields all say what they mean and, unless they are objects, have an example that fits. What the schema says of
- * itself stays.
- */
+/** A schema whose fields all have a description and, unless they are objects, an example. */
 export function describedSchema(schema: Schema, place: Place): Schema {
   const inside = (one: Schema): Schema => describedSchema(one, place);
   return {
@@ -90,7 +78,6 @@ function fieldText({ operation, path, names: around }: Place, names: string[], i
   return undefined;
 }
 
-/** A parameter's schema, with what it means and an example. */
 export function describedParameter(
   schema: Schema,
   { operation, path, name }: Pick<Place, 'operation' | 'path'> & { name: string },

@@ -65,10 +65,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 
 const plural = (noun: string): string => (noun.endsWith('ry') ? `${noun.slice(0, -1)}ies` : `${noun}s`);
 
-/**
- * A text with the innermost thing that it is about in place of `{noun}` and `{nouns}`. Undefined if none of the words has one.
- * @param around words of the path and names of fields, outermost first
- */
+/** Replaces `{noun}` and `{nouns}` by the innermost known word of `around`; undefined if there is none. */
 export function withNoun(text: string, around: readonly string[]): string | undefined {
   if (!text.includes('{noun')) return text;
   const word = around.findLast((one) => one in NOUNS);

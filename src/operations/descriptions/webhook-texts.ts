@@ -1,20 +1,18 @@
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 
 interface WebhookText {
-  /** What it reports. */
   summary: string;
-  /** When it comes, and when not. */
   description: string;
 }
 
 const THROTTLED =
-  'At once, then at most once in 15 minutes with the latest state: what changed meanwhile comes in one message.';
+  'At once, then at most once in 15 minutes with the latest state: changes in between are reported in one message.';
 const DUE_EMAIL =
-  'Laurel sends no e-mail; this says that one is due, in the user’s time zone (UTC without one). Not for users without an ' +
+  'Laurel sends no e-mail; this message says that one is due, in the user’s time zone (UTC without one). Not for users without an ' +
   'e-mail address, who opted out of this kind of e-mail, or who are in the control group.';
 const STREAKS = 'Not for users who switched streaks off.';
 
-/** What each webhook means, and when it comes. */
+/** What each type means, and when it is sent. */
 export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
   'achievement.completed': {
     summary: 'A user completed an achievement',
@@ -23,11 +21,11 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
   'streak.started': { summary: 'A user’s streak began', description: `At once, with a length of 1. ${STREAKS}` },
   'streak.extended': {
     summary: 'A user’s streak grew by a period',
-    description: `At once. Not when a freeze kept it. ${STREAKS}`,
+    description: `At once. Not if a freeze kept it. ${STREAKS}`,
   },
   'streak.lost': {
     summary: 'A user’s streak ended',
-    description: `After the midnight of the user that ended it, or when an administrator reset it. \`length\` is the length that it had. ${STREAKS}`,
+    description: `After the midnight of the user that ended it, or when an administrator reset it. \`length\` is the lost length. ${STREAKS}`,
   },
   'streak.freeze_consumed': {
     summary: 'Freezes kept a user’s streak',
@@ -90,29 +88,41 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
   'emails.achievement_due': {
     summary: 'An e-mail about a completed achievement is due',
     description:
-      'Between 17:00 and 21:00 of the day on which it was completed; the next day at 17:00 if it was completed after 21:00. Several of one ' +
-      `evening come one by one. ${DUE_EMAIL}`,
+      'Between 17:00 and 21:00 of the day on which it was completed; the next day at 17:00 if it was completed after 21:00. Several on one ' +
+      `evening are reported one by one. ${DUE_EMAIL}`,
   },
 };
 
-/** What fields of payloads mean, by name, or by `<field around it>.<name>` where that decides. */
 export const PAYLOAD_TEXTS: Readonly<Record<string, string>> = {
   boost: 'The boost.',
   consumed: 'How many freezes were consumed.',
   daysSinceLastActive: 'Days since the user’s last event.',
   earned: 'How many freezes were earned.',
   leaderboard: 'The leaderboard.',
-  messageNumber: 'Which message it is since the user was away, from 1 to 5.',
+  messageNumber: 'Number of the message in this absence, 1 to 5.',
   newLevel: 'The level that the points reach now; null: none.',
   previousLevel: 'The level that they reached before; null: none.',
   'payload.freezes': 'How many freezes the user has now.',
-  'payload.length': 'Periods in a row that the streak had.',
+  'payload.length': 'Length of the streak, in periods.',
   'payload.points': 'The points system, with the user’s total.',
   'payload.reactivation': 'How long the user has been away.',
   'payload.recap': 'The period that the recap is about.',
   'payload.streak': 'The current streak.',
-  'payload.timestamp': 'When it fell due.',
-  'payload.user': 'The user, as of the moment that is reported.',
+  'payload.timestamp': 'When it became due.',
+  'payload.user': 'The user at the reported time.',
   'recap.periodStart': 'First local day of the period.',
   'recap.periodEnd': 'Last local day of the period.',
+};
+
+export const LIVE_TEXTS: Readonly<Record<string, string>> = {
+  boards: 'Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported.',
+  metricIds: 'Among messages about a metric, only those of these metrics.',
+  leaderboardIds: 'Among messages about a leaderboard, only those of these leaderboards.',
+  pointsSystemIds: 'Among messages about a points system, only those of these points systems.',
+  ticket: 'Opens one stream: `GET /v1/live?ticket=…`.',
+  expiresIn: 'Seconds until the ticket expires.',
+  'live_tickets_create.types': 'Only messages of these types; all if omitted.',
+  'live_tickets_create.userId': 'Only messages about this user. An application key may only name its own user.',
+  'admin_live_tickets_create.types': 'Only messages of these types; all if omitted.',
+  'admin_live_tickets_create.userId': 'Only messages about this user.',
 };

@@ -1,4 +1,3 @@
-/** The examples of the OpenAPI documents, in order. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../package-root.ts';
@@ -9,24 +8,10 @@ const chapter = (name: string): { file: string; exchanges: readonly Exchange[] }
 };
 
 /** The chapters of the story in order, each with its file. JSON, because they are recorded. */
-export const CHAPTERS = [
-  // The organisation, its tenants and admin keys.
-  'organisation',
-  // Configuration.
-  'catalog',
-  // Users and their activity.
-  'users',
-  // The results, as an application reads them.
-  'reads',
-  // Guards and corrections.
-  'corrections',
-  // Operators' work.
-  'operations',
-  // Deletions.
-  'deletions',
-].map(chapter);
+export const CHAPTERS = ['organisation', 'catalog', 'users', 'reads', 'corrections', 'operations', 'deletions'].map(
+  chapter,
+);
 
-/** All exchanges, in the order in which they work. */
 export const STORY: readonly Exchange[] = CHAPTERS.flatMap(({ exchanges }) => exchanges);
 
 const FIRST = new Map<string, Exchange>();
@@ -40,11 +25,9 @@ export const exchangeOf = (operation: string): Exchange | undefined => FIRST.get
  * from one Laurel, and a test sends them to another (`test/operations/examples.test.ts`).
  */
 export interface Exchange {
-  /** The operation's ID. */
   operation: string;
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | boolean>>;
-  /** The header `Idempotency-Key`. */
   idempotencyKey?: string;
   body?: unknown;
   status: number;

@@ -6,7 +6,6 @@ export interface AdminKeyRow {
   prefix: string;
   name: string;
   status: 'active' | 'inactive';
-  /** Whether it may change anything. */
   access: 'full' | 'read';
   /** The client's own ID of the only tenant that the key gives access to, as in the `Tenant-ID` header; `null` for all. */
   tenantId: string | null;
@@ -21,7 +20,6 @@ const COLUMNS = `id, prefix, name, status, access, created, last_used AS "lastUs
 export const CAN_CREATE_KEYS = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;
 const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${CAN_CREATE_KEYS} AND id <> $1)`;
 
-/** Excludes other edits of admin keys until the transaction ends. */
 export const lockAdminKeys = (client: PoolClient): Promise<unknown> =>
   client.query('LOCK TABLE admin_keys IN SHARE ROW EXCLUSIVE MODE');
 
@@ -100,7 +98,6 @@ export async function changeAdminKey(
   return { before, outcome: rows[0] ?? 'last' };
 }
 
-/** Replaces a key's secret. Returns the key, or `null` if it does not exist. */
 export async function changeAdminKeyHash(
   client: PoolClient,
   { id, hash }: { id: string; hash: Buffer },

@@ -31,10 +31,7 @@ export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
 
 const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
 
-/**
- * The stored admin keys. At least one active key always has full access to the whole organisation. Changes notify every
- * process immediately.
- */
+/** The stored admin keys. One active key always has full access. Changes notify every process. */
 export class AdminKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;

@@ -35,7 +35,6 @@ export interface ApplicationKeyRow {
   lastUsed: Date | null;
 }
 
-/** The stored application keys. Each belongs to one user. */
 export class ApplicationKeys {
   private readonly pool: Pool;
   private readonly announce: Announce;
@@ -68,7 +67,6 @@ export class ApplicationKeys {
     return created as CreatedApplicationKey[];
   }
 
-  /** A tenant's keys, optionally of one user; oldest first. */
   async list(
     tenantNo: number,
     { limit, skip, userId }: { limit: number; skip: number; userId?: string },
@@ -112,7 +110,6 @@ export class ApplicationKeys {
     return deleted;
   }
 
-  /** Returns the IDs that were stored. */
   private async insert(
     tenantNo: number,
     keys: (NewKey & { id: string; wanted: WantedApplicationKey })[],

@@ -1,4 +1,3 @@
-/** The audit log. */
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
@@ -58,7 +57,6 @@ const jsonOf = (fields: object | undefined): string | null => {
 /** Rows per statement. Serialising them blocks the event loop. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Records actions, in the transaction that performs them if there is one. */
 export async function writeAudit(
   client: Pool | PoolClient,
   records: AuditRecord | readonly AuditRecord[],
@@ -295,7 +293,6 @@ export class RefusedKeys {
     this.timer ??= setTimeout(() => void this.flush(), this.everyMs).unref();
   }
 
-  /** Records the counts so far. Never rejects. */
   async flush(): Promise<void> {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
@@ -316,7 +313,6 @@ export async function oldestAuditMs(pool: Pool): Promise<number | null> {
   return rows[0]?.ms ?? null;
 }
 
-/** Deletes up to `most` entries from before a time, oldest first. Returns their number. */
 export async function deleteAuditBefore(
   pool: Pool,
   { beforeMs, most }: { beforeMs: number; most: number },

@@ -1,4 +1,3 @@
-/** API keys: generation, lookup and last use. */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { KeyScope } from '../../domain/administration/author.ts';
@@ -20,7 +19,6 @@ const BODY_BYTES = 32;
 /** The stored hash of a key's secret part. A plain hash suffices, because the body has 256 random bits. */
 export const keyHash = (body: string): Buffer => createHash('sha256').update(body).digest();
 
-/** Creates a key. `kind` begins its readable part: `app_…` or `adm_…`. */
 export function newKey(kind: 'app' | 'adm'): NewKey {
   const letters = Array.from({ length: PREFIX_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]);
   const prefix = `${kind}_${letters.join('')}`;
@@ -38,10 +36,7 @@ interface Wanted<Found> {
   reject: (error: unknown) => void;
 }
 
-/**
- * Looks up items by name, many per query, in the order of the calls. So a flood of unknown keys costs Postgres little and
- * hardly delays valid ones. If a query fails, all waiting lookups fail with it.
- */
+/** Looks up names, many per query, so that a flood of unknown keys costs Postgres little. */
 export class GatheredLookup<Found> {
   private readonly findAll: (names: readonly string[]) => Promise<readonly Found[]>;
   private readonly nameOf: (found: Found) => string;
@@ -77,12 +72,10 @@ export class GatheredLookup<Found> {
   }
 }
 
-/** A stored key of either kind. */
 export interface KeyRecord {
   id: string;
   kind: 'admin' | 'application';
   prefix: string;
-  /** SHA-256 of the body. */
   hash: Buffer;
   userId: string | null;
   /** The tenant of an application key, or the only tenant of an admin key; `null` for an admin key of all tenants. */
@@ -123,15 +116,11 @@ export const keyLookup = (pool: Pool): GatheredLookup<KeyRecord> =>
 const TABLES = { admin: 'admin_keys', application: 'application_keys' } as const;
 type Kind = keyof typeof TABLES;
 
-/** How long uses are collected before they are written together. */
 const WAIT_MS = 250;
 /** Most keys that wait. The uses of further keys are ignored until these are written. */
 const MOST = 10_000;
 
-/**
- * Writes when keys were last used, with one statement per kind for all uses of a quarter of a second. No request depends on
- * the outcome: a use that cannot be written is forgotten, and the key's next one is recorded.
- */
+/** Writes when keys were last used, together for a quarter of a second. A use that fails is forgotten. */
 export class KeyUses {
   private readonly pool: Pool;
   private waiting: Record<Kind, Map<string, number>> = { admin: new Map(), application: new Map() };
@@ -149,7 +138,6 @@ export class KeyUses {
     this.timer ??= setTimeout(() => void this.flush(), WAIT_MS).unref();
   }
 
-  /** Writes the waiting uses. Never rejects. */
   async flush(): Promise<void> {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;

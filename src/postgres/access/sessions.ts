@@ -1,4 +1,3 @@
-/** Sessions of the console, and the tokens to sign in. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
@@ -9,7 +8,6 @@ import { CAN_CREATE_KEYS } from './admin-key-rows.ts';
 import { writeAudit } from './audit.ts';
 import { GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
 
-/** A new session, as the client sees it once. */
 interface NewSession {
   /** Secret in the cookie. Only its hash is stored. */
   token: string;
@@ -60,10 +58,7 @@ export class Sessions {
     );
   }
 
-  /**
-   * Starts a session. `null` if the key is not an active admin key, or the token was used or has expired. `by`: origin of
-   * the request.
-   */
+  /** Starts a session; `null` if the credential is invalid, used or expired. `by`: origin of the request. */
   async begin(credential: Credential, by: Author): Promise<NewSession | null> {
     const ofKey = 'key' in credential ? await this.activeKey(credential.key) : null;
     if ('key' in credential && ofKey === null) return null;
@@ -84,7 +79,6 @@ export class Sessions {
     });
   }
 
-  /** Ends a session; every process knows within a second. `hash`: hash of its token. No effect if it has already ended. */
   async end(hash: Buffer, by: Author): Promise<void> {
     const ended = await transaction(this.pool, async (client) => {
       const prefix = await deleteSession(client, hash);
@@ -123,10 +117,7 @@ export class Sessions {
   }
 }
 
-/**
- * Admin keys of sessions, by the hashes of the sessions' tokens (base64url), with the session's end as the key's expiry.
- * Omits sessions that do not exist or whose key has another secret since.
- */
+/** Admin keys of sessions, by token hash (base64url). Omits sessions whose key has another secret since. */
 export async function findSessions(pool: Pool, hashes: readonly string[]): Promise<KeyRecord[]> {
   const { rows } = await pool.query<KeyRecord>({
     name: 'find-sessions',
@@ -141,10 +132,7 @@ export async function findSessions(pool: Pool, hashes: readonly string[]): Promi
   return rows;
 }
 
-/**
- * When sessions end (epoch ms), by the hashes of their tokens (base64url). Omits sessions that do not exist or whose key has
- * another secret since.
- */
+/** When sessions end (epoch ms), by token hash (base64url). Omits sessions whose key has another secret since. */
 export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ hash: Buffer; expiresMs: number }>({
     name: 'find-session-ends',
@@ -156,7 +144,6 @@ export async function findSessionEnds(pool: Pool, hashes: readonly string[]): Pr
   return new Map(rows.map(({ hash, expiresMs }) => [hash.toString('base64url'), expiresMs]));
 }
 
-/** Stores a session if its key is active and still has the secret with this hash. Returns the key's prefix, or `null`. */
 async function insertSession(
   client: PoolClient,
   session: { hash: Buffer; keyId: string; keyHash: Buffer; nowMs: number; expiresMs: number },
@@ -172,7 +159,6 @@ async function insertSession(
   return rows[0]?.prefix ?? null;
 }
 
-/** Deletes a session. Returns its key's prefix, or `null` if it did not exist. */
 async function deleteSession(client: PoolClient, hash: Buffer): Promise<string | null> {
   const { rows } = await client.query<{ prefix: string }>(
     'DELETE FROM sessions USING admin_keys AS key WHERE sessions.hash = $1 AND key.id = key_id RETURNING prefix',
@@ -199,10 +185,7 @@ async function deleteExpired(client: PoolClient, nowMs: number): Promise<void> {
 /** Validity of a sign-in link. */
 const TOKEN_MS = 15 * 60_000;
 
-/**
- * Creates a token that starts one session, within a quarter of an hour, for the oldest admin key with full access to the
- * whole organisation. Only its hash is stored. `null` if there is no such key.
- */
+/** Creates a sign-in token for the oldest full admin key, valid a quarter of an hour. `null`: no such key. */
 export async function makeSignInToken(pool: Pool, nowMs: number): Promise<string | null> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const { rowCount } = await pool.query(
@@ -236,8 +219,5 @@ async function useSignInToken(
   return rows[0] ?? null;
 }
 
-/**
- * The token that a page sends with every change. It is derived from the session's token, which scripts cannot read. So it
- * needs no storage, and is always the same for a session.
- */
+/** The token that a page sends with every change, derived from the session's token and never stored. */
 export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update('csrf').digest('base64url');

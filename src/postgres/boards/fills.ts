@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { latestJobs, replaceJobs, type Job } from '../jobs.ts';
 
-/** A job that fills a leaderboard from history. */
 export type BoardFill = Job<
   { boardNo: number },
   {
@@ -27,7 +26,6 @@ export async function requestFills(
   );
 }
 
-/** Deletes the collected scores of past runs. */
 export async function deletePastScores(
   client: PoolClient,
   tenantNo: number,
@@ -51,6 +49,5 @@ export async function firstOpenRun(
   return rows[0]?.openRunDay ?? null;
 }
 
-/** A tenant's fill jobs, newest first. */
 export const listFills = (pool: Pool, tenantNo: number): Promise<BoardFill[]> =>
   latestJobs(pool, { kind: 'leaderboard_filling', tenantNo });

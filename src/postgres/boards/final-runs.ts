@@ -1,9 +1,7 @@
-/** Final runs of leaderboards: copied from Redis when a run ends, and read afterwards. */
 import type { Pool, PoolClient } from 'pg';
 import { copyRows, copyText } from '../persist/binary-rows.ts';
 import { storableText } from '../storable-json.ts';
 
-/** An ended run. */
 export interface EndedRun {
   tenantNo: number;
   boardNo: number;
@@ -12,7 +10,6 @@ export interface EndedRun {
   finalMs: number;
 }
 
-/** A group of an ended run, and the progress of copying it. */
 interface CopiedGroup {
   id: number;
   members: number;
@@ -20,7 +17,6 @@ interface CopiedGroup {
   isDone: boolean;
 }
 
-/** Starts copying a run, or continues if it was started. Returns its ID. */
 export async function beginRun(pool: Pool, run: EndedRun): Promise<number> {
   const values = [run.tenantNo, run.boardNo, run.runDay, run.lastDay, new Date(run.finalMs)];
   await pool.query(
@@ -80,7 +76,6 @@ export async function lastCopied(
   return rows[0] ?? null;
 }
 
-/** Appends members to a locked group. */
 export async function addMembers(
   client: PoolClient,
   { tenantNo, group }: { tenantNo: number; group: CopiedGroup },
@@ -101,7 +96,6 @@ export async function addMembers(
   );
 }
 
-/** Deletes the copied members of a group, so that it can be copied again. */
 export async function dropMembers(client: PoolClient, { id }: CopiedGroup): Promise<void> {
   await client.query('DELETE FROM board_finals WHERE group_id = $1', [id]);
   await client.query('UPDATE board_run_groups SET members = 0, participants = 0, is_done = false WHERE id = $1', [id]);
@@ -112,10 +106,7 @@ export async function finishRun(client: PoolClient, runId: number): Promise<void
   await client.query('UPDATE board_runs SET is_final = true WHERE id = $1', [runId]);
 }
 
-/**
- * Final runs from before a time whose sorted sets are still in Redis; oldest first.
- * @param except leaderboards to skip, as `<tenant no>:<board no>`
- */
+/** Final runs whose sorted sets are still in Redis, oldest first. `except`: `<tenant no>:<board no>`. */
 export async function runsToClear(
   pool: Pool,
   { finalUpToMs, limit, except }: { finalUpToMs: number; limit: number; except: readonly string[] },
@@ -132,7 +123,6 @@ export async function runsToClear(
   return rows;
 }
 
-/** Records that a run's sorted sets were removed from Redis. */
 export async function noteCleared(pool: Pool, runId: number): Promise<void> {
   await pool.query('UPDATE board_runs SET is_cleared = true WHERE id = $1', [runId]);
 }
@@ -190,7 +180,6 @@ export async function finalPage(
   return rows;
 }
 
-/** A user's final rank in a group. */
 export async function finalMember(
   pool: Pool,
   { tenantNo, groupId }: { tenantNo: number; groupId: number },

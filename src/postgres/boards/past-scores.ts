@@ -1,9 +1,8 @@
-/** Scores computed from the stored history. */
 import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import type { HistorySum } from '../../packed/packed-arrays.ts';
-import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
-import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
+import { awardsAndSums, eventsAndSums } from '../partitions/event-retention.ts';
+import { mayBeEarlier, readSinceDay } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
 
 /** What a leaderboard adds up: values of a metric's events, or awards of a points system. */
@@ -112,7 +111,6 @@ export interface PastScore {
   score: number;
 }
 
-/** Collects scores of past runs until those of all users are complete. */
 export async function putPastScores(
   client: PoolClient,
   { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
@@ -133,10 +131,7 @@ export async function putPastScores(
   );
 }
 
-/**
- * Creates final runs from the collected scores. Runs that are already final stay unchanged.
- * @param runs the past runs, with their last day and when they became final
- */
+/** Creates final runs from collected scores. Runs that are already final stay unchanged. */
 export async function rankPastScores(
   client: PoolClient,
   { tenantNo, boardNo, max }: { tenantNo: number; boardNo: number; max: number | null },

@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
 
-/** An active leaderboard, and the clock's progress with it. */
 export interface BoardProgress {
   tenantNo: number;
   board: Leaderboard;
@@ -11,10 +10,7 @@ export interface BoardProgress {
   nextSnapshotDay: number;
   /** Whether it is still being filled from history. */
   isFilling: boolean;
-  /**
-   * Whether `time` triggers can change its scores without an event. Leaderboards that rank by streak change at midnight in
-   * any case.
-   */
+  /** Whether `time` triggers can change its scores. Streak boards change at midnight in any case. */
   isPaidForTime: boolean;
 }
 

@@ -8,10 +8,7 @@ export interface DeadBoard {
   boardNo: number;
 }
 
-/**
- * Leaderboards that no longer exist but may have sets in Redis, and the day of the last scan of Redis (epoch day; `null` for
- * never).
- */
+/** Boards that no longer exist but may have sets in Redis, and the last scan's day (`null`: never). */
 export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
   const [{ rows: dead }, { rows: swept }] = await Promise.all([
     pool.query<DeadBoard>({
@@ -26,7 +23,6 @@ export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptD
   return { dead, sweptDay: swept[0]?.sweptDay ?? null };
 }
 
-/** Records that Redis holds nothing of a deleted leaderboard any longer. */
 export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query(
@@ -37,7 +33,6 @@ export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard):
   });
 }
 
-/** Records the day of a scan of Redis. */
 export async function noteSwept(pool: Pool, day: number): Promise<void> {
   await pool.query(
     `INSERT INTO stray_sets (swept_day) VALUES ($1)

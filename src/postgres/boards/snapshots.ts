@@ -1,4 +1,3 @@
-/** Daily snapshots of leaderboards. */
 import type { Pool, PoolClient } from 'pg';
 
 interface RunNamed {
@@ -50,6 +49,28 @@ export async function addSnapshots(
       [tenantNo, boardNo, runDay, packed.length, fromDay, packed],
     );
   }
+}
+
+/** The parts of the last snapshot of a run before a day; none if there is no such snapshot. */
+export async function snapshotBefore(
+  client: PoolClient,
+  { tenantNo, boardNo, runDay }: RunNamed,
+  day: number,
+): Promise<Buffer[]> {
+  const { rows } = await client.query<{ packed: Buffer | null }>(
+    `SELECT packed
+       FROM (SELECT parts FROM board_snapshots
+              WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3 AND day < $4 ORDER BY day DESC LIMIT 1) AS last
+      CROSS JOIN generate_series(0, last.parts - 1) AS wanted (part)
+       LEFT JOIN LATERAL (
+            SELECT packed FROM board_snapshot_parts AS stored
+             WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3 AND stored.parts = last.parts
+               AND stored.part = wanted.part AND day < $4
+             ORDER BY day DESC LIMIT 1) AS newest ON true
+      ORDER BY wanted.part`,
+    [tenantNo, boardNo, runDay, day],
+  );
+  return rows.map(({ packed }) => packed ?? Buffer.alloc(0));
 }
 
 /** The last snapshots of a run, oldest first, each with only the part that contains a user's hash. */

@@ -1,9 +1,7 @@
-/** Dead letters: outbox entries that Postgres could not store. */
 import type { Pool, PoolClient } from 'pg';
 import type { FailedPart } from '../../domain/administration/dead-letters.ts';
 import { storableText } from '../storable-json.ts';
 
-/** An outbox entry that Postgres did not store completely. */
 export interface DeadLetter {
   id: string;
   shard: number;
@@ -35,7 +33,6 @@ export interface NewDeadLetter extends Pick<DeadLetter, 'shard' | 'position' | '
   entry: Buffer | null;
 }
 
-/** Adds and counts a dead letter. Returns its ID. */
 export async function insertLetter(client: PoolClient, letter: NewDeadLetter): Promise<string> {
   const { shard, position, tenantNo, userIds, entry, parts, reason } = letter;
   const { rows } = await client.query<{ id: string }>(
@@ -57,7 +54,6 @@ export interface LetterQuery {
   status?: DeadLetter['status'] | undefined;
 }
 
-/** A page of dead letters, oldest first. */
 export async function listLetters(pool: Pool, { limit, skip, status }: LetterQuery): Promise<DeadLetter[]> {
   const { rows } = await pool.query<DeadLetter>(
     `SELECT ${COLUMNS} FROM dead_letters WHERE ($3::text IS NULL OR status = $3) ORDER BY created, id LIMIT $1 OFFSET $2`,
@@ -66,7 +62,6 @@ export async function listLetters(pool: Pool, { limit, skip, status }: LetterQue
   return rows;
 }
 
-/** A dead letter by ID, or `null`. */
 export async function readLetter(client: Pool | PoolClient, id: string): Promise<WholeDeadLetter | null> {
   const { rows } = await client.query<WholeDeadLetter>(`SELECT ${WHOLE} FROM dead_letters WHERE id = $1`, [id]);
   return rows[0] ?? null;
@@ -94,7 +89,6 @@ export async function noteStored(client: PoolClient, id: string): Promise<void> 
   );
 }
 
-/** Records which parts still could not be stored. */
 export async function noteTried(client: PoolClient, id: string, parts: readonly FailedPart[]): Promise<void> {
   await client.query(
     'UPDATE dead_letters SET parts = $2, reason = $3, tries = tries + 1, updated = now() WHERE id = $1',
@@ -113,7 +107,6 @@ export async function rewriteLetter(
   );
 }
 
-/** Deletes dead letters; returns those that existed. */
 export async function deleteLetters(
   client: PoolClient,
   ids: readonly string[],
@@ -141,10 +134,7 @@ interface Owed {
   position: string;
 }
 
-/**
- * Records that states of users could not be stored, so that their next ones are written completely. Users without a row need
- * no record.
- */
+/** Records users whose states could not be stored, so that their next ones are written completely. */
 export async function noteOwed(client: PoolClient, { tenantNo, userIds, position }: Owed): Promise<void> {
   if (userIds.length === 0) return;
   await client.query('UPDATE users SET owed_position = $3 WHERE tenant_no = $1 AND id = ANY ($2)', [
@@ -182,7 +172,6 @@ export async function positionsOwed(
 
 export type WaitingEntry = Pick<WholeDeadLetter, 'id' | 'shard' | 'position' | 'parts' | 'entry' | 'inRedis'>;
 
-/** A page of the waiting dead letters, ordered by ID. `after`: the last ID of the previous page. */
 export async function waitingEntries(
   pool: Pool,
   { after, limit }: { after: string | null; limit: number },

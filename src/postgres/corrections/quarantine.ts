@@ -1,8 +1,7 @@
-/** Quarantined events, and the counts of what guards did. */
 import type { Pool, PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import type { TimelineRange } from '../timeline/range.ts';
+import type { TimelineRange } from '../timeline/entries.ts';
 
 export interface QuarantinedRow {
   /** 32 hex digits. */
@@ -44,7 +43,6 @@ export async function insertQuarantined(client: PoolClient, kept: readonly Quara
 /** Stored status of a quarantined event. */
 export const QUARANTINE_STATUS = { waiting: 1, released: 2, dropped: 3 } as const;
 
-/** An event that was released or dropped. */
 export interface SettledRow {
   /** 32 hex digits. */
   id: string;
@@ -84,7 +82,6 @@ export interface QuarantineRow {
 
 interface QuarantineQuery {
   tenantNo: number;
-  /** QUARANTINE_STATUS. */
   status: number;
   limit: number;
   /** Only events with smaller IDs (UUID). */
@@ -120,7 +117,6 @@ export async function listQuarantine(pool: Pool, query: QuarantineQuery): Promis
   return rows;
 }
 
-/** Those of some events (IDs in either form) that are or were in a tenant's quarantine. */
 export async function readQuarantined(pool: Pool, tenantNo: number, ids: readonly string[]): Promise<QuarantineRow[]> {
   const { rows } = await pool.query<QuarantineRow>(
     `SELECT ${COLUMNS} FROM quarantine WHERE tenant_no = $1 AND id = ANY ($2::uuid[])`,
@@ -151,7 +147,6 @@ export interface WaitingEvent {
   guard: number;
 }
 
-/** Numbers of the tenants with waiting events. */
 export async function waitingTenants(pool: Pool): Promise<number[]> {
   const { rows } = await pool.query<{ tenantNo: number }>(
     `SELECT no AS "tenantNo" FROM tenants
@@ -170,7 +165,6 @@ export async function waitingEvents(pool: Pool, tenantNo: number): Promise<Waiti
   return rows;
 }
 
-/** How often a guard stopped a user's events. */
 interface GuardCount {
   metricNo: number;
   guard: number;
@@ -210,7 +204,6 @@ const UPSERT = `
      SET refused = counted.refused + excluded.refused, clamped = counted.clamped + excluded.clamped,
          quarantined = counted.quarantined + excluded.quarantined, last = greatest(counted.last, excluded.last)`;
 
-/** Counts events that guards stopped, per user and guard. */
 export async function countGuarded(client: PoolClient, guarded: readonly GuardedRow[]): Promise<void> {
   if (guarded.length === 0) return;
   await client.query(UPSERT, [

@@ -1,4 +1,3 @@
-/** A user's history, as a recomputation replays it. */
 import type { PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
@@ -13,7 +12,6 @@ interface ReadAwards extends ReadUsers {
   importedMs: ReadonlyMap<string, number>;
 }
 
-/** An event as triggers see it. */
 export interface HistoryEvent {
   userId: string;
   /** 32 hex digits. */
@@ -42,7 +40,6 @@ export interface AwardSum {
   awarded: number;
 }
 
-/** An award that recomputations do not change. */
 export interface FixedAward {
   userId: string;
   systemNo: number;
@@ -131,7 +128,6 @@ export async function fixedAwards(
   return rows;
 }
 
-/** Achievements that some users completed, oldest first. */
 export async function completionsOf(
   client: PoolClient,
   { tenantNo, ids }: ReadUsers,

@@ -1,4 +1,3 @@
-/** Recomputations and their proposals for each user. */
 import type { Pool, PoolClient } from 'pg';
 import type { RecomputationAsked, RecomputationStatus } from '../../domain/administration/recomputation.ts';
 import { addJob, cancelJob } from '../jobs.ts';
@@ -63,7 +62,6 @@ const SELECT = `
 
 const MOST_LISTED = 100;
 
-/** Creates a recomputation, which a job then plans. Violates a unique index if the tenant has an active one. */
 export async function insertRecomputation(
   client: PoolClient,
   one: Pick<StoredRecomputation, 'id' | 'tenantNo' | 'request' | 'cohort' | 'catalogVersion' | 'requestedBy'> & {
@@ -113,7 +111,6 @@ export async function laterStep(
   return rows[0]?.id ?? null;
 }
 
-/** A tenant's recomputations, at most a hundred, newest first. */
 export async function listRecomputations(pool: Pool, tenantNo: number): Promise<StoredRecomputation[]> {
   const { rows } = await pool.query<StoredRecomputation>(
     `${SELECT} WHERE recomputation.tenant_no = $1 ORDER BY recomputation.no DESC LIMIT ${MOST_LISTED}`,
@@ -122,10 +119,7 @@ export async function listRecomputations(pool: Pool, tenantNo: number): Promise<
   return rows;
 }
 
-/**
- * A tenant's recomputation by ID, or `null`. `lock`: locks its jobs and then the row for the transaction, in the same order
- * as its job.
- */
+/** A tenant's recomputation, or `null`. `lock`: locks its jobs, then the row, as its job does. */
 export async function readRecomputation(
   client: Pool | PoolClient,
   { tenantNo, id, lock = false }: { tenantNo: number; id: string; lock?: boolean },
@@ -193,7 +187,6 @@ export async function beginPlanning(
   return rows[0]!.users;
 }
 
-/** Records the figures after a slice. */
 export async function noteFigures(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -209,7 +202,6 @@ const ENDED: Partial<Record<RecomputationStatus, string>> = {
   reverted: 'reverted',
 };
 
-/** Sets the status when a step ends or restarts. */
 export async function setStatus(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -301,7 +293,6 @@ export async function noteSkipped(
   );
 }
 
-/** Records why the remaining users are skipped. */
 export async function skipOpen(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
@@ -313,7 +304,6 @@ export async function skipOpen(
   ]);
 }
 
-/** Number of users whose changes were applied, reverted and skipped. */
 export async function outcomeOf(
   client: Pool | PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,

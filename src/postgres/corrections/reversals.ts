@@ -1,10 +1,8 @@
-/** Reversals: an event with its awards and completions, and reversals already stored. */
 import type { Pool, PoolClient } from 'pg';
 import { firstIdAt, QUEUED_BEFORE_MS } from '../../domain/administration/timeline.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { storableText } from '../storable-json.ts';
 
-/** The fields of an event that its reversal needs. */
 export interface StoredEvent {
   /** 32 hex digits. */
   id: string;
@@ -12,9 +10,7 @@ export interface StoredEvent {
   metricNo: number;
   /** Decimal text. */
   value: string;
-  /** When it was applied, epoch ms. */
   atMs: number;
-  /** When it happened, epoch ms. */
   occurredMs: number;
   /** The user's local date of that time, `YYYY-MM-DD`. */
   localDate: string;
@@ -45,7 +41,6 @@ const idAt = (ms: number): string => Math.max(ms, 0).toString(16).padStart(12, '
 /** SQL: a UUID as 32 hex digits. */
 const digitsOf = (column: string): string => `replace(${column}::text, '-', '')`;
 
-/** SQL: an award as COMPENSATED. */
 const compensated = (award: string): string =>
   `json_build_array(${digitsOf(`${award}.id`)}, ${award}.system_no, ${award}.trigger_no, ${award}.awarded,
                     ${award}.local_date::date - DATE '1970-01-01', (extract(epoch FROM ${award}.at) * 1000)::bigint)`;
@@ -64,7 +59,6 @@ export async function readEvent(client: PoolClient, tenantNo: number, id: string
   return rows[0] ?? null;
 }
 
-/** The last reversal of a root event or of one of its reversals, or `null`. */
 export async function readLastReversal(client: PoolClient, root: string): Promise<StoredReversal | null> {
   const { rows } = await client.query<StoredReversal>(
     `SELECT ${digitsOf('reversals.id')} AS id, ${digitsOf('root_id')} AS root, in_force AS "inForce", awards, revoked
@@ -153,7 +147,6 @@ export async function readHeld(
   return rows.map(({ award }) => award);
 }
 
-/** Achievements that a user completed. For completions older than stored causes, the time decides which event caused them. */
 export async function readCompletions(
   client: PoolClient,
   tenantNo: number,

@@ -1,8 +1,6 @@
-/** Users who were active, per day. */
 import type { Pool, PoolClient } from 'pg';
 import type { Days } from '../../domain/periods.ts';
 
-/** A tenant's activity on a UTC day. */
 interface DayCounts {
   events: number;
   activeUsers: number;
@@ -14,7 +12,6 @@ interface DayCounts {
 
 export interface DayCountsRow extends DayCounts {
   tenantNo: number;
-  /** Epoch day. */
   day: number;
 }
 

@@ -1,15 +1,13 @@
-/** Sums per day, of a tenant and of a user. */
+import type { Days } from '../../domain/periods.ts';
+import { awardsAndSums, eventsAndSums } from '../partitions/event-retention.ts';
+import { mayBeEarlier, readSinceDay } from '../partitions/id-windows.ts';
 import type { Pool } from 'pg';
-import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
-import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
 
-/** Changes by local day, read at one moment. */
 export interface DayRows {
   /** The user's packed state; `null` if the user is not stored yet. */
   state: Buffer | null;
   /** Sum of the changes after the last requested day, as decimal text. */
   later: string;
-  /** Epoch days with changes, ascending. */
   days: number[];
   /** Decimal text, one per entry of `days`. */
   changes: string[];
@@ -46,10 +44,7 @@ interface AskedDays {
   toDay: number;
 }
 
-/**
- * The changes on each local day, the sum of later changes, and the user's state, all read at one moment. The totals follow
- * from these without reading anything before the first day.
- */
+/** Changes by local day, the sum of later ones, and the state, read at one moment. */
 async function readDayRows(
   pool: Pool,
   query: string,
@@ -89,10 +84,8 @@ export const USER_METRIC_DAYS = `
   GROUP BY metric_no, local_date
   ORDER BY metric_no, local_date`;
 
-/** A user's events of one metric on one local day. */
 export interface MetricDay {
   metricNo: number;
-  /** Epoch day. */
   day: number;
   events: number;
   /** Number of events with a value above 0. */
@@ -120,10 +113,8 @@ export const USER_POINTS_DAYS = `
   GROUP BY system_no, local_date
   ORDER BY system_no, local_date`;
 
-/** A user's awards in one points system on one local day. */
 export interface PointsDay {
   systemNo: number;
-  /** Epoch day. */
   day: number;
   /** Sum of the awards, as decimal text. */
   change: string;
@@ -136,4 +127,123 @@ export async function userPointsDays(
 ): Promise<PointsDay[]> {
   const statement = { name: 'user_points_days', text: USER_POINTS_DAYS, values: [tenantNo, userId, toDay] };
   return (await pool.query<PointsDay>(statement)).rows;
+}
+
+/** Most values per attribute, metric and window: those with the largest sums. */
+export const MOST_VALUES = 100;
+/** Most values per window; for each attribute, the largest first. */
+export const MOST_IN_ALL = 1_000;
+
+/**
+ * Most events, or sums of days with equal attributes, that are read per user. Beyond that some attributes are missing: a
+ * client that sends different values with every event gets an incomplete answer instead of occupying Postgres for a second.
+ */
+const MOST_ROWS = 10_000;
+
+/**
+ * Parameters: tenant number, user ID, first and last epoch days of the windows, indexes of the windows to show, keys of the
+ * attributes, `MOST_VALUES`, `MOST_IN_ALL`.
+ */
+export const USER_ATTRIBUTE_SUMS = `
+  WITH days AS MATERIALIZED (
+    SELECT metric_no, attribute.key, attribute.value, local_date - DATE '1970-01-01' AS day,
+      sum(kept.value) AS change
+    FROM (SELECT * FROM ${eventsAndSums({ user: '$2', where: 'true', byAttributes: true })} AS all_kept LIMIT ${MOST_ROWS}) AS kept
+      CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute
+    WHERE attribute.key = ANY($6::text[])
+    GROUP BY 1, 2, 3, 4
+  ), sums AS MATERIALIZED (
+    SELECT metric_no, key, value, no::int - 1 AS window_no, sum(change) AS change
+    FROM days JOIN unnest($3::int[], $4::int[]) WITH ORDINALITY AS windows (from_day, to_day, no)
+      ON day BETWEEN from_day AND to_day
+    GROUP BY 1, 2, 3, 4
+  ), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY window_no, metric_no, key ORDER BY change DESC, value) AS place
+    FROM sums WHERE window_no = ANY($5::int[])
+  ), shown AS MATERIALIZED (
+    SELECT metric_no, key, value, window_no FROM (
+      SELECT *, row_number() OVER (PARTITION BY window_no ORDER BY place, metric_no, key) AS in_all
+      FROM placed WHERE place <= $7
+    ) AS counted
+    WHERE in_all <= $8
+  )
+  SELECT metric_no AS "metricNo", key, value, window_no AS "window", change::text AS change,
+    (metric_no, key, value, window_no) IN (SELECT * FROM shown) AS shown
+  FROM sums WHERE (metric_no, key, value) IN (SELECT metric_no, key, value FROM shown)`;
+
+/** Sum of a metric's events with one value of an event attribute, in one window of days. */
+export interface AttributeSum {
+  metricNo: number;
+  key: string;
+  value: string;
+  /** Index of the window. */
+  window: number;
+  /** Decimal text. */
+  change: string;
+  /** Whether the window shows it; other values are there for comparison. */
+  shown: boolean;
+}
+
+/**
+ * A user's sums by metric, event attribute and value, per window with such events. Windows to show contain only the largest
+ * sums (see `MOST_VALUES`): a client that sends 60,000 values would otherwise get an answer of 26 MB.
+ */
+export async function userAttributeSums(
+  pool: Pool,
+  of: { tenantNo: number; userId: string; windows: readonly Days[]; shown: readonly number[]; keys: readonly string[] },
+): Promise<AttributeSum[]> {
+  const { tenantNo, userId, windows, shown, keys } = of;
+  const parameters = [
+    tenantNo,
+    userId,
+    windows.map(({ fromDay }) => fromDay),
+    windows.map(({ toDay }) => toDay),
+    shown,
+    keys,
+    MOST_VALUES,
+    MOST_IN_ALL,
+  ];
+  return (await pool.query<AttributeSum>(USER_ATTRIBUTE_SUMS, parameters)).rows;
+}
+
+interface StoredAward {
+  id: string;
+  triggerNo: number;
+  awarded: number;
+  /** The system's total after this award. */
+  total: number;
+  boostNos: number[];
+  at: Date;
+}
+
+/** A user's last `limit` awards in a points system, newest first. One index range per partition; prepared like `userMetricDays`. */
+export async function latestAwards(
+  pool: Pool,
+  { tenantNo, userId, systemNo, limit }: { tenantNo: number; userId: string; systemNo: number; limit: number },
+): Promise<StoredAward[]> {
+  const text = `
+     SELECT id, trigger_no AS "triggerNo", awarded, total, coalesce(boost_nos, '{}') AS "boostNos", at
+       FROM awards
+      WHERE tenant_no = $1 AND user_id = $2 AND system_no = $3
+      ORDER BY id DESC
+      LIMIT $4`;
+  const values = [tenantNo, userId, systemNo, limit];
+  const { rows } = await pool.query<StoredAward>({ name: 'latest_awards', text, values });
+  return rows;
+}
+
+/** Totals of users who have all the attributes, ascending, with the number of users. No points count as 0. */
+export async function filteredPointsTotals(
+  pool: Pool,
+  { tenantNo, systemNo, attributes }: { tenantNo: number; systemNo: number; attributes: Record<number, string> },
+): Promise<{ total: number; users: number }[]> {
+  const { rows } = await pool.query<{ total: string; users: string }>(
+    `SELECT coalesce(points->>$2::text, '0')::bigint AS total, count(*) AS users
+       FROM users
+      WHERE tenant_no = $1 AND attributes @> $3::jsonb
+      GROUP BY 1
+      ORDER BY 1`,
+    [tenantNo, String(systemNo), JSON.stringify(attributes)],
+  );
+  return rows.map(({ total, users }) => ({ total: Number(total), users: Number(users) }));
 }

@@ -1,7 +1,6 @@
-/** Changes of a sample of users, for distributions. */
 import type { Pool } from 'pg';
-import { awardsAndSums, eventsAndSums } from '../partitions/dropped-days.ts';
-import { mayBeEarlier, readSinceDay } from '../partitions/since-day.ts';
+import { awardsAndSums, eventsAndSums } from '../partitions/event-retention.ts';
+import { mayBeEarlier, readSinceDay } from '../partitions/id-windows.ts';
 
 /** Changes of a random sample of a tenant's users; of all users if there are no more than requested. */
 export interface SampledChanges {

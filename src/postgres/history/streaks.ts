@@ -1,9 +1,8 @@
-/** Streaks: changes, pauses, the longest, and the facts from which a streak is replayed. */
 import type { Pool, PoolClient } from 'pg';
 import { dateOf, type Frequency } from '../../domain/periods.ts';
 import { FREQUENCIES, type Settlement, type SettlementKind } from '../../domain/streaks/settle.ts';
-import { eventsAndSums } from '../partitions/dropped-days.ts';
-import { isEarlier, readSinceDay } from '../partitions/since-day.ts';
+import { eventsAndSums } from '../partitions/event-retention.ts';
+import { isEarlier, readSinceDay } from '../partitions/id-windows.ts';
 import { SETTLEMENT_KINDS } from '../persist/streaks.ts';
 
 /** A row of `streak_changes`, with its origin and what superseded it. */
@@ -139,7 +138,6 @@ interface EventsWanted {
   metricNos: readonly number[] | null;
   /** Events (32 hex digits) to include in any case. */
   named: readonly string[];
-  /** Defaults to `MOST_EVENTS`. */
   mostEvents?: number | undefined;
 }
 
@@ -223,10 +221,7 @@ export async function endedStreaks(
 
 const LOST_OR_RESET = (['lost', 'reset'] as const).map((kind) => SETTLEMENT_KINDS.indexOf(kind) + 1);
 
-/**
- * First and last day of the user's longest streak that was alive on or after a local day and was lost or reset; the latest
- * of equals. `null` if there is none.
- */
+/** Days of the user's longest streak alive since a day that was lost or reset; `null`: none. */
 export async function longestLost(
   pool: Pool,
   { tenantNo, userId, frequency, since }: { tenantNo: number; userId: string; frequency: Frequency; since: number },

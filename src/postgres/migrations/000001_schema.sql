@@ -223,6 +223,8 @@ CREATE TABLE users (
   daily_origin integer,
   weekly_origin integer,
   monthly_origin integer,
+  -- numbers of `analytics_values`: the segments in which the user was counted when first seen; null: none
+  first_segments integer[],
   PRIMARY KEY (tenant_no, id)
 ) WITH (fillfactor = 60);
 CREATE INDEX users_attributes ON users USING gin (attributes jsonb_path_ops);
@@ -493,14 +495,17 @@ CREATE TABLE analytics_days (
   PRIMARY KEY (tenant_no, kind, segment, day, subject, part)
 ) WITH (fillfactor = 70);
 
--- The values of user attributes that analytics count separately. An attribute with more values than that has one row, without a value.
+-- The values of user attributes that analytics count separately. `introduced_by`: a hash of the first user (`userHash`), who
+-- introduces no other value of the attribute; `is_shared`: other users were counted with the value too.
 CREATE TABLE analytics_values (
   no integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
   tenant_no integer NOT NULL,
   attribute_no integer NOT NULL,
-  value text
+  value text NOT NULL,
+  introduced_by integer NOT NULL,
+  is_shared boolean NOT NULL
 );
-CREATE UNIQUE INDEX analytics_values_of_attribute ON analytics_values (tenant_no, attribute_no, text_digest(value)) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX analytics_values_of_attribute ON analytics_values (tenant_no, attribute_no, text_digest(value));
 
 ------------------------------------------------------------------------------------------------------------------------
 -- Streaks

@@ -1,16 +1,14 @@
 /** Notifications for emails: the users who are due, and the claims that prevent a second one. */
 import type { Pool, PoolClient } from 'pg';
 import { dayOf } from '../../domain/periods.ts';
-import { isEarlier, readSinceDay } from '../partitions/since-day.ts';
+import { isEarlier, readSinceDay } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A user for whom an email may be due, with the packed state. */
 interface EmailUser {
   userId: string;
   state: Buffer;
 }
 
-/** Some users with an email address, by ID. */
 interface Asked {
   tenantNo: number;
   userIds: readonly string[];
@@ -92,7 +90,6 @@ export async function restingUsers(
   return rows;
 }
 
-/** Numbers of all metrics that a tenant has ever had. */
 export async function metricNumbers(pool: Pool, tenantNo: number): Promise<number[]> {
   const { rows } = await pool.query<{ no: number }>(
     "SELECT no FROM catalog_resources WHERE tenant_no = $1 AND kind = 'metric' ORDER BY no",
@@ -107,10 +104,7 @@ interface EmailClaim {
   dueFor: string;
 }
 
-/**
- * Claims emails of a kind for users, in the client's transaction. Each user may occur only once per call.
- * @returns the users who had not been claimed before
- */
+/** Claims emails in the client's transaction, each user once. Returns the users not claimed before. */
 export async function claimEmails(
   client: PoolClient,
   { tenantNo, kind }: { tenantNo: number; kind: string },
@@ -173,7 +167,6 @@ export interface DueCompletion {
   tenantNo: number;
   userId: string;
   achievementNo: number;
-  /** Epoch ms. */
   dueMs: number;
 }
 
@@ -206,7 +199,6 @@ export async function firstDueCompletion(
   return rows[0]?.dueMs ?? null;
 }
 
-/** Tenants of the first completions due by a time. */
 export async function tenantsWithDueCompletions(pool: Pool, upToMs: number, limit: number): Promise<number[]> {
   const { rows } = await pool.query<{ tenantNo: number }>(
     `SELECT DISTINCT tenant_no AS "tenantNo"

@@ -11,7 +11,6 @@ export interface MovedBoard extends BoardPlace {
   compareMs: number;
 }
 
-/** A rank on a leaderboard. */
 interface KnownPlace {
   userId: string;
   rank: number;
@@ -28,10 +27,7 @@ const MOVED = `
                         AND jobs.tenant_no = board.tenant_no AND (parameters ->> 'boardNo')::int = board.board_no)
    ORDER BY compare_ms, id LIMIT $3`;
 
-/**
- * The next leaderboards due for comparison by a time (epoch ms). Those being filled from history wait until they are complete.
- * @param except leaderboards to skip, as `<tenant no>:<board no>`
- */
+/** The next boards due for comparison, except those being filled. `except`: `<tenant no>:<board no>`. */
 export async function boardsToCompare(
   pool: Pool,
   { upToMs, except, limit }: { upToMs: number; except: readonly string[]; limit: number },
@@ -39,7 +35,6 @@ export async function boardsToCompare(
   return (await pool.query<MovedBoard>(MOVED, [upToMs, except, limit])).rows;
 }
 
-/** Starts comparing leaderboards that are not followed yet. */
 export async function followBoards(
   client: PoolClient | Pool,
   boards: readonly (BoardPlace & { tenantNo: number })[],
@@ -77,7 +72,6 @@ export async function forgetBoardsOf(pool: Pool, tenantNos: readonly number[]): 
   await pool.query('DELETE FROM notification_boards WHERE tenant_no = ANY ($1)', [tenantNos]);
 }
 
-/** The ranks at the last comparison. */
 export async function knownPlaces(client: PoolClient, boardId: number): Promise<Map<string, KnownPlace>> {
   const { rows } = await client.query<KnownPlace>(
     'SELECT user_id AS "userId", rank, value FROM notification_places WHERE board_id = $1',
@@ -162,10 +156,7 @@ const NOTE = `
   ON CONFLICT (tenant_no, board_no, run_day, text_digest(group_name)) DO UPDATE SET compare_ms = EXCLUDED.compare_ms
    WHERE board.compare_ms IS NULL OR board.compare_ms > EXCLUDED.compare_ms`;
 
-/**
- * Schedules leaderboards whose scores changed for comparison within 15 minutes, in the client's transaction. Each may occur
- * only once per call.
- */
+/** Schedules changed boards for comparison within 15 minutes, each once, in the client's transaction. */
 export async function noteMovedBoards(
   client: PoolClient,
   moved: readonly (BoardPlace & { tenantNo: number })[],

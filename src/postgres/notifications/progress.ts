@@ -7,7 +7,6 @@ export interface NotificationProgress {
   zone: string;
   /** All that were due by then are done (epoch ms). */
   doneMs: number;
-  /** Among those due next, users with an ID up to this one are done. */
   lastUser: string;
 }
 

@@ -1,4 +1,3 @@
-/** Windows: 15 minutes after a message, during which similar notifications are merged. */
 import type { Pool, PoolClient } from 'pg';
 import { FURTHEST_END_MS, type NotificationType, windowEndMs } from '../../domain/notifications/notification.ts';
 import { binaryArray, TEXT } from '../persist/binary-rows.ts';
@@ -28,10 +27,7 @@ export interface WindowChange {
   atOnce: boolean;
 }
 
-/**
- * Limit in bytes for a window's awards. Older ones are dropped, so that no row grows without bound. Messages show fewer than this
- * holds.
- */
+/** Limit in bytes for a window's awards; older ones are dropped. */
 const AWARDS_BYTES = 131_072;
 
 const CHANGES = `
@@ -157,7 +153,6 @@ export async function endWindowsAhead(pool: Pool, nowMs: number): Promise<boolea
   return rowCount !== 0;
 }
 
-/** Tenants of the first windows that ended by a time. */
 export async function tenantsWithEndedWindows(pool: Pool, upToMs: number, limit: number): Promise<number[]> {
   const { rows } = await pool.query<{ tenantNo: number }>(
     `SELECT DISTINCT tenant_no AS "tenantNo"
@@ -167,10 +162,7 @@ export async function tenantsWithEndedWindows(pool: Pool, upToMs: number, limit:
   return rows.map(({ tenantNo }) => tenantNo);
 }
 
-/**
- * Takes and locks the first of a tenant's windows that ended by a time, except those that another process has locked. The
- * sum keeps the planner from reading all of the tenant's windows by the primary key.
- */
+/** Takes and locks a tenant's first ended windows, except locked ones. The sum keeps the planner from the primary key. */
 export async function takeEndedWindows(
   client: PoolClient,
   { tenantNo, upToMs, limit }: { tenantNo: number; upToMs: number; limit: number },

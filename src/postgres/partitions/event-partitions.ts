@@ -1,4 +1,3 @@
-/** The monthly partitions of the table of events. */
 import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { transaction } from '../transaction.ts';
@@ -18,10 +17,7 @@ export interface EventPartition {
 /** Tables partitioned by the time in events' IDs. Each has a default partition for all other rows. */
 const PARTITIONED = ['events', 'awards', 'used_keys'] as const;
 
-/**
- * How long a change of partitions waits for its locks. All later users of the tables, including the persister, wait behind it, so it
- * gives up early and is retried.
- */
+/** How long a change of partitions waits for its locks, behind which all later users of the tables wait. */
 export const LOCK_WAIT_MS = 1_000;
 
 /** The smallest UUID of an epoch day. */
@@ -30,7 +26,6 @@ export const firstIdOf = (day: number): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 };
 
-/** The existing partitions in order of days. */
 export async function readEventPartitions(client: Pool | PoolClient): Promise<EventPartition[]> {
   const { rows } = await client.query<EventPartition>(
     `SELECT first_day AS "firstDay", end_day AS "endDay", keys_indexed AS "keysIndexed", is_gone AS "isGone"
@@ -39,10 +34,7 @@ export async function readEventPartitions(client: Pool | PoolClient): Promise<Ev
   return rows;
 }
 
-/**
- * The day after the last one with rows in a default partition; 0 if these are empty. Rows are stored there if the partition
- * was not created in time, or if a test clock ran ahead.
- */
+/** The day after the last one with rows in a default partition; 0 if these are empty. */
 export async function endOfDefaults(client: Pool | PoolClient): Promise<number> {
   const newest = PARTITIONED.map((table) => `(SELECT id FROM ${table}_default ORDER BY id DESC LIMIT 1)`).join(', ');
   const { rows } = await client.query<{ time: string | null }>(

@@ -13,7 +13,6 @@ export interface AwardRow {
   total: number;
   boostNos: readonly number[];
   atMs: number;
-  /** Epoch day of the user's local date. */
   localDay: number;
   /** Version of the catalog; `null` if not recorded. */
   catalogVersion: number | null;

@@ -37,10 +37,7 @@ const NEGATIVE = 0x4000;
 /** Far above any sum. */
 const MOST_WHOLE = 1e20;
 
-/**
- * Builds rows for `COPY … FROM STDIN (FORMAT binary)`. `row` starts a row, then the method of each column's type adds its
- * value, in order. Unlike the text format, it spares the server the parsing of timestamps, dates and numerics.
- */
+/** Builds rows for binary COPY: `row`, then each column's type in order. Spares the server parsing. */
 export class BinaryRows {
   private buffer: Buffer;
   private at: number;
@@ -81,7 +78,6 @@ export class BinaryRows {
     return this;
   }
 
-  /** Epoch ms. */
   timestamptz(ms: number): this {
     const micros = (ms - EPOCH_MS) * 1000;
     if (Number.isSafeInteger(micros)) return this.int8(micros);
@@ -92,12 +88,10 @@ export class BinaryRows {
     return this;
   }
 
-  /** Epoch day. */
   date(day: number): this {
     return this.int4(day - EPOCH_DAYS);
   }
 
-  /** 32 hex digits. */
   uuid(hex: string): this {
     this.begin(16);
     if (this.buffer.write(hex, this.at, 16, 'hex') !== 16) throw new UnstorableValue('an ID must have 32 hex digits');
@@ -165,7 +159,6 @@ export class BinaryRows {
     return this;
   }
 
-  /** Returns the finished bytes. Nothing may be added afterwards. */
   finish(): Buffer {
     this.room(2);
     this.at = this.buffer.writeInt16BE(END_OF_ROWS, this.at);
@@ -197,10 +190,7 @@ export class BinaryRows {
   }
 }
 
-/**
- * The base-10,000 digits (`weight` + 1 of them) of a whole number too large for exact arithmetic in doubles. Totals are
- * bounded below that (`SUM_BOUND`); older ones are stored unchanged.
- */
+/** The base-10,000 digits of a whole number too large for exact doubles; newer totals are below that (`SUM_BOUND`). */
 function largeDigits(whole: number, weight: number): number[] {
   const text = BigInt(whole)
     .toString()
@@ -208,7 +198,6 @@ function largeDigits(whole: number, weight: number): number[] {
   return Array.from({ length: weight + 1 }, (_, index) => Number(text.slice(index * 4, index * 4 + 4)));
 }
 
-/** Number of decimal places that these millionths need. */
 function placesOf(micros: number): number {
   if (micros === 0) return 0;
   let places = 6;
@@ -229,10 +218,7 @@ export const JSONB: ElementType = { oid: 3802, prefix: 1 };
 
 const HEADER_BYTES = 20;
 
-/**
- * A one-dimensional array as a binary parameter, which the driver passes on unchanged, without quoting here or parsing in
- * the server. `values` must not be empty.
- */
+/** An array as a binary parameter, without quoting or parsing. `values` must not be empty. */
 export function binaryArray({ oid, prefix }: ElementType, values: readonly (string | Buffer)[]): Buffer {
   let room = HEADER_BYTES;
   for (const value of values) room += 5 + (typeof value === 'string' ? value.length * 3 : value.length);
@@ -292,8 +278,6 @@ export function copyRows(client: PoolClient, statement: string, rows: string | B
     stream.end(rows);
   });
 }
-
-/** Values in Postgres's text format for COPY: columns end with a tab, rows with a line feed. */
 
 const SPECIAL = /[\\\t\n\r\0]/;
 const EACH_SPECIAL = /[\\\t\n\r\0]/g;

@@ -1,4 +1,3 @@
-/** Completed achievements. */
 import type { Pool, PoolClient } from 'pg';
 import { storableText } from '../storable-json.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './binary-rows.ts';
@@ -45,10 +44,7 @@ export async function insertCompletions(client: PoolClient, completions: readonl
 
 /** Number shown, and at least kept, per tenant. */
 const NEWEST_KEPT = 20;
-/**
- * A transaction that adds a row whose number is a multiple of this also deletes old rows. Few transactions pay for that: it
- * takes 0.5 ms of Postgres, while adding takes 0.1.
- */
+/** One transaction in this many also deletes old rows, which takes 0.5 ms. */
 const DROPPED_EVERY = 64;
 
 const ADD = `

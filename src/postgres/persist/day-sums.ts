@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
-import { addAwards, addEvents } from '../partitions/dropped-days.ts';
+import { addAwards, addEvents } from '../partitions/event-retention.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import { binaryArray, binaryIntegers, TEXT } from './binary-rows.ts';
 import type { NamedUser } from './events.ts';
@@ -18,7 +18,6 @@ const COUNT_FROM = 64;
 /** An event in the sum of a day: a sent event, a reversal, or an imported day. */
 export interface CountedEvent extends NamedUser {
   metricNo: number;
-  /** Epoch day. */
   localDay: number;
   value: Decimal;
   /** JSON text of the attributes by key; absent or `null` if there are none. */
@@ -55,7 +54,6 @@ const rowsOf = (table: 'events' | 'awards'): string => `
   (SELECT count(*) FROM (SELECT FROM ${table} AS row
     WHERE row.tenant_no = asked.tenant_no AND row.user_id = asked.user_id LIMIT $3) AS first_ones)`;
 
-/** Parameters: tenant numbers, user IDs, the minimum number of a user's rows. */
 const SUM = `
   WITH many AS (
     INSERT INTO summed_users (tenant_no, user_id)
@@ -90,7 +88,6 @@ export async function sumUsers(client: PoolClient, users: readonly NamedUser[], 
   if (users.length > 0) await client.query(SUM, [...named(users), fromRows]);
 }
 
-/** Number of rows per user. */
 function usersOf(rows: readonly NamedUser[]): Map<string, NamedUser & { rows: number }> {
   const users = new Map<string, NamedUser & { rows: number }>();
   for (const row of rows) {

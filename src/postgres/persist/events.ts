@@ -1,4 +1,3 @@
-/** Events: inserted, reversed, and deleted with their user. */
 import type { PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { dateOf } from '../../domain/periods.ts';
@@ -198,7 +197,6 @@ const DELETE_LEFT = `
 interface DatedRow {
   /** 32 hex digits. */
   id: string;
-  /** The epoch day for which it counts. */
   localDay: number;
 }
 

@@ -14,7 +14,6 @@ export interface ImportedDayRow {
   /** The user's total of the metric at the end of the day. */
   total: Decimal;
   atMs: number;
-  /** Epoch day. */
   localDay: number;
 }
 
@@ -26,10 +25,7 @@ interface ImportedHistory {
 const LAST_DROPPED = `
   SELECT replace(end_id::text, '-', '') AS "endId" FROM event_partitions WHERE is_dropped ORDER BY end_id DESC LIMIT 1`;
 
-/**
- * Separates rows of a time whose events and awards are kept from those of a dropped time. Call it while holding the shard's
- * cursor, which a drop waits for.
- */
+/** Separates rows of kept days from those of dropped ones. Call it while holding the shard's cursor. */
 export async function splitImported(
   client: PoolClient,
   { days, awards }: ImportedHistory,
@@ -51,7 +47,6 @@ const DAYS = `
   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::numeric[], $6::numeric[], $7::float8[], $8::int[])
     AS imported (id, tenant_no, user_id, metric_no, value, total, at_ms, day)`;
 
-/** Adds imported days. Call it exactly once for each. */
 export async function insertImportedDays(client: PoolClient, days: readonly ImportedDayRow[]): Promise<void> {
   if (days.length === 0) return;
   await client.query(DAYS, [

@@ -4,7 +4,6 @@ import { COMPLETED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 
-/** A recomputation step's changes to a user. */
 export interface RecomputedRow {
   /** 32 hex digits. Completions and awards name it as their cause. */
   id: string;
@@ -15,15 +14,12 @@ export interface RecomputedRow {
   /** Whether it reverts what the job had done. */
   reverts: boolean;
   atMs: number;
-  /** Numbers of achievements. */
   completed: number[];
   revoked: PackedCompletion[];
   restored: PackedCompletion[];
   /** Points taken; negative if given. */
   awards: Compensated[];
-  /** Numbers of achievements whose state differed from the plan. */
   skipped: number[];
-  /** Changes to leaderboard scores. */
   scores: RecomputedScore[];
 }
 
@@ -59,10 +55,7 @@ const NOTE = `
    WHERE planned.recomputation_no = (SELECT no FROM recomputations WHERE id = step.job)
      AND planned.user_id = step.user_id AND planned.tenant_no = step.tenant_no`;
 
-/**
- * Stores the changes of recomputations: deletes revoked completions, restores others unchanged, and records in the plan what
- * was done. Each user may occur only once per call.
- */
+/** Stores recomputations' changes: revokes, restores, and records what was done. Each user once per call. */
 export async function insertRecomputed(client: PoolClient, rows: readonly RecomputedRow[]): Promise<void> {
   if (rows.length === 0) return;
   const gone = await revoke(client, rows);

@@ -1,4 +1,3 @@
-/** Changes of streaks, calls that changed them, and pauses. */
 import type { NamedUser } from './events.ts';
 import type { PoolClient } from 'pg';
 import type { SettlementKind } from '../../domain/streaks/settle.ts';
@@ -16,7 +15,6 @@ export const SETTLEMENT_KINDS = [
   'reset',
 ] as const satisfies SettlementKind[];
 
-/** A change of a streak, from the outbox. */
 export interface StreakChangeRow {
   tenantNo: number;
   userId: string;
@@ -35,7 +33,6 @@ const COPY =
 const COLUMNS = 9;
 const BYTES_A_ROW = 100;
 
-/** Adds changes of streaks. Call it exactly once for each. */
 export async function insertStreakChanges(client: PoolClient, changes: readonly StreakChangeRow[]): Promise<void> {
   if (changes.length === 0) return;
   const rows = new BinaryRows(changes.length * BYTES_A_ROW);
@@ -70,7 +67,6 @@ const SUPERSEDE = `
    WHERE tenant_no = $1 AND user_id = $2 AND no = ANY ($3::bigint[]) AND superseded_by IS NULL
   RETURNING frequency, kind, epoch_ms(at)::float8 AS "atMs"`;
 
-/** A stored change that no longer counts. */
 interface Superseded extends NamedUser {
   frequency: number;
   kind: number;
@@ -93,7 +89,6 @@ export async function supersedeStreakChanges(
 
 const INSERT = 'INSERT INTO streak_calls (id) SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING';
 
-/** Skips rows that another shard's persister is deleting. */
 const DELETE_OLD = `
   DELETE FROM streak_calls WHERE id IN (
     SELECT id FROM streak_calls WHERE stored < now() - interval '1 hour' FOR UPDATE SKIP LOCKED)`;
@@ -105,7 +100,6 @@ export async function insertStreakCalls(client: PoolClient, ids: readonly string
   await client.query(DELETE_OLD);
 }
 
-/** A pause after a change. */
 export interface StreakPauseRow {
   /** 32 hex digits. */
   id: string;

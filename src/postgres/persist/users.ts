@@ -1,4 +1,3 @@
-/** Users' rows: profile, state, points and streaks. */
 import type { PoolClient } from 'pg';
 import { nextCountMs } from '../../domain/anniversary.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -104,7 +103,6 @@ class SweptBy {
     ];
   }
 
-  /** Makes sure that the days of their zones are swept. */
   async note(client: PoolClient): Promise<void> {
     await noteZones(client, this.zones);
   }
@@ -189,7 +187,6 @@ export const UPDATE_POINTS = `
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[]) AS touched (tenant_no, id, state, points)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
-/** The changed points as a parameter. */
 export const changedPoints = (users: readonly PaidUser[]): Buffer =>
   binaryArray(
     JSONB,

@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Kind } from '../../domain/kinds.ts';
 
-/** A catalog resource, current or deleted, in its latest form. */
 export interface StoredResource {
   id: string;
   no: number;
@@ -85,10 +84,7 @@ interface Row {
 
 const answers = (rows: readonly Row[]): (DocThen | null)[] => rows.map(({ doc, sinceMs }) => doc && { doc, sinceMs });
 
-/**
- * The forms of resources at given times, in the order of the requests; `null` if it is the current one. Cost: one index
- * lookup each, regardless of the number of changes.
- */
+/** Forms of resources at given times, in order; `null`: the current one. One index lookup each. */
 export async function docsThen(
   pool: Pool | PoolClient,
   tenantNo: number,

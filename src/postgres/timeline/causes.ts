@@ -1,9 +1,8 @@
-/** Causes of awards and completions. */
 import type { Pool } from 'pg';
 import { lastAwardOf } from '../../domain/administration/timeline.ts';
 import { idsByWindows, windowAround } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
-import { type TimelineRange, userSystems } from './range.ts';
+import { type TimelineRange, userSystems } from './entries.ts';
 
 export interface TimelineEventRow {
   id: string;
@@ -140,10 +139,7 @@ export function awardCausesStatement(newest: boolean): string {
    ORDER BY cause ${newest ? 'DESC' : ''} LIMIT $5`;
 }
 
-/**
- * Causes of the user's awards (events and others), by the ID with which the awards begin. Costs one index step each, in each
- * points system in which the user has awards.
- */
+/** Causes of the user's awards, by the start of the awards' IDs. One index step each, per points system. */
 export function awardCauses(pool: Pool, { tenantNo, userId, ...range }: TimelineRange): Promise<string[]> {
   const { above, below, newest } = range;
   return idsByWindows(pool, range, async ({ fromId, toId }, limit) => {

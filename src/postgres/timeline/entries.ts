@@ -1,8 +1,6 @@
-/** Timeline entries that are not events. */
-import type { Pool } from 'pg';
 import { msOf, type TimelineBounds } from '../../domain/administration/timeline.ts';
 import { storableText } from '../storable-json.ts';
-import type { TimelineRange } from './range.ts';
+import type { Pool } from 'pg';
 
 /** Rows of one kind between two pairs of time and number. */
 export interface RowsQuery extends Pick<TimelineRange, 'tenantNo' | 'userId' | 'newest' | 'limit'> {
@@ -17,7 +15,6 @@ export interface TimelineStreakRow {
   toDay: number;
   length: number | null;
   atMs: number;
-  /** The administrator's key. */
   who: string | null;
   correction: string | null;
   supersededBy: string | null;
@@ -63,10 +60,7 @@ const parametersOf = ({ tenantNo, userId, bounds: { above, below }, limit }: Row
 /** Kinds of changes by administrators: restored, replaced, reset. */
 const BY_ADMINISTRATORS = '4, 5, 7';
 
-/**
- * Changes to the user's streaks by the clock and by administrators. Cost: O(the user's changes), at most a few per period of each
- * frequency.
- */
+/** Changes to the user's streaks by the clock and administrators. O(the user's changes). */
 export async function streakRows(pool: Pool, query: RowsQuery): Promise<TimelineStreakRow[]> {
   const { rows } = await pool.query<TimelineStreakRow>(
     `SELECT no, frequency, kind, from_day AS "fromDay", to_day AS "toDay", length, epoch_ms(at) AS "atMs",
@@ -97,10 +91,7 @@ export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineF
   return rows;
 }
 
-/**
- * Administrators' actions on the user, except streak changes and reversals, which have their own entries, and actions on an
- * earlier user with the same ID. Cost: O(actions on the user).
- */
+/** Administrators' actions on the user, except those with entries of their own. O(actions on the user). */
 export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
   const { rows } = await pool.query<TimelineAuditRow>(
     `SELECT no, who, action, kind, id, before, after, epoch_ms(at) AS "atMs"
@@ -120,11 +111,9 @@ export interface TimelineRecomputationRow {
   cause: string;
   recomputationId: string;
   reverts: boolean;
-  /** Readable part of the administrator's key. */
   who: string;
   at: Date;
   catalogVersion: null;
-  /** Numbers of achievements. */
   gained: number[];
   lost: number[];
 }
@@ -165,3 +154,44 @@ export async function recomputationsOf(
   );
   return rows.map((row) => ({ ...row, at: new Date(msOf(row.cause)), catalogVersion: null }));
 }
+
+/** Positions of a timeline page, and the numbers that identify a user. */
+
+export interface TimelineRange {
+  tenantNo: number;
+  userId: string;
+  /** Positions, both exclusive (`src/domain/administration/timeline.ts`). */
+  above: string;
+  below: string;
+  /** Newest first; otherwise oldest first. */
+  newest: boolean;
+  limit: number;
+}
+
+/**
+ * CTEs (of WITH RECURSIVE) with the distinct numbers in a user's rows, for a table whose index begins with tenant (`$1`),
+ * user (`$2`) and that number. Each number costs one index step, regardless of the number of rows. `from`, `to`: parameters
+ * with a window of IDs of whole partitions (`idWindows`), because rows of a partition outside the window would be read one
+ * by one.
+ */
+const numbersOf = (
+  { table, column, name }: { table: string; column: string; name: string },
+  { from, to }: { from: string; to: string },
+): string => `
+  ${name}_steps (no) AS (
+    (SELECT ${column} FROM ${table} WHERE tenant_no = $1 AND user_id = $2 AND id >= ${from}::uuid AND id < ${to}::uuid
+      ORDER BY ${column} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT ${column} FROM ${table}
+             WHERE tenant_no = $1 AND user_id = $2 AND ${column} > ${name}_steps.no
+               AND id >= ${from}::uuid AND id < ${to}::uuid ORDER BY ${column} LIMIT 1)
+      FROM ${name}_steps WHERE ${name}_steps.no IS NOT NULL
+  ), ${name} (no) AS (SELECT no FROM ${name}_steps WHERE no IS NOT NULL)`;
+
+/** `system (no)`: points systems in which the user has awards. */
+export const userSystems = (window: { from: string; to: string }): string =>
+  numbersOf({ table: 'awards', column: 'system_no', name: 'system' }, window);
+
+/** `metric (no)`: metrics with events of the user. */
+export const userMetrics = (window: { from: string; to: string }): string =>
+  numbersOf({ table: 'events', column: 'metric_no', name: 'metric' }, window);

@@ -4,7 +4,7 @@ import { firstIdAt, msOf } from '../../domain/administration/timeline.ts';
 import { QUARANTINE_STATUS } from '../corrections/quarantine.ts';
 import { idsByWindows, type IdWindow } from '../partitions/id-windows.ts';
 import { storableText } from '../storable-json.ts';
-import { type TimelineRange, userMetrics } from './range.ts';
+import { type TimelineRange, userMetrics } from './entries.ts';
 
 /** Number of local days per query, at first and at most. Each costs an index probe per metric. */
 const FIRST_DAYS = 4;
@@ -103,7 +103,6 @@ async function idsOfDays(
   return { ids: row.ids.filter((id) => (newest ? id >= end : id < end)), end };
 }
 
-/** The UTC day (epoch day) in an ID. */
 const utcDayOf = (id: string): number => Math.floor(msOf(id) / DAY_MS);
 
 /** Uses the index `events_late`. Parameters: tenant, user, the IDs above and below, limit, the window of whole partitions. */
@@ -121,7 +120,6 @@ const releasedIdsStatement = (newest: boolean): string => `
      AND quarantine.id > $3::uuid AND quarantine.id < $4::uuid AND events.id >= $6::uuid AND events.id < $7::uuid
    ORDER BY quarantine.id ${newest ? 'DESC' : ''} LIMIT $5`;
 
-/** Runs one of these two statements. */
 async function idsOf(
   pool: Pool,
   { tenantNo, userId, above, below, limit, fromId, toId }: WindowRange,

@@ -1,12 +1,10 @@
 import type { Pool } from 'pg';
 
-/** A user whose full years must be counted. */
 export interface DueUser {
   tenantNo: number;
   /** Version of the tenant's catalog at the time of the read. */
   version: number;
   userId: string;
-  /** Epoch ms. */
   dueMs: number;
 }
 

@@ -1,13 +1,9 @@
-/** Selections of users: a sample, the next slice, and a count within a time limit. */
 import type { Pool, PoolClient } from 'pg';
 import { codeOf } from '../../network-errors.ts';
-import { eventsAndSums } from '../partitions/dropped-days.ts';
+import { eventsAndSums } from '../partitions/event-retention.ts';
 import { transaction } from '../transaction.ts';
 
-/**
- * IDs of about `percent` of a tenant's users, from randomly chosen pages of the table, so users created one after another
- * are chosen together. Reads that share of all tenants' users.
- */
+/** IDs of about `percent` of a tenant's users, from random pages. Reads that share of all tenants' users. */
 export async function sampleUsers(
   client: PoolClient,
   { tenantNo, percent }: { tenantNo: number; percent: number },
@@ -64,10 +60,7 @@ export async function countedUsers(
 
 const CANCELLED = '57014';
 
-/**
- * Reads in a transaction whose statements are limited to `timeoutMs`. Returns `null` if Postgres cancelled one. For answers
- * that are complete enough without the result.
- */
+/** Reads with a limit of `timeoutMs` per statement; `null` if Postgres cancelled one. */
 export async function within<T>(
   pool: Pool,
   timeoutMs: number,

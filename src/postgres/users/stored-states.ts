@@ -1,9 +1,7 @@
-/** Users' stored states. */
 import type { Pool, PoolClient } from 'pg';
 import { PARTS } from '../shards.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A user's packed state in Postgres; `null` if the user is not stored. One index lookup. */
 export async function storedState(
   pool: Pool | PoolClient,
   { tenantNo, userId }: { tenantNo: number; userId: string },
@@ -54,10 +52,7 @@ export async function beforeNaming(client: PoolClient, tenantNo: number): Promis
   await client.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [LOCK, tenantNo]);
 }
 
-/**
- * For a transaction that deletes a user who has left Redis. Waits for transactions that may have read the user there, so
- * that it finds what they stored. Later ones wait for this transaction.
- */
+/** Waits for transactions that may have read a deleted user in Redis, to find what they stored. */
 export async function beforeDeletion(client: PoolClient, tenantNo: number): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1, $2)', [LOCK, tenantNo]);
 }
@@ -130,7 +125,6 @@ interface NamedUser {
   id: string;
 }
 
-/** Those users that are not stored. */
 export async function missingUsers(pool: Pool, users: readonly NamedUser[]): Promise<NamedUser[]> {
   if (users.length === 0) return [];
   const { rows } = await pool.query<NamedUser>(

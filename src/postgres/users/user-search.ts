@@ -1,8 +1,6 @@
 import type { Pool, QueryConfig } from 'pg';
 import { storableText } from '../storable-json.ts';
 
-/** Lists and searches of users. */
-
 export type UserOrder = 'asc' | 'desc';
 
 /** A user's position in a search: the index in `KEYS` of the key that matched, and the key's text. */
@@ -18,10 +16,7 @@ const KEYS = ['id COLLATE "C"', 'name_key', 'last_name_key', 'email_key'] as con
 /** Sorts after every text with the same prefix. */
 const LAST = '\u{10FFFF}';
 
-/**
- * Query for a page of a tenant's users in the byte order of IDs. `after`: an ID, whether it exists or not; `null` for the
- * beginning. Cost: O(limit) in an index at any depth, plus the users that `skip` passes over.
- */
+/** A page of users by ID (bytes). `after`: an ID, or `null`. O(limit), plus the users that `skip` passes over. */
 export function listQuery({
   tenantNo,
   after,
@@ -43,7 +38,6 @@ export function listQuery({
   };
 }
 
-/** The IDs of a page; see `listQuery`. */
 export async function listUsers(pool: Pool, page: Parameters<typeof listQuery>[0]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(listQuery(page));
   return rows.map(({ id }) => id);

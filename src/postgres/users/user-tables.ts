@@ -1,11 +1,9 @@
-/** The tables that hold rows of users, and their export. */
 import type { Pool } from 'pg';
 import { GUARD } from '../../packed/guard-fields.ts';
 import { storableText } from '../storable-json.ts';
 
 const GUARD_WORDS = Object.fromEntries(Object.entries(GUARD).map(([name, no]) => [no, name]));
 
-/** A table with rows about individual users. */
 export interface UserTable {
   table: string;
   /** The column with the user's ID; `tenant_no` has the tenant. */
@@ -14,7 +12,6 @@ export interface UserTable {
   section: string | null;
   /** Order of a user's rows. Must be unique; preferably the rest of an index on tenant and user. */
   order: readonly string[];
-  /** Columns omitted from the export, besides tenant and user. */
   hidden?: readonly string[];
   /** Columns whose numbers stand for words. */
   words?: Readonly<Record<string, Readonly<Record<number, string>>>>;
@@ -146,7 +143,6 @@ export const USER_TABLES: readonly UserTable[] = [
   },
 ];
 
-/** Rows per read. */
 const PAGE = 1000;
 
 /** A user's rows in a table, page by page. Keeps at most one page in memory, and no connection between pages. */

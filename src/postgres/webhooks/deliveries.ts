@@ -1,4 +1,3 @@
-/** Reads for administrators: a webhook's deliveries and its status. */
 import type { Pool, PoolClient } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { storableText } from '../storable-json.ts';
@@ -30,14 +29,12 @@ export interface DeliveriesQuery {
   tenantNo: number;
   webhookId: string;
   limit: number;
-  /** Only messages with smaller sequences. */
   before: string | null;
   status: DeliveryRow['status'] | null;
   type: string | null;
   userId: string | null;
   /** Created at or after this time (epoch ms). */
   fromMs: number | null;
-  /** Created before this time. */
   toMs: number | null;
 }
 
@@ -88,7 +85,6 @@ export async function listDeliveries(pool: Pool, query: DeliveriesQuery): Promis
   return rows;
 }
 
-/** A message of a webhook's log; `null` if it does not exist, or no longer does. */
 export async function readDelivery(
   client: Pool | PoolClient,
   { webhookId, id }: { webhookId: string; id: string },
@@ -103,7 +99,6 @@ export async function readDelivery(
 export interface WebhookStateRow {
   waiting: number;
   oldest: Date | null;
-  /** Whether the queue is full. */
   full: boolean;
   /** Failed tries since the last successful one, and the time of the first. */
   failures: number;

@@ -1,8 +1,6 @@
-/** Leases of webhooks: which process sends to which, what is due, and where a webhook's messages go. */
 import type { Pool, PoolClient } from 'pg';
 import { signingSecrets, type SigningSecrets } from './secrets.ts';
 
-/** A webhook leased by the process that sends to it. */
 export interface LeasedWebhook {
   webhookId: string;
   tenantNo: number;
@@ -19,11 +17,7 @@ const SENDABLE = `
    AND resource.deleted IS NULL AND (resource.doc ->> 'enabled')::boolean
   JOIN organisation ON multi_tenancy = (state.tenant_no > 0)`;
 
-/**
- * Leases up to `most` webhooks that have due messages and no holder. A webhook has one holder at a time. If the holder dies,
- * its lease ends after `leaseMs` of the server's time.
- * @param nowMs the time of Laurel's clock
- */
+/** Leases up to `most` webhooks with due messages for `leaseMs`, one holder each. `nowMs`: Laurel's clock. */
 export async function leaseWebhooks(
   pool: Pool,
   { holder, nowMs, leaseMs, most }: { holder: string; nowMs: number; leaseMs: number; most: number },
@@ -70,10 +64,7 @@ export interface WebhookTarget extends SigningSecrets {
   header: string | undefined;
 }
 
-/**
- * The current targets of those webhooks to which Laurel may send.
- * @param nowMs the time of Laurel's clock
- */
+/** Targets of those webhooks to which Laurel may send. `nowMs`: Laurel's clock. */
 export async function webhookTargets(
   pool: Pool,
   webhookIds: readonly string[],
@@ -98,17 +89,11 @@ export async function webhookTargets(
 interface Upcoming {
   /** Next retry of a message (epoch ms, Laurel's clock), or `null`. */
   dueMs: number | null;
-  /**
-   * When a webhook with due messages becomes available because its breaker or another process's lease ends, in ms from now,
-   * or `null`.
-   */
+  /** When a due webhook becomes free of its breaker or another lease, in ms from now, or `null`. */
   freeInMs: number | null;
 }
 
-/**
- * The next work for a holder of leases, over all webhooks to which Laurel may send. One index probe per webhook.
- * @param now.nowMs the time of Laurel's clock
- */
+/** The next work for a holder of leases. One index probe per webhook. `nowMs`: Laurel's clock. */
 export async function upcoming(pool: Pool, { holder, nowMs }: { holder: string; nowMs: number }): Promise<Upcoming> {
   const { rows } = await pool.query<Upcoming>(
     `SELECT min(next.due_ms) FILTER (WHERE next.due_ms > $1) AS "dueMs",
@@ -128,10 +113,7 @@ export async function upcoming(pool: Pool, { holder, nowMs }: { holder: string; 
   return rows[0]!;
 }
 
-/**
- * Records for every webhook whether at least `limit` messages wait for it; then no more are queued (`insertMessages`). Reads
- * the index of the queue.
- */
+/** Records whether at least `limit` messages wait for each webhook, so that no more are queued. */
 export async function noteFullQueues(pool: Pool, limit: number): Promise<void> {
   await pool.query(
     `UPDATE webhook_state AS state SET is_full = measured.is_full
@@ -151,7 +133,6 @@ interface WaitingMessages {
   oldestMs: number;
 }
 
-/** Counts the waiting messages. Reads all of them. */
 export async function waitingMessages(pool: Pool, nowMs: number): Promise<WaitingMessages> {
   const { rows } = await pool.query<{ count: number; created: number | null }>(
     `SELECT count(*) AS count, (extract(epoch FROM min(queued.created)) * 1000)::float8 AS created

@@ -1,4 +1,3 @@
-/** Webhook messages: creation, the daily partitions of their log, and the webhooks that want them. */
 import type { Pool, PoolClient } from 'pg';
 import type { NewMessage } from '../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -81,10 +80,7 @@ export async function insertMessages(
   }
 }
 
-/**
- * How long a change of partitions waits for its locks. All later users of the log, including the persister, wait behind it,
- * so it gives up early and is retried.
- */
+/** How long a change of partitions waits for its locks, behind which all later users of the log wait. */
 const LOCK_WAIT_MS = 1_000;
 
 const NAME = /^webhook_messages_d(\d+)$/;
@@ -130,10 +126,7 @@ export async function hasMessagesBefore(pool: Pool, day: number): Promise<boolea
   return rows[0]!.some;
 }
 
-/**
- * Drops the partition of a day, immediately and regardless of its size. Rejects without a change if it does not get its lock
- * within a second. `deleteMessagesBefore` deletes the day's messages that are still queued.
- */
+/** Drops a day's partition at once. Rejects without a change if it does not get its lock within a second. */
 export function dropMessageDay(pool: Pool, day: number): Promise<void> {
   return transaction(pool, async (client) => {
     await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
@@ -150,7 +143,6 @@ export async function forgetDeletedWebhooks(pool: Pool): Promise<void> {
   );
 }
 
-/** Deletes messages from before a day from the default partition and the queue, a few thousand at most. */
 export async function deleteMessagesBefore(pool: Pool, day: number): Promise<void> {
   for (const table of ['webhook_messages_default', 'webhook_queue']) {
     await pool.query(
@@ -180,7 +172,6 @@ interface Row extends Revisions {
   tenants: [no: number, version: number][];
 }
 
-/** Reads everything in one snapshot. */
 export async function readListening(pool: Pool): Promise<Listening> {
   const { rows } = await pool.query<Row>(
     `SELECT revision AS organisation, catalogs_revision AS catalogs, control_share AS "controlShare",

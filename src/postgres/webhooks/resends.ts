@@ -1,4 +1,3 @@
-/** Resends: messages that return to the queue at an administrator's request. */
 import type { Pool, PoolClient } from 'pg';
 import { addJob, deleteOldJobs, type Job, latestJobs } from '../jobs.ts';
 import { LANE } from './messages.ts';
@@ -83,7 +82,6 @@ export async function requeueSome(
   return rows[0]!;
 }
 
-/** Number of selected messages in a range. */
 export async function countSelected(
   client: PoolClient,
   { selection, stretch }: { selection: MessageSelection; stretch: Stretch },
@@ -120,7 +118,6 @@ export async function addResend(
   return (await addJob(client, job)) as Resend;
 }
 
-/** A webhook's latest resends, newest first. */
 export const listResends = (pool: Pool, tenantNo: number, webhookId: string): Promise<Resend[]> =>
   latestJobs(pool, { kind: 'webhook_resend', tenantNo, subjectId: webhookId });
 

@@ -4,10 +4,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 /** How long a webhook's previous secret signs beside the new one. */
 const OVERLAP_MS = DAY_MS;
 
-/**
- * Sets the secrets of stored webhooks. The current secret keeps signing for 24 hours from `nowMs` (Laurel's clock); an older
- * one stops immediately, so a second rotation revokes a leaked secret.
- */
+/** Sets webhooks' secrets. The previous one signs for 24 more hours; an older one stops at once. */
 export async function setWebhookSecrets(
   client: PoolClient,
   { tenantNo, nowMs, webhooks }: { tenantNo: number; nowMs: number; webhooks: { id: string; secret: string }[] },
@@ -51,14 +48,12 @@ export async function signingSecrets(
   );
 }
 
-/** Removes an expired previous secret. */
 export function signingAt<T extends SigningSecrets>(signing: T, nowMs: number): T {
   const { secrets, previousUntilMs } = signing;
   if (previousUntilMs === null || nowMs < previousUntilMs) return signing;
   return { ...signing, secrets: secrets.slice(0, 1), previousUntilMs: null };
 }
 
-/** Whether a webhook has a secret. Deleted ones do not. */
 export async function hasSecret(client: PoolClient, webhookId: string): Promise<boolean> {
   const { rows } = await client.query('SELECT FROM webhook_secrets WHERE webhook_id = $1', [webhookId]);
   return rows.length > 0;
@@ -71,7 +66,6 @@ export interface ShownSecret {
   previousUntilMs: number | null;
 }
 
-/** Secrets of a tenant's webhooks, by ID. */
 export async function webhookSecrets(pool: Pool, tenantNo: number, ids: string[]): Promise<Map<string, ShownSecret>> {
   const { rows } = await pool.query<{ id: string } & ShownSecret>(
     `SELECT webhook_id AS id, secret, previous_until_ms::float8 AS "previousUntilMs"
@@ -90,7 +84,6 @@ export async function nextSecretEndMs(pool: Pool): Promise<number | null> {
   return rows[0]?.ms ?? null;
 }
 
-/** Deletes expired previous secrets. */
 export async function eraseEndedSecrets(pool: Pool, nowMs: number): Promise<void> {
   await pool.query(
     'UPDATE webhook_secrets SET previous = NULL, previous_until_ms = NULL WHERE previous_until_ms <= $1',

@@ -1,4 +1,3 @@
-/** Tries of messages: takes due messages from the queue and records the outcome. */
 import type { Pool } from 'pg';
 import { storableJson } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
@@ -17,7 +16,6 @@ export interface DueMessage {
   day: number;
   id: string;
   lane: number;
-  /** Number of tries so far. */
   tries: number;
   /** `null` if the message has left the log. */
   payload: string | null;
@@ -64,14 +62,12 @@ export interface RecordedTry {
   sequence: number;
   day: number;
   id: string;
-  /** `null` if the message has left the log, so that nothing was sent. */
   logged: LoggedTry | null;
   delivered: boolean;
   /** When to send it again (epoch ms, Laurel's clock); `null` if not. */
   dueMs: number | null;
 }
 
-/** A webhook's health after its last tries. */
 export interface WebhookHealth {
   webhookId: string;
   failures: number;

@@ -7,8 +7,10 @@ import { readRedisSettings } from '../../../src/local/redis-server.ts';
 import { eventually, signal } from '../processes.ts';
 import { PartitionProxy } from './partition-proxy.ts';
 
-/** Shorter than the default of 15 s, so that a run tries more. */
-const NODE_TIMEOUT_MS = 1_500;
+/** Shorter than the default of 15 s, so that a run tries more; but a busy machine may stop a healthy node for a second or two. */
+const NODE_TIMEOUT_MS = 3_000;
+/** How long a command may take. */
+const ANSWER_MS = 10_000;
 
 /**
  * A cluster node with `appendfsync always`. All others know it by the port of a proxy. It ends with this process at the
@@ -72,13 +74,13 @@ export class ClusterNode {
     await eventually('a Redis answers', async () => (await this.command('PING').catch(() => '')) === 'PONG');
   }
 
-  /** One command on its own connection, past the proxy; rejects if there is no answer within `timeoutMs`. */
+  /** One command on its own connection, past the proxy; rejects if there is no answer in time. */
   async command(...[name = '', ...words]: (string | number)[]): Promise<unknown> {
     const redis = new Redis({
       port: this.ownPort,
       lazyConnect: true,
       retryStrategy: () => null,
-      commandTimeout: 2_000,
+      commandTimeout: ANSWER_MS,
     });
     redis.on('error', () => undefined);
     try {
@@ -97,6 +99,12 @@ export class ClusterNode {
 
   async id(): Promise<string> {
     return String(await this.command('CLUSTER', 'MYID'));
+  }
+
+  /** The IDs of the nodes that it knows. During a handshake it knows another node only by a provisional ID. */
+  async knows(): Promise<Set<string>> {
+    const lines = String(await this.command('CLUSTER', 'NODES')).split('\n');
+    return new Set(lines.filter((line) => !line.includes('handshake')).map((line) => line.split(' ')[0]!));
   }
 
   /** Introduces another node to this one, and so to all. */

@@ -147,10 +147,13 @@ export class RedisCluster {
       await nodes[0]!.command('CLUSTER', 'SET-CONFIG-EPOCH', no + 1);
     }
     const [first, ...others] = this.nodes;
-    for (const node of others) await first!.meet(node);
+    const ids = await Promise.all(this.nodes.map((node) => node.id()));
     await eventually('all nodes know one another', async () => {
-      const infos = await Promise.all(this.nodes.map((node) => node.command('CLUSTER', 'INFO')));
-      return infos.every((info) => String(info).includes(`cluster_known_nodes:${this.nodes.length}\r`));
+      // A handshake that takes longer than the node timeout is given up, so it begins again.
+      const known = await first!.knows();
+      for (const [at, node] of others.entries()) if (!known.has(ids[at + 1]!)) await first!.meet(node);
+      const all = await Promise.all(this.nodes.map((node) => node.knows()));
+      return all.every((some) => ids.every((id) => some.has(id)));
     });
     for (const { nodes } of this.groups)
       for (const replica of nodes.slice(1)) await replica.command('CLUSTER', 'REPLICATE', await nodes[0]!.id());
@@ -174,7 +177,9 @@ export class RedisCluster {
       await eventually(
         `${group.name} is whole`,
         async () => {
-          const { master, replicas } = await this.roles(group);
+          const roles = await this.roles(group).catch(() => null);
+          if (roles === null) return false;
+          const { master, replicas } = roles;
           const links = await Promise.all(replicas.map((replica) => replica.replication('master_link_status')));
           const infos = await Promise.all(group.nodes.map((node) => node.command('CLUSTER', 'INFO').catch(() => '')));
           return (

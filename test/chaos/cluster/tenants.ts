@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
 import { slotOfShard } from '../../../src/redis/cluster.ts';
 import { audit, type Findings } from '../audit.ts';
 import { Client } from '../client.ts';
 import { configuration } from '../configuration.ts';
-import { HttpClient } from '../http.ts';
+import { HttpClient, knownEverywhere } from '../http.ts';
 import { Ledger, type OwnUser } from '../ledger.ts';
 import { ModelUser } from '../model.ts';
 import type { Random } from '../random.ts';
@@ -13,6 +14,7 @@ import type { RedisCluster, RedisGroup } from './redis-cluster.ts';
 import { onlyPart } from '../../stack/only-part.ts';
 
 const OWN_USERS = 3;
+const RETRY_MS = 50;
 
 /** A tenant of the run, with its own clients and ledger. Users of all tenants have the same IDs. */
 export interface ChaosTenant {
@@ -41,16 +43,17 @@ export async function makeTenants({
   const organisation = new HttpClient(stack.adminPort, API_KEY);
   const tenants: ChaosTenant[] = [];
   try {
-    await expectStatus(organisation.send('PATCH', '/v1/organisation', { body: { multiTenancy: true } }), 200);
+    await expectStatus(() => organisation.send('PATCH', '/v1/organisation', { body: { multiTenancy: true } }), 200);
     const groups = new Set(stack.redisCluster.groups);
     for (let n = 1; groups.size > 0; n += 1) {
       const id = `tenant-${n}`;
-      await expectStatus(organisation.send('POST', '/v1/tenants', { body: [{ customerId: id, name: id }] }), 201);
+      await expectStatus(() => organisation.send('POST', '/v1/tenants', { body: [{ customerId: id, name: id }] }), 201);
       const no = await numberOf(sql, id);
       if (!groups.delete(await groupOf(stack.redisCluster, no))) continue;
       const app = new HttpClient(stack.appPort, API_KEY, id);
       const admin = new HttpClient(stack.adminPort, API_KEY, id);
-      await expectStatus(admin.send('PUT', '/v1/configuration', { body: configuration(0) }), 200);
+      await expectStatus(() => admin.send('PUT', '/v1/configuration', { body: configuration(0) }), 200);
+      await knownEverywhere(app, '/v1/achievements', 5);
       const ledger = new Ledger(`c${seed}-${n}`);
       const made = Array.from({ length: clients }, (_, client) => {
         const own = Array.from({ length: OWN_USERS }, (_each, user): OwnUser => ({
@@ -95,7 +98,10 @@ export async function groupOf(cluster: RedisCluster, tenantNo: number): Promise<
   return cluster.groups.find(({ nodes }) => nodes.some((node) => node.port === port))!;
 }
 
-async function expectStatus(call: Promise<{ status: number; body: unknown }>, expected: number): Promise<void> {
-  const { status, body } = await call;
+async function expectStatus(call: () => Promise<{ status: number; body: unknown }>, expected: number): Promise<void> {
+  let answer = await call();
+  // Shortly after the start, the shard of a new tenant may still be inspected.
+  while (answer.status === 503) answer = await sleep(RETRY_MS).then(call);
+  const { status, body } = answer;
   if (status !== expected) throw new Error(`Setup was answered ${status}: ${JSON.stringify(body)}`);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isControl } from '../../../src/engine/responses.ts';
@@ -11,6 +12,8 @@ import { countedAnalytics, storedAnalytics } from './stored-analytics.ts';
 const [system] = STUDY_APP.pointsSystems!;
 const CONFIGURATION: Configuration = {
   ...STUDY_APP,
+  // No rule refers to the theme, so users may write it.
+  attributes: [...STUDY_APP.attributes!, { key: 'theme', name: 'Theme', type: 'user' }],
   pointsSystems: [
     {
       ...system!,
@@ -36,7 +39,7 @@ const USERS = Array.from({ length: 12 }, (_, n) => `user-${n}`);
 const isInTokyo = (user: string): boolean => USERS.indexOf(user) % 2 === 1;
 const PLANS = ['free', 'pro'];
 
-/** What happens on a day: an event of a user, on one of the days before if it is late; or its event so many ago is reversed. */
+/** One step of a day: an event, possibly late by some days, or the reversal of an earlier event. */
 interface Step {
   user: string;
   metric: 'flips' | 'minutes';
@@ -67,6 +70,7 @@ interface Sent {
   /** The UTC day on which it was sent, and the one for which it counts. */
   day: number;
   countsFor: number;
+  /** `undefined` if the plan is not counted separately yet. */
   plan: string | undefined;
   isReversed: boolean;
 }
@@ -88,8 +92,21 @@ async function at(ms: number): Promise<void> {
   expect((await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status).toBe(200);
 }
 
+/** Records an event, again while the server answers that it is too busy. */
+async function recorded(metric: string, event: object, key?: string): Promise<{ eventId: string }> {
+  const headers = { 'Idempotency-Key': randomUUID() };
+  const how = { headers, ...(key !== undefined && { key }) };
+  for (;;) {
+    const { status, body } = await laurel.app.post(`/v1/metrics/${metric}/event`, event, how);
+    if (status === 503) continue;
+    expect([status, body.error]).toEqual([201, undefined]);
+    return body;
+  }
+}
+
 async function play(): Promise<void> {
   const plans = new Map<string, string>();
+  const introducedBy = new Map<string, string>();
   const days = fc.sample(fc.array(step, { maxLength: 10 }), { numRuns: DAYS, seed: Number(process.env['SEED']) });
   for (const [nth, steps] of days.entries()) {
     const nowMs = START_MS + nth * DAY_MS;
@@ -106,17 +123,21 @@ async function play(): Promise<void> {
       // A user who is not known yet has no earlier day.
       const late = firstSeen.has(user) ? Math.min(daysLate, day - firstSeen.get(user)!) : 0;
       if (plan !== null) plans.set(user, plan);
-      const { status, body } = await laurel.app.post(`/v1/metrics/${metric}/event`, {
+      const body = await recorded(metric, {
         user: { id: user, tz: isInTokyo(user) ? 'Asia/Tokyo' : 'UTC', ...(plan !== null && { attributes: { plan } }) },
         value,
         attributes: { deck: `deck ${value > 5}` },
         ...(late > 0 && { occurredAt: new Date(nowMs - late * DAY_MS).toISOString() }),
       });
-      expect([status, body.error]).toEqual([201, undefined]);
       if (!firstSeen.has(user)) firstSeen.set(user, day);
       const countsFor = day - late + (isInTokyo(user) ? 1 : 0);
       const id = body.eventId;
-      sent.push({ id, user, metric, value, day, countsFor, plan: plans.get(user), isReversed: false });
+      const held = plans.get(user);
+      // A user introduces at most one value.
+      if (held !== undefined && !introducedBy.has(held) && ![...introducedBy.values()].includes(user))
+        introducedBy.set(held, user);
+      const counted = held !== undefined && introducedBy.has(held) ? held : undefined;
+      sent.push({ id, user, metric, value, day, countsFor, plan: counted, isReversed: false });
     }
   }
 }
@@ -132,7 +153,7 @@ async function read(path: string) {
 
 const distinct = <T>(items: readonly T[]): number => new Set(items).size;
 
-/** The segments by their parameters, and which events of which users they have. */
+/** The segments by their query, and the events and users that belong to each. */
 const SEGMENTS: [query: string, has: (event: { user: string; plan?: string | undefined }) => boolean][] = [
   ['', () => true],
   ['&group=control', ({ user }) => isControl(user, SHARE)],
@@ -203,40 +224,47 @@ test('a metric has the events that were not reversed, on the days for which they
   }
 });
 
-test('cohorts have the users who were active in each week, and the groups are compared over them', async () => {
-  const { cohorts, groups } = await read(`retention?${RANGE}`);
+/** Users as the model knows them when they were first seen. */
+const firstEvents = (): Sent[] => [...firstSeen.keys()].map((user) => sent.find((event) => event.user === user)!);
+
+test.each(SEGMENTS)('cohorts of a segment are compared with all other users: %s', async (query, has) => {
+  const { cohorts, comparison } = await read(`retention?${RANGE}${query}`);
+  const firsts = firstEvents();
   const activeIn = (user: string, week: number): boolean =>
-    sent.some((e) => e.user === user && mondayOf(e.day) === week);
-  const expected = cohorts.map(({ date, weeks }: { date: string; weeks: number[] }) => {
-    const week = Date.parse(date) / DAY_MS;
-    const users = [...firstSeen].filter(([, day]) => mondayOf(day) === week).map(([user]) => user);
-    return { date, users, active: weeks.map((_, n) => users.filter((user) => activeIn(user, week + n * 7))) };
-  });
+    sent.some((event) => event.user === user && mondayOf(event.day) === week);
+  const countsOf = (week: number, weeks: number, isIn: (first: Sent) => boolean) => {
+    const users = firsts.filter((first) => mondayOf(first.day) === week && isIn(first));
+    const active = Array.from({ length: weeks }, (_, n) => users.filter(({ user }) => activeIn(user, week + n * 7)));
+    return { users: users.length, active: active.map((each) => each.length) };
+  };
   expect(cohorts).toHaveLength(4);
-  type Expected = { date: string; users: string[]; active: string[][] };
-  expect(
-    cohorts.map(({ date, users, weeks }: { date: string; users: number; weeks: number[] }) => [date, users, weeks]),
-  ).toEqual(
-    expected.map(({ date, users, active }: Expected) => [date, users.length, active.map((each) => each.length)]),
-  );
-  const today = FIRST_DAY + DAYS - 1;
-  for (const { week, controlUsers, controlActive, otherUsers, otherActive, difference, low, high } of groups) {
-    const both = expected.filter(({ date, users }: Expected) => {
-      const isOver = Date.parse(date) / DAY_MS + (week + 1) * 7 <= today;
-      return isOver && distinct(users.map((user) => isControl(user, SHARE))) === 2;
+  // Without a segment, everyone is shown, and the control group is compared.
+  const isCompared = query === '' ? ({ user }: Sent) => isControl(user, SHARE) : has;
+  const expected: { own: number; ownActive: number; other: number; otherActive: number }[] = [];
+  for (const { date, users, weeks } of cohorts as { date: string; users: number; weeks: number[] }[]) {
+    const week = Date.parse(date) / DAY_MS;
+    expect({ date, users, active: weeks }).toEqual({ date, ...countsOf(week, weeks.length, has) });
+    const own = countsOf(week, weeks.length, isCompared);
+    const other = countsOf(week, weeks.length, (first) => !isCompared(first));
+    if (own.users === 0 || other.users === 0) continue;
+    for (let n = 0; week + (n + 1) * 7 <= FIRST_DAY + DAYS - 1; n += 1) {
+      const sum = (expected[n] ??= { own: 0, ownActive: 0, other: 0, otherActive: 0 });
+      sum.own += own.users;
+      sum.ownActive += own.active[n]!;
+      sum.other += other.users;
+      sum.otherActive += other.active[n]!;
+    }
+  }
+  expect(comparison).toHaveLength(expected.length);
+  for (const { week, difference, low, high, ...counts } of comparison) {
+    const { own, ownActive, other, otherActive } = expected[week]!;
+    expect(counts).toEqual({
+      segmentUsers: own,
+      segmentActive: ownActive,
+      otherUsers: other,
+      otherActive,
     });
-    const control = (users: string[]): number => users.filter((user) => isControl(user, SHARE)).length;
-    const sum = (of: (cohort: Expected) => number): number =>
-      both.reduce((total: number, cohort: Expected) => total + of(cohort), 0);
-    expect([controlUsers, controlActive]).toEqual([
-      sum(({ users }) => control(users)),
-      sum(({ active }) => control(active[week]!)),
-    ]);
-    expect([otherUsers, otherActive]).toEqual([
-      sum(({ users }) => users.length - control(users)),
-      sum(({ active }) => active[week]!.length - control(active[week]!)),
-    ]);
-    expect(difference).toBeCloseTo(controlActive / controlUsers - otherActive / otherUsers);
+    expect(difference).toBeCloseTo(ownActive / own - otherActive / other);
     expect(low).toBeLessThanOrEqual(difference);
     expect(high).toBeGreaterThanOrEqual(difference);
   }
@@ -310,31 +338,52 @@ test('achievements, points, streaks and leaderboards add up to what users have',
   expect(ends).toEqual([rankings.at(0)?.value ?? 0, rankings.at(-1)?.value ?? 0]);
 });
 
-test('the values of a user attribute are segments, until there are more than 50; a value that only a deleted user had is forgotten', async () => {
-  const plans = async (): Promise<string[] | null> => {
-    const { attributes } = await read('segments');
-    return attributes.find(({ key }: { key: string }) => key === 'plan').values;
-  };
-  const send = (user: string, plan: string) =>
-    laurel.app.post('/v1/metrics/flips/event', { user: { id: user, attributes: { plan } }, value: 1 });
-  expect(await plans()).toEqual(PLANS.filter((plan) => sent.some((event) => event.plan === plan)));
-  await send('only', 'rare');
-  expect(await plans()).toContain('rare');
-  expect((await read('users?userAttributes=plan:rare')).newUsers).toBe(1);
-  await send('user-0', 'free');
-  expect((await laurel.admin.delete('/v1/users?ids=only')).status).toBe(200);
-  await expect.poll(plans).not.toContain('rare');
-  expect(await plans()).toContain('free');
-  expect((await read('users?userAttributes=plan:rare')).newUsers).toBe(0);
-  // Of everyone the deleted user stays counted.
-  expect((await read(`users?${RANGE}`)).newUsers).toBe(firstSeen.size + (firstSeen.has('user-0') ? 1 : 2));
+const valuesOf = async (key: string): Promise<string[]> => {
+  const { attributes } = await read('segments');
+  return attributes.find((attribute: { key: string }) => attribute.key === key).values;
+};
 
-  for (let n = 0; n < 51; n += 1) await send(`many-${n}`, `plan ${n}`);
-  expect(await plans()).toBeNull();
-  const { rows } = await laurel.pool.query('SELECT FROM analytics_days WHERE segment > 0');
-  expect(rows).toEqual([]);
-  await send('user-0', 'free');
-  expect(await plans()).toBeNull();
+const send = (user: string, attributes: Record<string, string>, key?: string) =>
+  recorded('flips', { user: { id: user, attributes }, value: 1 }, key);
+
+const newUsersOf = async (segment: string): Promise<number> =>
+  (await read(`users?userAttributes=${encodeURIComponent(segment)}`)).newUsers;
+
+test('the values of a user attribute are segments; one that only a deleted user had is forgotten', async () => {
+  expect(await valuesOf('plan')).toEqual(PLANS.filter((plan) => sent.some((event) => event.plan === plan)));
+  await send('only', { plan: 'rare' });
+  expect(await valuesOf('plan')).toContain('rare');
+  expect(await newUsersOf('plan:rare')).toBe(1);
+  // A value with which others were counted stays, even if its first user leaves it and is deleted.
+  await send('first', { plan: 'shared' });
+  await send('second', { plan: 'shared' });
+  await send('first', { plan: 'free' });
+  await send('second', { plan: 'free' });
+  expect(await newUsersOf('plan:shared')).toBe(2);
+  expect((await laurel.admin.delete('/v1/users?ids=only,first')).status).toBe(200);
+  await expect.poll(() => valuesOf('plan')).not.toContain('rare');
+  expect(await newUsersOf('plan:rare')).toBe(0);
+  expect(await newUsersOf('plan:shared')).toBe(2);
+  // Among everyone the deleted users stay counted.
+  expect((await read(`users?${RANGE}`)).newUsers).toBe(firstSeen.size + 3);
+});
+
+test('a user who sends many values takes one place of 50, and other values stay counted', async () => {
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'attacker' }])).body.created[0];
+  await send('calm', { theme: 'dark' });
+  for (let n = 0; n < 60; n += 1) await send('attacker', { theme: `invented ${n}` }, key);
+  expect(await valuesOf('theme')).toEqual(['dark', 'invented 0']);
+  await send('other', { theme: 'invented 7' });
+  expect(await newUsersOf('theme:invented 7')).toBe(1);
+
+  for (let n = 0; n < 60; n += 1) await send(`many-${n}`, { theme: `theme ${n}` });
+  expect(await valuesOf('theme')).toHaveLength(50);
+  const { attributes } = await read('segments');
+  expect(attributes.map(({ isFull }: { isFull: boolean }) => isFull)).toEqual([false, false, true]);
+  await send('late', { theme: 'dark' });
+  expect(await newUsersOf('theme:dark')).toBe(2);
+  expect(await newUsersOf('theme:theme 0')).toBe(1);
+  expect(await newUsersOf('theme:theme 59')).toBe(0);
 });
 
 test('a question that makes no sense is refused, naming what is wrong', async () => {

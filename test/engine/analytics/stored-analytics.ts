@@ -9,7 +9,7 @@ const LOCAL_DAY = `local_date - DATE '1970-01-01'`;
 const ACTIVE = `(SELECT DISTINCT tenant_no, user_id, ${DAY('at')} AS day FROM events WHERE reverses IS NULL) AS active`;
 const IN_FORCE = 'EXISTS (SELECT FROM reversals WHERE root_id = events.id AND in_force)';
 
-/** What the tables say that still hold each event, award, completion and change. */
+/** The same sums from the tables that still hold each event, award, completion and change. */
 const STORED = `
   SELECT tenant_no, ${COUNTED.activeOnDay} AS kind, day, 0 AS subject, 0 AS part, count(*) AS events, 0 AS value
     FROM ${ACTIVE} GROUP BY tenant_no, day
@@ -46,7 +46,13 @@ const STORED = `
     FROM events WHERE streak IS NOT NULL AND reverses IS NULL GROUP BY 1, 3`;
 
 /** Kinds that no table holds in another form. */
-const ONLY_SUMS: readonly number[] = [COUNTED.sizes, COUNTED.durations, COUNTED.pointsEver];
+const ONLY_SUMS: readonly number[] = [
+  COUNTED.sizes,
+  COUNTED.durations,
+  COUNTED.pointsEver,
+  COUNTED.placesChanged,
+  COUNTED.placesJoined,
+];
 
 /** The sums as they are kept. */
 export const countedAnalytics = (pool: Pool): Promise<Lines> =>
@@ -56,7 +62,7 @@ export const countedAnalytics = (pool: Pool): Promise<Lines> =>
       WHERE segment = ${SEGMENT.everyone} AND kind NOT IN (${ONLY_SUMS.join(', ')})`,
   );
 
-/** The same, counted from what is stored: only while nobody was deleted or imported, and nothing was dropped. */
+/** The sums computed from stored rows; valid while nobody was deleted or imported and nothing was dropped. */
 export const storedAnalytics = (pool: Pool): Promise<Lines> => lines(pool, STORED);
 
 async function lines(pool: Pool, statement: string): Promise<Lines> {

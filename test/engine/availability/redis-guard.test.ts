@@ -46,10 +46,10 @@ const ALL_OPEN = SHARDS.map(() => 'open');
 test('logs shards that stay closed with the reasons; they open when the reasons end, without a rebuild', async () => {
   await expect.poll(states).toEqual(ALL_OPEN);
   await own.command('REPLICAOF', '127.0.0.1', '1');
-  await expect.poll(() => lines.find(({ msg }) => msg.startsWith('shards are closed'))?.reasons).toBeDefined();
-  expect(lines.find(({ msg }) => msg.startsWith('shards are closed'))!.reasons).toEqual({
-    'served elsewhere': '0 to 3',
-  });
+  // Shards that were slow to open after the start have other reasons.
+  await expect
+    .poll(() => lines.filter(({ msg }) => msg.startsWith('shards are closed')).map(({ reasons }) => reasons))
+    .toContainEqual({ 'served elsewhere': '0 to 3' });
   expect(lines.some(({ msg }) => msg.includes('is a replica'))).toBe(true);
 
   await own.command('REPLICAOF', 'NO', 'ONE');

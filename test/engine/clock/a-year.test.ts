@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
-const START = '2027-01-01';
+const START = '2033-01-01';
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Kiritimati', 'Etc/GMT+12'];
 const board = { rankBy: 'metric', metricKey: 'm', status: 'active', start: START } as const;
 
@@ -28,12 +28,12 @@ const put = (now: string) => laurel.admin.put('/v1/clock', { now });
 test('advances a year in one call: every day is kept, every run final, every streak over', async () => {
   for (const [index, tz] of ZONES.entries())
     await laurel.app.post('/v1/metrics/m/event', { user: { id: `u${index}`, tz }, value: index + 1 });
-  expect((await put('2028-01-01T12:00:00Z')).status).toBe(200);
+  expect((await put('2034-01-01T12:00:00Z')).status).toBe(200);
 
   const { body: forever } = await laurel.app.get('/v1/users/u2/leaderboards/forever?numEvents=100');
   expect(forever.history).toHaveLength(100);
-  expect(forever.history.at(0).date).toBe('2027-09-24');
-  expect(forever.history.at(-1)).toMatchObject({ date: '2028-01-01', rank: 4, value: 3 });
+  expect(forever.history.at(0).date).toBe('2033-09-24');
+  expect(forever.history.at(-1)).toMatchObject({ date: '2034-01-01', rank: 4, value: 3 });
   const { rows: days } = await laurel.pool.query(
     `SELECT doc ->> 'key' AS key, count(*)::int AS n, count(DISTINCT day)::int AS days FROM board_snapshots
        JOIN catalog_resources ON no = board_no AND kind = 'leaderboard' GROUP BY 1 ORDER BY 1`,
@@ -47,9 +47,9 @@ test('advances a year in one call: every day is kept, every run final, every str
     { key: 'days', n: 365, final: true },
     { key: 'months', n: 12, final: true },
   ]);
-  const { body: january } = await laurel.app.get('/v1/leaderboards/months?run=2027-01-01');
+  const { body: january } = await laurel.app.get('/v1/leaderboards/months?run=2033-01-01');
   expect(january.rankings.map(({ value }: { value: number }) => value)).toEqual([6, 5, 4, 3, 2, 1]);
-  expect((await laurel.app.get('/v1/leaderboards/days?run=2027-06-01')).body.rankings).toEqual([]);
+  expect((await laurel.app.get('/v1/leaderboards/days?run=2033-06-01')).body.rankings).toEqual([]);
   // One freeze on the first day, one after each three days: the streak lasts while there is one at each midnight.
   for (let user = 0; user < ZONES.length; user += 1) {
     const { body: streak } = await laurel.app.get(`/v1/users/u${user}/streak`);
@@ -63,7 +63,7 @@ test('advances a year in one call: every day is kept, every run final, every str
 });
 
 test('a run is final when the clock is set to 12:00 UTC on the day after its last', async () => {
-  await put('2028-02-01T00:00:00Z');
+  await put('2034-02-01T00:00:00Z');
   await laurel.app.post('/v1/metrics/m/event', { user: { id: 'west', tz: 'Etc/GMT+12' }, value: 7 });
   const final = async (): Promise<string[]> => {
     const { rows } = await laurel.pool.query(
@@ -72,11 +72,11 @@ test('a run is final when the clock is set to 12:00 UTC on the day after its las
     );
     return rows.map(({ run_day: day }) => new Date(day * 86_400_000).toISOString().slice(0, 10));
   };
-  await put('2028-02-01T11:59:59.999Z');
-  expect(await final()).toEqual(['2027-12-01']);
-  await put('2028-02-01T12:00:00Z');
-  expect(await final()).toEqual(['2028-01-01']);
-  const { body } = await laurel.app.get('/v1/leaderboards/months?run=2028-01-01');
+  await put('2034-02-01T11:59:59.999Z');
+  expect(await final()).toEqual(['2033-12-01']);
+  await put('2034-02-01T12:00:00Z');
+  expect(await final()).toEqual(['2034-01-01']);
+  const { body } = await laurel.app.get('/v1/leaderboards/months?run=2034-01-01');
   expect(body.rankings).toMatchObject([{ userId: 'west', rank: 1, value: 7 }]);
 });
 

@@ -15,6 +15,8 @@ export class Load {
   readonly acknowledged = new Map<string, number>();
   /** Status of answers other than 201, by tenant. */
   readonly refusals = new Map<string, number[]>();
+  /** Events that are sent and not yet answered, by tenant. */
+  private readonly sent = new Map<string, Set<Promise<unknown>>>();
   private readonly laurel: TestLaurel;
   private readonly longest = new Map<string, number>();
   private readonly ending = new AbortController();
@@ -25,6 +27,7 @@ export class Load {
     for (const tenantId of tenants) {
       this.acknowledged.set(tenantId, 0);
       this.refusals.set(tenantId, []);
+      this.sent.set(tenantId, new Set());
       this.longest.set(tenantId, 0);
     }
     this.clients = tenants.flatMap((tenantId) =>
@@ -48,12 +51,7 @@ export class Load {
     const { laurel } = this;
     const differences: unknown[] = [];
     for (const [tenantId, count] of this.acknowledged) {
-      const totals = await Promise.all(
-        this.clients.map(async (_, client) => {
-          const { body, status } = await laurel.app.get(`/v1/users/user-${client}/metrics/flips`, { tenantId });
-          return status === 200 ? (body as { current: number }).current : 0;
-        }),
-      );
+      const totals = await Promise.all(this.clients.map((_, client) => this.total(tenantId, client)));
       const total = totals.reduce((sum, each) => sum + each, 0);
       if (total !== count) differences.push(`${tenantId}: ${count} events are acknowledged, the totals are ${total}`);
     }
@@ -72,20 +70,46 @@ export class Load {
     return differences;
   }
 
+  /** The total of a client's user; 0 if the tenant has no such user. */
+  private async total(tenantId: string, client: number): Promise<number> {
+    for (;;) {
+      const { body, status } = await this.laurel.app.get(`/v1/users/user-${client}/metrics/flips`, { tenantId });
+      if (status === 200) return (body as { current: number }).current;
+      if (status === 404) return 0;
+      await sleep(RETRY_MS);
+    }
+  }
+
+  /** Resolves when every event of a tenant that was sent before the call is answered. */
+  async answered(tenantId: string): Promise<void> {
+    await Promise.all(this.sent.get(tenantId)!);
+  }
+
+  /** Counts an answer; returns whether it is an acknowledgement. */
+  private note(tenantId: string, status: number): boolean {
+    const isAcknowledged = status === 201 || status === 202;
+    if (isAcknowledged) this.acknowledged.set(tenantId, this.acknowledged.get(tenantId)! + 1);
+    else this.refusals.get(tenantId)!.push(status);
+    return isAcknowledged;
+  }
+
   private async send(tenantId: string, client: number): Promise<void> {
     for (let no = 0; !this.ending.signal.aborted; no += 1) {
       const event = { user: { id: `user-${client}` }, value: 1 };
       const headers = { 'idempotency-key': `${client}-${no}` };
       const sentMs = performance.now();
       for (;;) {
-        const { status } = await this.laurel.app
+        const asked = this.laurel.app
           .post('/v1/metrics/flips/event', event, { tenantId, headers })
-          .catch(() => ({ status: 0 }));
-        if (status === 201 || status === 202) break;
-        this.refusals.get(tenantId)!.push(status);
+          .catch(() => ({ status: 0 }))
+          .then(({ status }) => this.note(tenantId, status));
+        const sent = this.sent.get(tenantId)!;
+        sent.add(asked);
+        const isAcknowledged = await asked;
+        sent.delete(asked);
+        if (isAcknowledged) break;
         await sleep(RETRY_MS);
       }
-      this.acknowledged.set(tenantId, this.acknowledged.get(tenantId)! + 1);
       this.longest.set(tenantId, Math.max(this.longest.get(tenantId)!, performance.now() - sentMs));
     }
   }

@@ -15,7 +15,7 @@ const TENANTS = ['one', 'two'];
 
 let cluster: OwnCluster;
 let laurel: TestLaurel;
-let workers: Workers;
+let workers: Workers | undefined;
 
 beforeAll(async () => {
   cluster = await OwnCluster.start();
@@ -26,7 +26,7 @@ beforeAll(async () => {
   workers = await startWorkers({ redisUrl, databaseUrl, log: createLog({ level: 'fatal', name: 'test' }), keepMs: 0 });
 });
 afterAll(async () => {
-  await workers.close();
+  await workers?.close();
   await laurel.close();
   await cluster.close();
 });
@@ -49,7 +49,7 @@ test('it closes the tenants of all servers, and a rebuild touches none of them u
   await bringBack();
 
   for (const tenantId of TENANTS) await expect.poll(() => event(tenantId)).toBe(503);
-  expect(await readiness()).toBe(503);
+  await expect.poll(readiness).toBe(503);
   const before = await epoch();
   const redis = await laurel.connect();
   try {
@@ -62,5 +62,5 @@ test('it closes the tenants of all servers, and a rebuild touches none of them u
     redis.disconnect();
   }
   for (const tenantId of TENANTS) await expect.poll(() => event(tenantId)).toBe(201);
-  expect(await readiness()).toBe(200);
+  await expect.poll(readiness).toBe(200);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { StreakSettings } from '../../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { replayStreaks } from '../../../src/domain/streaks/replay.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';

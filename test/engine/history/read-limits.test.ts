@@ -56,7 +56,8 @@ test('a read that takes too long also ends in Postgres', async () => {
   const waiting = async (): Promise<unknown> =>
     (
       await laurel.pool.query(
-        `SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%event_days%'`,
+        `SELECT query FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%event_days%'`,
       )
     ).rows;
   await expect.poll(waiting).toEqual([]);

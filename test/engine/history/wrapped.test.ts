@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { WrappedResponse } from '../../../src/domain/history.ts';
@@ -296,6 +296,7 @@ describe('the longest streak', () => {
       { metricId: steps.id, threshold: 10 },
       { metricId: pages.id, threshold: 1 },
     ];
+    onTestFinished(() => void (catalog.catalog.streaks = before));
     catalog.streaks({ frequency: 'monthly', metrics: metrics.slice(0, 1) });
     expect((await read('threshold', 2026)).entireYear.longestStreak).toEqual({
       length: 2,
@@ -309,7 +310,6 @@ describe('the longest streak', () => {
       length: 1,
       started: '2026-02-01',
     });
-    catalog.catalog.streaks = before;
   });
 });
 

@@ -15,7 +15,7 @@ const CONFIGURATION: Configuration = {
       name: 'Days',
       rankBy: 'metric',
       metricKey: 'flips',
-      start: '2027-03-01',
+      start: '2031-03-01',
       runUnit: 'day',
       runInterval: 1,
       status: 'active',
@@ -30,7 +30,7 @@ const CONFIGURATION: Configuration = {
 
 let listening: Listening;
 beforeAll(async () => {
-  listening = await Listening.start('2027-03-01T12:00', CONFIGURATION);
+  listening = await Listening.start('2031-03-01T12:00', CONFIGURATION);
 });
 afterAll(() => listening.close());
 
@@ -58,12 +58,12 @@ test("a batch of 1,000 events reports the streak's start and the achievement to 
 test('midnights: freezes are consumed and earned, and streaks lost, each at its midnight', async () => {
   await send('ana', 1);
   const webhook = await listening.listen('streak.lost', 'streak.freeze_consumed', 'streak.freeze_earned');
-  await listening.to('2027-03-07T12:00');
+  await listening.to('2031-03-07T12:00');
   const ofAna = (await listening.messages(webhook)).filter(({ user }) => user === 'ana');
   expect(ofAna.map(({ at, type, payload: { user: _user, ...rest } }) => [at, { ...rest, type }])).toEqual([
-    ['2027-03-03T00:00', { type: 'streak.freeze_consumed', consumed: 1, freezes: 0 }],
-    ['2027-03-04T00:00', { type: 'streak.lost', length: 1 }],
-    ['2027-03-06T00:00', { type: 'streak.freeze_earned', earned: 1, freezes: 1 }],
+    ['2031-03-03T00:00', { type: 'streak.freeze_consumed', consumed: 1, freezes: 0 }],
+    ['2031-03-04T00:00', { type: 'streak.lost', length: 1 }],
+    ['2031-03-06T00:00', { type: 'streak.freeze_earned', earned: 1, freezes: 1 }],
   ]);
   await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
 });
@@ -71,15 +71,15 @@ test('midnights: freezes are consumed and earned, and streaks lost, each at its 
 test('reports an anniversary on its day, but not backdated ones', async () => {
   const webhook = await listening.listen('achievement.completed');
   await send('bob', 5);
-  await listening.laurel.app.patch('/v1/users/bob', { signUpDate: '2026-03-09' });
+  await listening.laurel.app.patch('/v1/users/bob', { signUpDate: '2030-03-09' });
   const achievements = CONFIGURATION.achievements!.map((one) => (one.key === 'ten' ? { ...one, metricValue: 5 } : one));
   await listening.laurel.admin.put('/v1/configuration', { achievements });
-  await listening.to('2027-03-10T12:00');
+  await listening.to('2031-03-10T12:00');
   const { body } = await listening.laurel.app.get('/v1/users/bob/achievements');
   expect((body as { key: string }[]).map(({ key }) => key).toSorted()).toEqual(['ten', 'year']);
   const messages = await listening.messages(webhook);
   expect(messages.map(({ at, user, payload }) => [at, user, payload.achievement.key])).toEqual([
-    ['2027-03-09T00:00', 'bob', 'year'],
+    ['2031-03-09T00:00', 'bob', 'year'],
   ]);
   await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
 });
@@ -119,18 +119,18 @@ test('a hanging receiver delays neither storage nor the creation of messages', a
 });
 
 test('reports a rank in a new run at once, even if it is the same as in the previous run, and never compares runs', async () => {
-  await listening.to('2027-03-12T23:40');
+  await listening.to('2031-03-12T23:40');
   const webhook = await listening.listen('leaderboard.rank_changed');
   const step = async (time: string, id: string, value: number): Promise<void> => {
     await listening.to(time);
     await send(id, value);
     await listening.stored();
   };
-  await step('2027-03-12T23:54', 'dora', 7);
-  await step('2027-03-12T23:55', 'erik', 5);
-  await step('2027-03-13T00:01', 'erik', 2);
-  await step('2027-03-13T00:02', 'dora', 1);
-  await listening.to('2027-03-13T01:00');
+  await step('2031-03-12T23:54', 'dora', 7);
+  await step('2031-03-12T23:55', 'erik', 5);
+  await step('2031-03-13T00:01', 'erik', 2);
+  await step('2031-03-13T00:02', 'dora', 1);
+  await listening.to('2031-03-13T01:00');
   const messages = await listening.messages(webhook);
   expect(
     messages.map(({ at, user, payload: { leaderboard } }) => [
@@ -139,10 +139,10 @@ test('reports a rank in a new run at once, even if it is the same as in the prev
       [leaderboard.rank, leaderboard.value],
     ]),
   ).toEqual([
-    ['2027-03-12T23:54 dora 2027-03-12', [null, null], [1, 7]],
-    ['2027-03-12T23:55 erik 2027-03-12', [null, null], [2, 5]],
-    ['2027-03-13T00:01 erik 2027-03-13', [null, null], [1, 2]],
-    ['2027-03-13T00:02 dora 2027-03-13', [null, null], [2, 1]],
+    ['2031-03-12T23:54 dora 2031-03-12', [null, null], [1, 7]],
+    ['2031-03-12T23:55 erik 2031-03-12', [null, null], [2, 5]],
+    ['2031-03-13T00:01 erik 2031-03-13', [null, null], [1, 2]],
+    ['2031-03-13T00:02 dora 2031-03-13', [null, null], [2, 1]],
   ]);
   await listening.laurel.admin.delete(`/v1/webhooks?ids=${webhook}`);
 });

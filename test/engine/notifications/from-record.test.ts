@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
-import type { StreakSettings } from '../../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import type { Notification, NotificationType } from '../../../src/domain/notifications/notification.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { fromRecord } from '../../../src/engine/notifications/entry-notifications.ts';

@@ -10,10 +10,16 @@ import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { countedUsers } from '../../../src/postgres/users/selections.ts';
 import { historySums } from '../../../src/postgres/boards/past-scores.ts';
-import { metricDays, pointsDays, userMetricDays, userPointsDays } from '../../../src/postgres/history/days.ts';
+import {
+  metricDays,
+  pointsDays,
+  userMetricDays,
+  userPointsDays,
+  userAttributeSums,
+} from '../../../src/postgres/history/days.ts';
 import { sampledMetricChanges, sampledPointsChanges } from '../../../src/postgres/history/sampled-changes.ts';
-import { userAttributeSums } from '../../../src/postgres/history/attribute-sums.ts';
 import { dropEvents, moveNextUsers, retentionTooShort } from '../../../src/postgres/partitions/event-retention.ts';
+import { readEventPartitions } from '../../../src/postgres/partitions/event-partitions.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { dateOf } from '../../../src/domain/periods.ts';
 import { redisReady } from '../../../src/redis/client.ts';
@@ -24,18 +30,22 @@ import { rebuildByHand } from '../rebuild/by-hand.ts';
 
 const DAY_MS = 86_400_000;
 const NEVER = new AbortController().signal;
-const TODAY = Math.floor(Date.now() / DAY_MS);
 const KEPT_DAYS = 40;
+/** The day on which the database was installed; midnight may have passed since then. */
+let today: number;
 /** The last day on which the first partition is kept. */
-const LAST_DAY = TODAY + KEPT_DAYS - 1;
+let lastDay: number;
 
 let laurel: TestLaurel;
 let clock: FixedClock;
 let redis: TestLaurel['redis'];
 
 beforeEach(async () => {
-  clock = new FixedClock((TODAY - 3) * DAY_MS + 1_000);
+  clock = new FixedClock(Date.now() - 5 * DAY_MS);
   laurel = await startLaurel({ configuration: STUDY_APP, clock });
+  today = (await readEventPartitions(laurel.pool))[1]!.firstDay;
+  lastDay = today + KEPT_DAYS - 1;
+  clock.set((today - 3) * DAY_MS + 1_000);
   redis = await laurel.connect();
   await redisReady(redis);
 });
@@ -84,7 +94,7 @@ const move = () => transaction(laurel.pool, (client) => moveNextUsers(client, 0)
 /** Some days of two users, with all their sums. */
 async function play(): Promise<void> {
   for (let n = 0; n < 3; n += 1) {
-    clock.set((TODAY - 3 + n) * DAY_MS + 1_000);
+    clock.set((today - 3 + n) * DAY_MS + 1_000);
     for (const deck of ['verbs', 'nouns', 'verbs']) expect((await flip('ada', 4, { deck })).status).toBe(201);
     await flip('ada', -1.5);
     await flip('bob', 2, { key: `key ${n}` });
@@ -104,13 +114,13 @@ async function history(): Promise<unknown[]> {
       .no as number,
     (await rows("SELECT min(no) AS no FROM catalog_resources WHERE kind = 'points_system'"))[0]!.no as number,
   ];
-  const [fromDay, toDay] = [TODAY - 10, TODAY - 1];
+  const [fromDay, toDay] = [today - 10, today - 1];
   const of = { tenantNo: 0, userId: 'ada' };
   const windows = [
-    { fromDay, toDay: TODAY - 2 },
-    { fromDay: TODAY - 2, toDay },
+    { fromDay, toDay: today - 2 },
+    { fromDay: today - 2, toDay },
   ];
-  const board = { tenantNo: 0, ids: ['ada', 'bob'], runDays: [fromDay, TODAY - 2], lastDay: null, times: null };
+  const board = { tenantNo: 0, ids: ['ada', 'bob'], runDays: [fromDay, today - 2], lastDay: null, times: null };
   const without = (all: readonly { state: Buffer }[]): unknown[] => all.map((each) => ({ ...each, state: null }));
   const attributes = await userAttributeSums(pool, { ...of, windows, shown: [0, 1], keys: ['deck'] });
   return [
@@ -136,13 +146,13 @@ test('removes expired events with their partition on its day, and keeps every su
   await play();
   const before = await history();
   expect(JSON.stringify(before)).toContain('31.5');
-  await onDay(LAST_DAY);
+  await onDay(lastDay);
   const kept = await details();
   expect(kept).toBeGreaterThan(15);
   await move();
   expect(await details()).toBe(0);
   expect(await history()).toEqual(before);
-  await onDay(LAST_DAY + 1);
+  await onDay(lastDay + 1);
   expect(await details()).toBe(0);
   expect(await history()).toEqual(before);
 });
@@ -150,7 +160,7 @@ test('removes expired events with their partition on its day, and keeps every su
 test('the key of a dropped event stays used, also after a rebuild; its event can no longer be reversed', async () => {
   await play();
   const { eventId } = (await flip('bob', 2, { key: 'key 0' })).body;
-  await onDay(LAST_DAY + 1);
+  await onDay(lastDay + 1);
   const check = async (): Promise<void> => {
     const again = await flip('bob', 2, { key: 'key 0' });
     expect([again.status, again.body.eventId]).toEqual([202, eventId]);
@@ -164,13 +174,13 @@ test('the key of a dropped event stays used, also after a rebuild; its event can
   const reversal = await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
   expect([reversal.status, reversal.body.error]).toEqual([404, expect.stringContaining('older than events are kept')]);
   const { body } = await laurel.admin.get('/v1/users/bob/timeline');
-  expect(body.detailsFrom).toBe(new Date(TODAY * DAY_MS).toISOString().slice(0, 10));
+  expect(body.detailsFrom).toBe(new Date(today * DAY_MS).toISOString().slice(0, 10));
   expect((await flip('bob', 2, { key: 'key 9' })).status).toBe(201);
 });
 
 test('refuses only recomputations that need dropped events; leaderboards and plain achievements are computed', async () => {
   await play();
-  await onDay(LAST_DAY + 1);
+  await onDay(lastDay + 1);
   const create = async (request: object) => {
     const { status, body } = await laurel.admin.post('/v1/recomputations', request);
     return [status, body.error];
@@ -216,7 +226,7 @@ test('dropping events while a recomputation of points is planned ends it with th
   });
   while ((await at()).progress.users === 0) await recomputing.step();
   expect(await at()).toMatchObject({ status: 'planning', figures: { users: 400, gaining: 2 } });
-  await onDay(LAST_DAY + 1);
+  await onDay(lastDay + 1);
   const states = await rows('SELECT id, points FROM users ORDER BY id');
   // A job rests between two slices.
   while ((await at()).status === 'planning') await recomputing.step();
@@ -233,7 +243,7 @@ test('dropping events while a recomputation of points is planned ends it with th
 
 test('deleting a user leaves neither sums nor used keys', async () => {
   await play();
-  await onDay(LAST_DAY + 1);
+  await onDay(lastDay + 1);
   expect((await rows(`SELECT FROM event_days WHERE user_id = 'bob'`)).length).toBe(3);
   expect((await laurel.admin.delete('/v1/users?ids=bob')).status).toBe(200);
   await persist();
@@ -246,7 +256,7 @@ test('also moves rows added to a partition after it was moved, so that nothing i
   await play();
   expect(await move()).toBeGreaterThan(0);
   expect(await move()).toBeNull();
-  clock.set((TODAY - 1) * DAY_MS + 1_000);
+  clock.set((today - 1) * DAY_MS + 1_000);
   await flip('cat', 7);
   await flip('ada', 7);
   await persist();
@@ -262,8 +272,8 @@ test('also moves rows added to a partition after it was moved, so that nothing i
 
 test('an import of dropped days is kept as daily sums, and deleted with its user', async () => {
   await play();
-  await onDay(LAST_DAY + 1);
-  const [long, lately] = [dateOf(TODAY - 400), dateOf(LAST_DAY - 5)];
+  await onDay(lastDay + 1);
+  const [long, lately] = [dateOf(today - 400), dateOf(lastDay - 5)];
   const past = {
     metrics: { flips: { total: 10, days: { [long]: 3, [lately]: 4 } } },
     points: {
@@ -305,11 +315,11 @@ test('keeps events for longer than they may be late, regardless of the setting',
   expect(await retentionTooShort(pool, 36)).toBeNull();
   expect(await retentionTooShort(pool, 35)).toContain('at least 36');
   await play();
-  clock.set((TODAY + 35) * DAY_MS);
+  clock.set((today + 35) * DAY_MS);
   await workOff(new EventPartitionsAhead(laurel));
   await retain(2);
   expect(await details()).toBeGreaterThan(0);
-  clock.set((TODAY + 36) * DAY_MS);
+  clock.set((today + 36) * DAY_MS);
   await retain(2);
   expect(await details()).toBe(0);
 });

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import { Persister, type PersistStep } from '../../../src/engine/persist/persister.ts';
 import type { SetAside } from '../../../src/engine/persist/refused-entries.ts';
@@ -23,6 +23,15 @@ beforeAll(async () => {
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   letters = new DeadLetters({ redis, pool: database.pool, clock: systemClock, onRetried: () => undefined });
+});
+
+afterEach(async () => {
+  // What a test that failed has left in the way of the others.
+  await database.pool.query(`
+    DROP FUNCTION IF EXISTS full_disk CASCADE;
+    ALTER TABLE users DROP CONSTRAINT IF EXISTS no_ada;
+    ALTER TABLE events DROP CONSTRAINT IF EXISTS no_more;
+    ALTER TABLE dead_letters DROP CONSTRAINT IF EXISTS no_bytes`);
 });
 
 afterAll(async () => {

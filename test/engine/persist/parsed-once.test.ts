@@ -52,6 +52,7 @@ test("a connection parses a batch's statements once, and plans them for the curr
     ['read_cursor'],
   );
   expect(rows).toEqual([
+    { name: 'find_analytics_values', made: BATCHES + 1, kept: 0 },
     { name: 'find_summed', made: BATCHES + 1, kept: 0 },
     { name: 'persist_analytics', made: BATCHES + 1, kept: 0 },
     { name: 'persist_completions', made: BATCHES, kept: 0 },

@@ -41,14 +41,16 @@ interface Answer {
 const event = (user: string, key: string): Promise<Answer> =>
   laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 }, { headers: { 'Idempotency-Key': key } });
 
-/** Like a client: retries until it is accepted. */
-async function insist(user: string, key: string): Promise<Answer> {
+/** Like a client: repeats a request until it is not answered 503, as it may be whenever a replica is slow. */
+async function until<T extends { status: number }>(send: () => Promise<T>): Promise<T> {
   for (;;) {
-    const answer = await event(user, key);
+    const answer = await send();
     if (answer.status !== 503) return answer;
     await sleep(20);
   }
 }
+
+const insist = (user: string, key: string): Promise<Answer> => until(() => event(user, key));
 
 const batch = (key: string): Promise<{ status: number }> =>
   laurel.admin.post('/v1/metrics/events', [{ key: 'flips', user: { id: 'batched' }, value: 1, idempotencyKey: key }]);
@@ -75,7 +77,8 @@ test('answers and stores nothing that no replica has; continues when one has it'
   expect(await stored()).toBe(1);
 
   replica.resume();
-  expect((await insist('ada', 'second')).status).toBe(202);
+  // Whether the master had it before it was refused is a matter of chance: a slow replica may have counted as away by then.
+  expect([201, 202]).toContain((await insist('ada', 'second')).status);
   expect((await insist('ada', 'third')).body.total).toBe(3);
   // However short the outage was, the log says that it is over.
   await expect.poll(() => lines.filter((line) => line.includes('acknowledge writes again')).length).toBeGreaterThan(0);
@@ -84,9 +87,9 @@ test('answers and stores nothing that no replica has; continues when one has it'
 });
 
 test('a batch that a caller waits for is answered when a replica has its results', async () => {
-  const events = [{ key: 'flips', user: { id: 'eve' }, value: 1 }];
+  const events = [{ key: 'flips', user: { id: 'eve' }, value: 1, idempotencyKey: 'eve' }];
   await insist('ada', 'first');
-  const answer = await laurel.admin.post('/v1/metrics/events?wait=true', events);
+  const answer = await until(() => laurel.admin.post('/v1/metrics/events?wait=true', events));
   expect(answer.status).toBe(200);
   expect(await replica.command('EXISTS', userKey(onlyPart(0), 'eve'))).toBe(1);
 });
@@ -164,7 +167,7 @@ test(`cutting the replication and then killing the master ${ROUNDS} times loses 
   await Promise.all(clients);
   const wrong: object[] = [];
   for (const [user, expected] of acknowledged) {
-    const { body } = await laurel.app.get(`/v1/users/${encodeURIComponent(user)}/metrics/flips`);
+    const { body } = await until(() => laurel.app.get(`/v1/users/${encodeURIComponent(user)}/metrics/flips`));
     if (body.current !== expected) wrong.push({ user, expected, current: body.current });
   }
   expect(wrong).toEqual([]);

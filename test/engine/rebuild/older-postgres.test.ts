@@ -52,7 +52,6 @@ test('the missing events are still kept: stores them again, each once, and does 
   const ids = await rows('SELECT id FROM events ORDER BY id');
 
   await bringBack();
-  expect(await stored()).toBe(3);
   expect((await event('8')).body.total).toBe(8);
   await expect.poll(stored).toBe(8);
   expect(await rows('SELECT id FROM events ORDER BY id')).toEqual(expect.arrayContaining(ids));

@@ -83,16 +83,19 @@ test('rebuilds only the shard that loses all its keys, while the other tenants s
     return seen;
   });
 
-  // No process can rebuild it while this holds the lock.
-  await exclusively(laurel.pool, REBUILD_LOCK, async () => {
-    await loseShard();
-    expect(await event('b', 'ada')).toBe(503);
-    expect(await read('b')).toBe(503);
-    expect((await laurel.admin.get('/v1/organisation')).status).toBe(200);
-    expect((await fetch(`${laurel.appUrl}/readyz`)).status).toBe(200);
-  });
-  await expect.poll(() => event('b', 'new')).toBe(201);
-  ended = true;
+  try {
+    // No process can rebuild it while this holds the lock.
+    await exclusively(laurel.pool, REBUILD_LOCK, async () => {
+      await loseShard();
+      expect(await event('b', 'ada')).toBe(503);
+      expect(await read('b')).toBe(503);
+      expect((await laurel.admin.get('/v1/organisation')).status).toBe(200);
+      expect((await fetch(`${laurel.appUrl}/readyz`)).status).toBe(200);
+    });
+    await expect.poll(() => event('b', 'new')).toBe(201);
+  } finally {
+    ended = true;
+  }
 
   for (const seen of await Promise.all(others)) expect(seen).toEqual(new Set([200, 201]));
   expect(await ofShard(LOST)).toMatchObject(withoutCounters(before.held));

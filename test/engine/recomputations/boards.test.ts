@@ -179,6 +179,7 @@ test('a leaderboard that was filled since the plan already has its scores: nothi
   for (const status of ['inactive', 'active'])
     for (const { id } of boards)
       expect((await laurel.admin.patch('/v1/leaderboards', [{ id, status }])).status).toBe(200);
+  await filled(laurel);
   await make(laurel, planned.id, 'apply');
   const scoreOf = async (key: string) => (await laurel.app.get(`/v1/users/new/leaderboards/${key}`)).body.value;
   expect([await scoreOf('xp'), await scoreOf('steps'), await scoreOf('lands')]).toEqual([11, 8, 8]);

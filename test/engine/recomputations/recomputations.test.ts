@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
-import { backdated, make, plan } from './recompute-laurel.ts';
+import { backdated, filled, make, plan } from './recompute-laurel.ts';
 
 const configuration = (points: number, needed: number): Configuration => ({
   attributes: [
@@ -37,6 +37,7 @@ let laurel: TestLaurel;
 beforeAll(async () => {
   laurel = await startLaurel({ workers: true, configuration: configuration(5, 10) });
   await backdated(laurel);
+  await filled(laurel);
 });
 afterAll(() => laurel.close());
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { RECOMPUTED_KINDS } from '../../../src/domain/kinds.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
-import { backdated, make, plan } from './recompute-laurel.ts';
+import { backdated, filled, make, plan } from './recompute-laurel.ts';
 
 // A recomputation must give the result of the current rules from the beginning: other users live through the same history
 // under the new rules.
@@ -142,6 +142,7 @@ async function configure(rules: Rules): Promise<void> {
   nowMs += 10_000;
   await laurel.admin.put('/v1/clock', { now: new Date(nowMs).toISOString() });
   await backdated(laurel);
+  await filled(laurel);
 }
 
 async function live(history: History): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { StreakSettings } from '../../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import { streaksList } from '../../../src/operations/application/streaks.ts';
 import { usersStreak } from '../../../src/operations/application/users.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';

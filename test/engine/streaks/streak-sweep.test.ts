@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { StreakSettings } from '../../../src/domain/catalog.ts';
+import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import { DAY_MS } from '../../../src/domain/periods.ts';
 import { replaceStreaks } from '../../../src/domain/streaks/streak-settings.ts';
 import { dayIn, dayStartMs } from '../../../src/domain/zone.ts';

@@ -26,7 +26,7 @@ async function workOff(log: MessageLog, nowMs: number): Promise<void> {
 
 test('partitions are made ahead and dropped by the day, with the pending messages of those days', async () => {
   const { pool } = database;
-  // Before any partition is made: that goes to the default one.
+  // Inserted before any partition exists, so it goes to the default partition.
   await insert(pool, [message(webhookId, 'anna')], NOON_MS - DAY_MS);
   const log = new MessageLog({ pool, days: 3 });
   expect(await log.due(NOON_MS)).toBe(TODAY * DAY_MS);
@@ -56,7 +56,7 @@ test('a day with messages older than its partition gets no partition, and is sti
   expect(await stored('webhook_queue')).toEqual([]);
 });
 
-test('a session that uses the log delays making and dropping its days for a second, and is not delayed for longer', async () => {
+test('a session that uses the log delays creating and dropping its days, by a second at most', async () => {
   const { pool } = database;
   const log = new MessageLog({ pool, days: 3 });
   const laterMs = (TODAY + 200) * DAY_MS;

@@ -69,9 +69,11 @@ test('a failed job says why, and is retried later, or at once on request', async
     if (failing) throw new Error('broken on purpose');
   });
   expect((await change(await newest('backdating'), 'retry')).status).toBe(409);
+  const began: Date = (await laurel.pool.query('SELECT now() AS at')).rows[0].at;
   expect(await fails.step()).toBe(true);
   expect(await newest('backdating')).toMatchObject({ attempts: 1, error: 'broken on purpose', mayRetry: true });
-  expect(await fails.untilNextMs()).toBeGreaterThan(0);
+  const { rows } = await laurel.pool.query<{ due: Date }>(`SELECT due FROM jobs WHERE kind = 'backdating'`);
+  expect(rows.map(({ due }) => due.getTime() - began.getTime() >= 250)).toEqual([true]);
   await laurel.pool.query(`UPDATE jobs SET due = now() + INTERVAL '1 hour' WHERE kind = 'backdating'`);
   expect(await fails.step()).toBe(false);
   expect(await change(await newest('backdating'), 'retry')).toMatchObject({ status: 200, body: { attempts: 0 } });

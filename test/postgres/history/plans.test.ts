@@ -5,10 +5,10 @@ import {
   USER_METRIC_DAYS,
   USER_POINTS_DAYS,
   userMetricDays,
+  USER_ATTRIBUTE_SUMS,
 } from '../../../src/postgres/history/days.ts';
 import { SAMPLED_METRIC_CHANGES, SAMPLED_POINTS_CHANGES } from '../../../src/postgres/history/sampled-changes.ts';
-import { USER_ATTRIBUTE_SUMS } from '../../../src/postgres/history/attribute-sums.ts';
-import { addEvents } from '../../../src/postgres/partitions/dropped-days.ts';
+import { addEvents } from '../../../src/postgres/partitions/event-retention.ts';
 import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 

@@ -16,9 +16,13 @@ import {
 import { noteDatedAhead } from '../../../src/postgres/persist/events.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { dateOf } from '../../../src/domain/periods.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
 
-const TODAY = Math.floor(Date.now() / 86_400_000);
+const database = await testDatabase({ redis: false });
+afterAll(() => database.close());
+
+/** The day from which the installation's own partition is: the run's template may have been made before midnight. */
+const TODAY = (await readEventPartitions(database.pool)).at(-1)!.firstDay;
 const WIDTH = 28;
 /** In addition to the initial ones of an installation, all in the future. */
 const MORE = 10;
@@ -29,8 +33,6 @@ const LAST = firstDayOf(MORE);
 /** 32 hex digits of the nth row of a day. */
 const idOf = (day: number, n = 0): string =>
   firstIdOf(day).replaceAll('-', '').slice(0, 24) + n.toString(16).padStart(4, '0') + '0000';
-
-let database: TestDatabase;
 
 /** An event of 1 and an award of 1, with an ID of one day, that count for another. */
 async function store(idDay: number, localDay: number): Promise<void> {
@@ -51,7 +53,6 @@ async function store(idDay: number, localDay: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   for (let n = 1; n <= MORE; n += 1)
     await makeEventPartition(database.pool, { firstDay: firstDayOf(n), endDay: firstDayOf(n + 1) });
   await database.pool.query(
@@ -61,7 +62,6 @@ beforeAll(async () => {
   // On the last day of each partition, when a zone ahead of UTC already has the next day.
   for (let n = 0; n <= MORE; n += 1) await store(firstDayOf(n + 1) - 1, firstDayOf(n + 1));
 });
-afterAll(() => database.close());
 
 const range = { fromDay: LAST - 3, toDay: LAST + WIDTH };
 const { fromDay, toDay } = range;

@@ -18,7 +18,7 @@ let queueRedis: Redis;
 let wakeUp: WakeUp;
 const workers: Worker[] = [];
 const ending = new AbortController();
-/** Runs once between a job's last check of the outbox and its end. */
+/** Runs once between the last check of the outbox and the end of a job that stored something. */
 let afterDrain: (() => Promise<void>) | null = null;
 
 beforeAll(async () => {
@@ -32,6 +32,8 @@ beforeAll(async () => {
     const persister = new Persister({ redis, pool: database.pool });
     const drain: Persister['drain'] = async (shard, hurry) => {
       const entries = await persister.drain(shard, hurry);
+      // Jobs of earlier wake-ups may still find nothing.
+      if (entries === 0) return entries;
       const then = afterDrain;
       afterDrain = null;
       await then?.();
@@ -67,7 +69,8 @@ test('wake-ups store events', async () => {
     await sleep(n % 5);
   }
   await expect.poll(stored, patience).toBe(100);
-  expect(await backlog(redis, 1)).toBe(0);
+  // Entries leave the outbox after the commit.
+  await expect.poll(() => backlog(redis, 1), patience).toBe(0);
 });
 
 test('the next job stores an event that arrives after the last check of an earlier job', async () => {

@@ -10,21 +10,21 @@ import { VIEWS, type View } from './search.ts';
 import { StreaksView } from './streaks-view.tsx';
 import { UsersView } from './users-view.tsx';
 
-const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isDated?: false; isSegmented?: false }>> = {
+const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isSegmented?: false }>> = {
   users: { name: 'Users', of: UsersView },
-  retention: { name: 'Retention', of: RetentionView, isSegmented: false },
+  retention: { name: 'Retention', of: RetentionView },
   metrics: { name: 'Metrics', of: MetricsView },
   achievements: { name: 'Achievements', of: AchievementsView },
   points: { name: 'Points', of: PointsView },
   streaks: { name: 'Streaks', of: StreaksView },
-  leaderboards: { name: 'Leaderboards', of: LeaderboardsView, isDated: false },
+  leaderboards: { name: 'Leaderboards', of: LeaderboardsView, isSegmented: false },
 };
 
-/** How users do over time. */
+/** The analytics screen. */
 export function Analytics() {
   const { view = 'users' } = useShown();
   const show = useShow();
-  const { of: Shown, isDated = true, isSegmented = true } = SHOWN[view];
+  const { of: Shown, isSegmented = true } = SHOWN[view];
   return (
     <Screen
       title="Analytics"
@@ -43,7 +43,7 @@ export function Analytics() {
           </button>
         ))}
       </nav>
-      {isDated && <Controls isSegmented={isSegmented} />}
+      <Controls isSegmented={isSegmented} />
       <Shown />
     </Screen>
   );

@@ -9,10 +9,10 @@ import { dayAfter } from '../../ui/format.ts';
 const PRESETS = [7, 30, 90, 365] as const;
 const SHOWN_DAYS = 30;
 
-/** What the address says. */
+/** The screen's state from the address. */
 export const useShown = (): AnalyticsSearch => analyticsSearch(useSearch({ strict: false }));
 
-/** The range and the segment, as operations take them. */
+/** The range and segment as API parameters. */
 export function useAsked(): { range: { from: string; to: string }; query: Asked } {
   const search = useShown();
   const today = useToday();
@@ -26,13 +26,13 @@ export function useAsked(): { range: { from: string; to: string }; query: Asked 
       from,
       to,
       ...(group !== undefined && { group }),
-      // Twice: a single pair could be several, with commas.
+      // Sent twice, because a single pair could be read as several.
       ...(segment !== undefined && group === undefined && { userAttributes: [segment, segment] }),
     },
   };
 }
 
-/** Changes what is shown. */
+/** Changes the screen's state. */
 export function useShow(): (changed: { [field in keyof AnalyticsSearch]: AnalyticsSearch[field] | undefined }) => void {
   const navigate = useNavigate();
   const search = useShown();
@@ -83,9 +83,9 @@ function SegmentField({ segment, onChange }: { segment: string; onChange: (segme
             <option value="others">All others</option>
           </optgroup>
         )}
-        {attributes.map(({ key, name, values }) => (
-          <optgroup key={key} label={values === null ? `${name} (too many values)` : name}>
-            {(values ?? []).map((value) => (
+        {attributes.map(({ key, name, values, isFull }) => (
+          <optgroup key={key} label={isFull ? `${name} (first ${values.length} values)` : name}>
+            {values.map((value) => (
               <option key={value} value={`${key}:${value}`}>
                 {name}: {value}
               </option>

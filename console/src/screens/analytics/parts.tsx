@@ -5,14 +5,14 @@ import { number, percent } from '../../ui/format.ts';
 import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
 import { CsvButton, type CsvRow } from './csv.tsx';
 
-/** What a query answers, or that it is read, or why it failed. */
+/** Shows a query's result, its progress, or its error. */
 export function Read<T>({ query, children }: { query: UseQueryResult<T>; children: (data: T) => ReactNode }) {
   if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
   if (query.data === undefined) return <Waiting />;
   return <div className="flex flex-col gap-4">{children(query.data)}</div>;
 }
 
-/** How a figure changed since the period before. */
+/** The change of a figure since the previous period. */
 function changeText(now: number, before: number): string {
   if (before === 0) return now === 0 ? 'No change' : 'None in the previous period';
   const change = now / before - 1;
@@ -20,7 +20,7 @@ function changeText(now: number, before: number): string {
   return `${change > 0 ? '+' : '−'}${percent(Math.abs(change))} from ${number(before)}`;
 }
 
-/** Figures beside one another; with one of the period before, the change. */
+/** Figures side by side, with the change since the previous period. */
 export const Figures = ({ of }: { of: readonly { name: string; now: number; before?: number }[] }) => (
   <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
     {of.map(({ name, now, before }) => (
@@ -44,7 +44,7 @@ export const Saved = ({
   title: string;
   file: string;
   rows: readonly CsvRow[];
-  /** What the figures leave out, or where they come from. */
+  /** Explains omissions or the source of the figures. */
   note?: ReactNode;
   children: ReactNode;
 }) => (
@@ -54,7 +54,7 @@ export const Saved = ({
   </Panel>
 );
 
-/** A chart of days, weeks or months. `before`: the same of the period before, as a dashed line. */
+/** A chart of days, weeks or months. `before`: the previous period, as a dashed line. */
 export function TimeChart({
   title,
   file,
@@ -130,7 +130,7 @@ export const FigureTable = ({
   </div>
 );
 
-/** How often something is in each of some ranges, as bars. */
+/** A bar chart of the counts in some ranges. */
 export function Distribution({ rows }: { rows: readonly { name: string; count: number }[] }) {
   const most = Math.max(1, ...rows.map(({ count }) => count));
   if (rows.every(({ count }) => count === 0)) return <p className="text-muted">Nothing in this period</p>;

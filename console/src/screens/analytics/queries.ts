@@ -11,7 +11,7 @@ interface Range {
   to: string;
 }
 
-/** A range, and of whom. */
+/** A range and a segment. */
 export interface Asked extends Range {
   userAttributes?: string[];
   group?: 'control' | 'others';
@@ -27,7 +27,7 @@ const options = <T>(queryKey: readonly unknown[], queryFn: () => Promise<T>) =>
 
 export const usersQuery = (query: Asked) =>
   options(['users', query], () => answer(admin.GET('/v1/analytics/users', { params: { query } })));
-export const retentionQuery = (query: Range) =>
+export const retentionQuery = (query: Asked) =>
   options(['retention', query], () => answer(admin.GET('/v1/analytics/retention', { params: { query } })));
 export const engagementQuery = (query: Range & { metricId: string }) =>
   options(['engagement', query], () => answer(admin.GET('/v1/analytics/engagement', { params: { query } })));
@@ -51,4 +51,5 @@ export const pointsSystemQuery = (id: string, query: Asked) =>
   );
 export const streaksQuery = (query: Asked) =>
   options(['streaks', query], () => answer(admin.GET('/v1/analytics/streaks', { params: { query } })));
-export const leaderboardsQuery = options(['leaderboards'], () => answer(admin.GET('/v1/analytics/leaderboards')));
+export const leaderboardsQuery = (query: Range) =>
+  options(['leaderboards', query], () => answer(admin.GET('/v1/analytics/leaderboards', { params: { query } })));

@@ -1,7 +1,7 @@
 import { ArrowLeft } from 'lucide-react';
 import { useShow } from './controls.tsx';
 
-/** Shows one of the resources of a list. */
+/** A link to one resource of a list. */
 export function Chosen({ id, name }: { id: string; name: string }) {
   const show = useShow();
   return (
@@ -11,7 +11,7 @@ export function Chosen({ id, name }: { id: string; name: string }) {
   );
 }
 
-/** The name of the resource that is shown, and the way back to the list. */
+/** The name of the shown resource, and a link back to the list. */
 export function Back({ to, name }: { to: string; name: string }) {
   const show = useShow();
   return (

@@ -4,7 +4,7 @@ import { metricsQuery as allMetricsQuery } from '../../api/queries.ts';
 import { Labelled, SelectInput } from '../../ui/fields.tsx';
 import { Panel } from '../../ui/parts.tsx';
 import { useState } from 'react';
-import { useAsked } from './controls.tsx';
+import { useAsked, useShown } from './controls.tsx';
 import { FigureTable, Read, Saved } from './parts.tsx';
 import { engagementQuery, retentionQuery, type Retention } from './queries.ts';
 
@@ -20,20 +20,27 @@ const WEEKS_SHOWN = 12;
 const shareText = (count: number, of: number): string => (of === 0 ? '–' : SHARE.format(Math.min(1, count / of)));
 
 export function RetentionView() {
-  const retention = useQuery(retentionQuery(useAsked().range));
+  const { segment } = useShown();
+  const retention = useQuery(retentionQuery(useAsked().query));
   return (
     <Read query={retention}>
-      {({ cohorts, groups, from, to }) => (
+      {({ cohorts, comparison, from, to }) => (
         <>
           <Saved
             title="Retention by weekly cohort"
             file={`retention-${from}-${to}`}
             rows={cohortRows(cohorts)}
-            note="Of the users first seen in a week: how many sent an event in that week, the next one and so on. The last week of a row may not be over yet."
+            note={`Of the users first seen in a week: how many sent an event in that week, the next one and so on. The last week of a row may not be over yet.${
+              isAttribute(segment) ? ' Users count with the value that they had when they were first seen.' : ''
+            }`}
           >
             <Cohorts cohorts={cohorts} />
           </Saved>
-          <Groups groups={groups} file={`control-group-${from}-${to}`} />
+          <Comparison
+            name={segmentName(segment)}
+            weeks={comparison}
+            file={`retention-${segment ?? 'control'}-${from}-${to}`}
+          />
           <Engagement />
         </>
       )}
@@ -61,7 +68,7 @@ function Cohorts({ cohorts }: { cohorts: Retention['cohorts'] }) {
           ...heads.map((head, week) => {
             const active = weeks[week];
             if (active === undefined) return '';
-            const isOpen = week === weeks.length - 1 && !isComplete;
+            const isOpen = users > 0 && week === weeks.length - 1 && !isComplete;
             return (
               <Shade key={head} share={users === 0 ? 0 : Math.min(1, active / users)}>
                 {shareText(active, users)}
@@ -82,28 +89,34 @@ const Shade = ({ share, children }: { share: number; children: React.ReactNode }
   </span>
 );
 
-function Groups({ groups, file }: { groups: Retention['groups']; file: string }) {
+const isAttribute = (segment: string | undefined): segment is string => segment?.includes(':') === true;
+
+/** The name of the segment that is compared with all other users. */
+const segmentName = (segment: string | undefined): string =>
+  isAttribute(segment) ? segment : segment === 'others' ? 'Users outside the control group' : 'Control group';
+
+function Comparison({ name, weeks, file }: { name: string; weeks: Retention['comparison']; file: string }) {
   return (
     <Saved
-      title="Retention of the control group"
+      title={`Retention compared: ${name}`}
       file={file}
-      rows={groups}
-      note="All cohorts of the period that have users in both groups, in weeks that are over. The interval holds the true difference in 95 of 100 cases. After a change of the control share, choose a period that began later."
+      rows={weeks}
+      note="All cohorts of the period that have users on both sides, in weeks that are over. The interval contains the true difference in 95 of 100 cases. After a change of the control share, choose a period that began later."
     >
-      {groups.length === 0 ? (
-        <p className="text-muted">No week is over yet in which users of both groups were first seen.</p>
+      {weeks.length === 0 ? (
+        <p className="text-muted">No week is over yet in which users of both sides were first seen.</p>
       ) : (
         <FigureTable
-          label="Retention of the control group"
-          head={['Weeks later', 'Control group', 'All others', 'Difference', '95% interval']}
-          rows={groups.map((group) => ({
-            key: String(group.week),
+          label={`Retention compared: ${name}`}
+          head={['Weeks later', name, 'All others', 'Difference', '95% interval']}
+          rows={weeks.map((week) => ({
+            key: String(week.week),
             cells: [
-              String(group.week),
-              `${shareText(group.controlActive, group.controlUsers)} of ${number(group.controlUsers)}`,
-              `${shareText(group.otherActive, group.otherUsers)} of ${number(group.otherUsers)}`,
-              group.difference === null ? '–' : POINTS.format(group.difference),
-              group.low === null ? '–' : `${POINTS.format(group.low)} to ${POINTS.format(group.high!)}`,
+              String(week.week),
+              `${shareText(week.segmentActive, week.segmentUsers)} of ${number(week.segmentUsers)}`,
+              `${shareText(week.otherActive, week.otherUsers)} of ${number(week.otherUsers)}`,
+              week.difference === null ? '–' : POINTS.format(week.difference),
+              week.low === null ? '–' : `${POINTS.format(week.low)} to ${POINTS.format(week.high!)}`,
             ],
           }))}
         />
@@ -154,7 +167,7 @@ function EngagementOf({ metricId, name }: { metricId: string; name: string }) {
       title={`${name} per active user`}
       file={`engagement-${range.from}-${range.to}`}
       rows={groups}
-      note={`From the events of ${number(sampled)} users: all, or 1,500 of them.`}
+      note={`The control group compared with all others, from the events of ${number(sampled)} users: all, or 1,500 of them.`}
     >
       <FigureTable
         label={`${name} per active user`}

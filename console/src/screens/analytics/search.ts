@@ -13,7 +13,7 @@ export type View = (typeof VIEWS)[number];
 
 export const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** The parts of an address that make sense. */
+/** The valid parts of an address. */
 export function analyticsSearch({ view, id, from, to, segment }: Record<string, unknown>): AnalyticsSearch {
   const known = VIEWS.find((one) => one === view);
   return {

@@ -6,7 +6,7 @@ import { Code, Failed, Panel } from '../../ui/parts.tsx';
 
 const SHOWN = 8;
 
-/** What administrators changed last. */
+/** The latest changes by administrators. */
 export function Changes() {
   const entries = useQuery({
     queryKey: ['audit-log', 'newest'],

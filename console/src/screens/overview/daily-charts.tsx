@@ -9,7 +9,7 @@ type Series = Exclude<keyof Activity['days'][number], 'date'>;
 
 const CHARTS: readonly { of: Series; title: string; sums: boolean; wide: boolean }[] = [
   { of: 'events', title: 'Events', sums: true, wide: true },
-  // Who was active on two days is one user: these do not add up.
+  // Active users of several days do not add up, since a user may be active on each.
   { of: 'activeUsers', title: 'Active users', sums: false, wide: true },
   { of: 'newUsers', title: 'New users', sums: true, wide: false },
   { of: 'pointsAwarded', title: 'Points awarded', sums: true, wide: false },

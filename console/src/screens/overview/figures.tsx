@@ -25,7 +25,7 @@ export function Figures({ perSecond }: { perSecond: number }) {
       <Figure to="/metrics" name="Events today" value={today?.events} />
       <Figure to="/users" name="Active users today" value={today?.activeUsers} />
       <Figure to="/users" name="Total users" value={activity?.users} />
-      <Figure to="/system" name="Entries waiting to be stored" value={server?.get('laurel_outbox_entries')} />
+      <Figure to="/system" name="Waiting to be stored" value={server?.get('laurel_outbox_entries')} />
       <Figure to="/system" name="Dead letters" value={server?.get('laurel_dead_letters')} />
     </div>
   );

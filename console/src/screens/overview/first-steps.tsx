@@ -4,7 +4,7 @@ import { eventCurl } from '../../api/bodies.ts';
 import { activityQuery, metricsQuery } from '../../api/queries.ts';
 import { Empty } from '../../ui/parts.tsx';
 
-/** What to do next, as long as nothing has happened. */
+/** The next steps in an empty installation. */
 export function FirstSteps() {
   const metrics = useQuery(metricsQuery).data;
   const activity = useQuery(activityQuery).data;

@@ -15,7 +15,7 @@ const ToUser = ({ id, name }: { id: string; name?: string | null }) => (
   </Link>
 );
 
-/** Events as they come. */
+/** The newest events. */
 export const NewestEvents = ({ events }: { events: readonly FeedEvent[] }) => (
   <Panel title="Live events">
     {events.length === 0 && <p className="text-muted">Events appear here within a second while this page is open.</p>}
@@ -35,7 +35,7 @@ export const NewestEvents = ({ events }: { events: readonly FeedEvent[] }) => (
   </Panel>
 );
 
-/** Who completed what last. */
+/** The newest completions. */
 export function NewestCompletions() {
   const completions = useQuery({
     queryKey: ['activity', 'completions'],

@@ -11,7 +11,7 @@ import { Levels } from './levels.tsx';
 import { NewestCompletions, NewestEvents } from './newest.tsx';
 import { TopBoards } from './top-boards.tsx';
 
-/** What happens now, what happened in the last 30 days, and who is ahead. */
+/** Current figures, the last 30 days, and the top of leaderboards. */
 export function Overview() {
   const organisation = useQuery(organisationQuery).data;
   const metrics = useQuery(metricsQuery);
@@ -30,7 +30,7 @@ export function Overview() {
   );
 }
 
-/** What the live stream moves, so that only this is drawn again with each event. */
+/** The live part of the screen, drawn again with each event. */
 function Now() {
   const { perSecond, events } = useFeed();
   return (

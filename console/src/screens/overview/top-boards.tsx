@@ -10,7 +10,7 @@ const TOP = 5;
 const BOARDS = 3;
 
 export function TopBoards() {
-  // One with groups is as many boards as there are groups: none of them is the top.
+  // A board with groups has no single top.
   const boards =
     useQuery(leaderboardsQuery)
       .data?.filter(({ status, breakdownAttributes }) => status === 'active' && breakdownAttributes.length === 0)
@@ -34,7 +34,7 @@ export function TopBoards() {
             </Link>
             <ol>
               {tops[index]?.data?.rankings.map(({ userId, userName, rank, value }) => (
-                <li key={userId} className="flex gap-3 py-0.5">
+                <li key={userId} className="flex items-center gap-3 py-0.5">
                   <span className="w-6 text-right text-muted">{rank}</span>
                   <Link to="/users/$id" params={{ id: userId }} className="grow truncate hover:underline">
                     {userName ?? userId}

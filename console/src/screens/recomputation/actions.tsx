@@ -7,7 +7,7 @@ import { number } from '../../ui/format.ts';
 
 type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
 
-/** What can be done with a recomputation in its present status. */
+/** The actions that a recomputation's status allows. */
 export function RecomputationActions({ recomputation }: { recomputation: Recomputation }) {
   const { id, status, figures, outcome } = recomputation;
   const path = { params: { path: { id } } };

@@ -9,7 +9,7 @@ type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
 type Figures = Recomputation['figures'];
 type Planned = Recomputation['samples']['gaining'][number];
 
-/** How many users gain and lose, and by what. */
+/** Number of users who gain and lose, by resource. */
 export function RecomputationFigures({ figures }: { figures: Figures }) {
   const { users, gaining, losing, unchanged, failed, achievements, points, boards } = figures;
   return (

@@ -15,7 +15,7 @@ const PARENT = { to: '/recomputations', text: 'Recomputations' } as const;
 
 type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
 
-/** One recomputation: how far it is, what it changes, and some of the users that it is about. */
+/** One recomputation: its progress, its changes, and some of its users. */
 export function RecomputationScreen() {
   const { id } = route.useParams();
   const found = useQuery({
@@ -66,7 +66,7 @@ const aboutOf = ({ since, cohort, mayRevoke }: Recomputation['request']): string
     mayRevoke ? 'Users may lose something.' : 'No user loses anything.',
   ].join(' ');
 
-/** How far it is, while it is under way. */
+/** Progress while it is running. */
 function Progress({ recomputation: { status, progress } }: { recomputation: Recomputation }) {
   const text = doing(status);
   if (text === null) return null;

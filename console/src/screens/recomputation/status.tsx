@@ -4,17 +4,17 @@ import { Tag } from '../../ui/parts.tsx';
 type Recomputation = AdminRead<'/v1/recomputations'>[number];
 type Status = Recomputation['status'];
 
-/** How often a recomputation in progress is read again. */
+/** Polling interval of a running recomputation. */
 export const UNDER_WAY_MS = 1_000;
 
-/** What can be recomputed, in words. */
+/** Names of the parts that can be recomputed. */
 export const RECOMPUTED: Readonly<Record<Recomputation['request']['what'][number], string>> = {
   achievements: 'achievements',
   points: 'points',
   boards: 'leaderboards',
 };
 
-/** What a recomputation in progress does; `null` if it is not in progress. */
+/** The activity of a running recomputation; `null` if it is not running. */
 const DOING: Readonly<Record<Status, string | null>> = {
   planning: 'Planning',
   applying: 'Applying',

@@ -47,7 +47,7 @@ export function DeadLetters({ count }: { count: number | undefined }) {
         label="Dead letters"
         columns={columns}
         rowId={({ id }) => id}
-        // Read again when their number changes, which is looked at all the time.
+        // Read again when their number changes.
         queryKey={['dead-letters', count ?? null]}
         read={(skip: number, limit) =>
           answer(admin.GET('/v1/dead-letters', { params: { query: { skip, limit, status: 'waiting' } } }))

@@ -26,7 +26,7 @@ function rowsOf(metrics: ServerMetrics | undefined): [string, Row][] {
   return [...rows].toSorted(([a], [b]) => a.localeCompare(b, undefined, { numeric: true }));
 }
 
-/** The processes that one start runs, and those that answer for themselves. */
+/** The processes of one start, or the one that answers. */
 export function Processes({ metrics }: { metrics: ServerMetrics | undefined }) {
   const rows = rowsOf(metrics);
   return (

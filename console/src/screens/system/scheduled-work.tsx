@@ -8,7 +8,7 @@ interface Kind {
   failures: number;
 }
 
-/** By kind: the worst that any worker says of it. */
+/** The worst value of any worker, by kind. */
 function kindsOf(metrics: ServerMetrics | undefined): [string, Kind][] {
   const kinds = new Map<string, Kind>();
   const read = (name: string, field: keyof Kind): void => {
@@ -24,10 +24,10 @@ function kindsOf(metrics: ServerMetrics | undefined): [string, Kind][] {
   return [...kinds].toSorted(([a, one], [b, other]) => other.overdueS - one.overdueS || a.localeCompare(b));
 }
 
-/** Less than this late is on time: it is looked at every second at most. */
+/** Less delay than this counts as on time, since work is checked every second. */
 const LATE_S = 2;
 
-/** What falls due by the clock, and how late it is. */
+/** Scheduled work and its delay. */
 export function ScheduledWork({ metrics }: { metrics: ServerMetrics | undefined }) {
   const kinds = kindsOf(metrics);
   return (
@@ -41,7 +41,7 @@ export function ScheduledWork({ metrics }: { metrics: ServerMetrics | undefined 
       <ul className="flex flex-col gap-1">
         {kinds.map(([kind, { overdueS, aside, failures }]) => (
           <li key={kind} className="flex items-center justify-between gap-3">
-            <span className="min-w-0 truncate">{kind}</span>
+            <span className="min-w-0 break-words">{kind}</span>
             <span className="flex gap-1">
               {aside > 0 && <Tag tone="warn">{`${number(aside)} failed`}</Tag>}
               {failures > 0 && <Tag>{`${number(failures)} failures`}</Tag>}

@@ -3,7 +3,7 @@ import { bytes, number } from '../../ui/format.ts';
 import { Facts, Failed, Panel } from '../../ui/parts.tsx';
 import { systemQuery } from './system-query.ts';
 
-/** What the installation runs on: versions and memory. */
+/** Versions and memory of the installation's servers. */
 export function Servers() {
   const system = useQuery(systemQuery);
   const { version, node, redis, postgres, shards } = system.data ?? {};

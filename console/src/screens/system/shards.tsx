@@ -5,7 +5,7 @@ import { systemQuery, type System } from './system-query.ts';
 
 type Server = NonNullable<System['redisServers']>[number];
 
-/** The masters of a cluster and how many shards each holds. Nothing where one Redis has them all. */
+/** The masters of a cluster and their number of shards; empty with a single Redis. */
 export function Shards() {
   const { redisServers } = useQuery(systemQuery).data ?? {};
   if (!redisServers || redisServers.length < 2) return null;

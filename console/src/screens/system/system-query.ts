@@ -7,7 +7,7 @@ export type System = AdminRead<'/v1/system'>;
 
 const READ_MS = 5_000;
 
-/** What the installation runs on, read again while it is looked at. */
+/** The installation's servers, polled while visible. */
 export const systemQuery = queryOptions({
   queryKey: ['system'],
   refetchInterval: READ_MS,

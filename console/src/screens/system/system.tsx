@@ -38,11 +38,11 @@ export function System() {
 function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
   const ready = useQuery(readinessQuery);
   const organisation = useQuery(organisationQuery).data;
-  const shown = (name: string, unit = ''): string => {
+  const shown = (name: string): string => {
     const value = metrics?.values.get(name);
-    return value === undefined ? '–' : `${number(value)} ${unit}`;
+    return value === undefined ? '–' : number(value);
   };
-  // Of several Redis the one that is furthest behind.
+  // The largest lag of all Redis servers.
   const lags = (metrics?.samples.get('laurel_persist_lag_seconds') ?? []).map(({ value }) => value);
   return (
     <Panel
@@ -61,7 +61,7 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
       )}
       <Facts
         of={[
-          ['Waiting to be stored', shown('laurel_outbox_entries', 'entries')],
+          ['Waiting to be stored', shown('laurel_outbox_entries')],
           ['Storage lag', lags.length === 0 ? '–' : `${number(Math.max(...lags))} s`],
           ['Pending batches', shown('laurel_batches_waiting')],
           ['Pending webhook messages', shown('laurel_webhook_messages_waiting')],

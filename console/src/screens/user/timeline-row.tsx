@@ -30,7 +30,7 @@ const ICONS: Record<TimelineEntry['kind'], LucideIcon> = {
   administration: Shield,
 };
 
-/** Something that happened, with what it caused below it. */
+/** A timeline entry, with its effects below it. */
 export function TimelineRow({ entry }: { entry: TimelineEntry }) {
   const Icon = ICONS[entry.kind];
   const caused = 'caused' in entry ? entry.caused : [];

@@ -10,7 +10,7 @@ type Named = Extract<Caused, { kind: 'achievement' }>['achievement'];
 
 const signed = (value: number): string => `${value > 0 ? '+' : ''}${number(value)}`;
 
-/** What happened, in a sentence. */
+/** An entry as a sentence. */
 export function saidOf(entry: TimelineEntry): ReactNode {
   switch (entry.kind) {
     case 'event':
@@ -112,7 +112,7 @@ const STREAK = {
 const daysOf = ({ start, end }: { start: string; end: string }): string =>
   start === end ? start : `${start} to ${end}`;
 
-/** What something caused, and by which rule. */
+/** An effect and its rule. */
 export function CausedLine({ caused }: { caused: Caused }) {
   switch (caused.kind) {
     case 'streak':
@@ -190,6 +190,6 @@ const BoardName = ({ of }: { of: Named }) =>
     </Link>
   );
 
-/** The rule as it was then, in words. */
+/** The rule at that time, in words. */
 const Why = ({ rule }: { rule: Rule | null }) =>
   rule === null ? 'by a rule that is not known any longer' : ruleText(rule);

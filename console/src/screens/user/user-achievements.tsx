@@ -64,7 +64,7 @@ export function UserAchievements({ id }: { id: string }) {
   );
 }
 
-/** Completes an achievement that only calls of the API complete. */
+/** Completes an achievement of the trigger `api`. */
 function Complete({ user: id, achievement: key, name }: { user: string; achievement: string; name: string }) {
   const complete = useChange({
     run: () =>

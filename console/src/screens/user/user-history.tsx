@@ -4,7 +4,7 @@ import { admin } from '../../api/client.ts';
 import { ago, moment } from '../../ui/format.ts';
 import { Code, Failed, Panel } from '../../ui/parts.tsx';
 
-/** What administrators did about the user, and who. */
+/** Administrators' actions on the user. */
 export function UserHistory({ id }: { id: string }) {
   const entries = useQuery({
     queryKey: ['user', id, 'audit'],

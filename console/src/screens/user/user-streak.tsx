@@ -14,7 +14,7 @@ import { StreakCalendar } from '../../ui/streak-calendar.tsx';
 import { DayField } from '../../ui/fields.tsx';
 import { Form } from '../../ui/form.tsx';
 
-/** A year of days. Weeks and months that do not fit are left out. */
+/** A year of days; incomplete weeks and months are omitted. */
 const PERIODS = 364;
 
 export function UserStreak({ id }: { id: string }) {

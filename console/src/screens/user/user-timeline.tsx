@@ -23,7 +23,7 @@ const KINDS = {
 } as const;
 type Kind = keyof typeof KINDS;
 
-/** What happened to the user, newest first: each with what it caused and why. Older entries are loaded as one scrolls. */
+/** A user's timeline, newest first, with effects and reasons. Older entries load while scrolling. */
 export function UserTimeline({ id }: { id: string }) {
   const [kind, setKind] = useState<Kind | ''>('');
   const pages = useInfiniteQuery({
@@ -78,7 +78,7 @@ export function UserTimeline({ id }: { id: string }) {
   );
 }
 
-/** The end of what is loaded: loads on when it is seen, or pressed. */
+/** Loads further entries when it becomes visible or is pressed. */
 function More({ busy, onSeen }: { busy: boolean; onSeen: () => void }) {
   const end = useRef<HTMLDivElement>(null);
   const seen = useRef(onSeen);

@@ -44,7 +44,7 @@ export function UserTotals({ id }: { id: string }) {
   );
 }
 
-/** The sum of each day. */
+/** Daily sums of a metric. */
 function DailyChart({ id, metric }: { id: string; metric: string }) {
   const endDate = useToday();
   const days = useQuery({

@@ -17,7 +17,7 @@ import { UserTotals } from './user-totals.tsx';
 
 const route = getRouteApi('/users/$id');
 
-/** Who keeps the user off leaderboards. */
+/** Shows who hides the user from leaderboards. */
 function HiddenTag({ id }: { id: string }) {
   const { hidden, hiddenByUser } = useQuery(managedUserQuery(id)).data ?? {};
   if (hidden !== true && hiddenByUser !== true) return null;

@@ -18,7 +18,6 @@ import type { Publisher } from './publisher.ts';
 
 export interface AchievementEmailsOptions {
   publisher: Publisher;
-  /** Called if a tenant's e-mails fail. */
   onFailed?: OnPieceFailed;
 }
 

@@ -1,4 +1,3 @@
-/** Announces starts and ends of leaderboards, runs and boosts. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
@@ -31,7 +30,6 @@ import { boardPayload, boostPayload } from '../payloads.ts';
 import type { BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
 
-/** The types that announce starts and ends at times of day in UTC. */
 const ANNOUNCED = [
   'leaderboard.started',
   'leaderboard.finished',
@@ -117,7 +115,6 @@ interface AnnouncerOptions {
   rankings: BoardRankings;
 }
 
-/** Builds the notifications of announcements. */
 class Announcer {
   private readonly options: AnnouncerOptions;
   private readonly kept: KeptRuns;
@@ -192,18 +189,13 @@ interface AnnouncementsOptions {
   publisher: Publisher;
   redis: Redis;
   rankings: BoardRankings;
-  /** Called if a tenant's announcements cannot be made. */
   onFailed?: OnPieceFailed;
 }
 
 const KIND = 'announcements';
-/**
- * Interval at which a tenant's progress advances without announcements. A webhook that is enabled later does not look
- * back further.
- */
+/** How often a tenant's progress advances without announcements; later webhooks look back no further. */
 const MOVED_EVERY_MS = 3_600_000;
 
-/** A tenant with its next announcements. */
 interface Next {
   progress: NotificationProgress;
   compiled: CompiledCatalog;
@@ -279,7 +271,6 @@ export class Announcements implements ScheduledWork {
     return wanting.has(tenantNo) && !this.pieces.isAside(String(tenantNo));
   }
 
-  /** The next announcements of each tenant that has any. */
   private async next(): Promise<Next[]> {
     const { publisher } = this.options;
     const wanting = byTenant(await publisher.wanting(ANNOUNCED));

@@ -20,13 +20,11 @@ import { boardPayload } from '../payloads.ts';
 /** Places that are read of a board: all if the board has a maximum, else the best ones. */
 export const MOST_PLACES = 1_000;
 
-/** An active board, with its run and group. */
 export interface BoardInPlay {
   board: Leaderboard;
   status: BoardStatus;
 }
 
-/** Reads boards for notifications. */
 export class BoardRankings {
   private readonly redis: Redis;
 
@@ -34,10 +32,7 @@ export class BoardRankings {
     this.redis = redis;
   }
 
-  /**
-   * Returns what `read` reads from a tenant's boards. Throws RedisNotReady if the shard was not open throughout: a user
-   * who is missing during a rebuild has not left the board.
-   */
+  /** Returns what `read` reads. Throws RedisNotReady if the shard was not open throughout. */
   whole<T>(client: Pool | PoolClient, tenantNo: number, read: () => Promise<T>): Promise<T> {
     return whileWhole(client, { redis: this.redis, tenantNo }, read);
   }
@@ -61,7 +56,6 @@ export class BoardRankings {
     return ranked(standings, members, { from, before: undefined });
   }
 
-  /** Rankings in the form of the contract. */
   async rankings(tenantNo: number, places: readonly RankedMember[]): Promise<LeaderboardRanking[]> {
     const names = await userNames(this.redis, tenantNo, places);
     return places.map(({ userId, rank, score }, index) => ({
@@ -72,10 +66,7 @@ export class BoardRankings {
     }));
   }
 
-  /**
-   * The payload of `leaderboard.changed` for a board's current state; `null` if the board is no longer active. Throws
-   * RedisNotReady as `whole` does.
-   */
+  /** Payload of `leaderboard.changed`; `null` if the board is inactive. Throws RedisNotReady. */
   async changed(
     client: Pool | PoolClient,
     { compiled, place, nowMs }: { compiled: CompiledCatalog; place: BoardPlace; nowMs: number },

@@ -1,4 +1,3 @@
-/** The kinds of e-mails: recaps, streak reminders, and reactivations. */
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import {
@@ -22,7 +21,6 @@ import { streakHistory } from '../../streaks/streak-reads.ts';
 import { notificationPreferences } from '../../users/preferences.ts';
 import { reactivationDue, recapDue, streakReminderDue, userJson } from '../payloads.ts';
 
-/** The settings for a tenant's e-mails. */
 export interface EmailSettings {
   compiled: CompiledCatalog;
   aggregation: Settings['aggregationPeriod'];
@@ -39,7 +37,6 @@ interface Asked extends EmailSettings {
   moment: LocalMoment;
 }
 
-/** An e-mail that is due for a user. */
 export interface DueEmail {
   userId: string;
   /** The occasion. A user gets one e-mail for each, even after changing zones. */
@@ -75,10 +72,7 @@ export const RECAPS: EmailKind = {
   },
 };
 
-/**
- * Reminders of streaks that end with the period unless the user acts. Excludes streaks that a freeze, a pause or a day
- * off keeps, and users who switched streaks off.
- */
+/** Reminders of streaks that end with the period, unless a freeze, pause or day off keeps them. */
 export const STREAK_REMINDERS: EmailKind = {
   type: 'emails.streak_reminder_due',
   time: ({ compiled: { catalog } }) => (catalog.streaks.enabled ? REMINDER_TIMES[catalog.streaks.frequency] : null),
@@ -129,10 +123,7 @@ function streakInDanger({ compiled, moment, zone }: Asked, state: UserState, end
   };
 }
 
-/**
- * Messages to users without an event for some local days, counted from the last event, or from the user's creation
- * without events.
- */
+/** Messages to users without an event for some local days, counted from the last event or the creation. */
 export const REACTIVATIONS: EmailKind = {
   type: 'emails.reactivation_due',
   time: () => REACTIVATION_TIME,
@@ -156,10 +147,7 @@ export const REACTIVATIONS: EmailKind = {
   },
 };
 
-/**
- * Whether a user may be written to: has an e-mail address, has subscribed to e-mails of that kind, and is not in the
- * control group. `controlShare`: share of the users, 0 to 1, who are.
- */
+/** Whether a user has an address, subscribed to the kind of e-mail, and is not in the control group. */
 export const isReachable = (
   { userId, state }: { userId: string; state: UserState },
   kind: keyof NotificationPreferences,

@@ -1,4 +1,3 @@
-/** Makes the e-mails that are due in a zone, and those of users whose zone changed. */
 import type { Pool, PoolClient } from 'pg';
 import { type LocalMoment, momentToday } from '../../../domain/zone.ts';
 import type { Notification } from '../../../domain/notifications/notification.ts';
@@ -19,7 +18,6 @@ import type { Publisher } from './publisher.ts';
 
 interface EmailRoundsOptions {
   publisher: Publisher;
-  /** Called if a kind of e-mail fails in a tenant's zone. */
   onFailed?: OnPieceFailed;
   /** Approximate duration of a piece of work. */
   workMs?: number;
@@ -92,7 +90,7 @@ export class EmailRounds implements ScheduledWork {
     return this.pieces.aside.map(({ key }) => Number(key)).filter(Number.isInteger);
   }
 
-  /** The kind and zone that is due first, if not after a time. */
+  /** The kind and zone that are due first, if due by a time. */
   private next(zones: readonly FollowedZone[], upToMs: number): { zone: FollowedZone; moment: LocalMoment } | null {
     let first: { zone: FollowedZone; moment: LocalMoment } | null = null;
     for (const zone of zones) {
@@ -103,7 +101,7 @@ export class EmailRounds implements ScheduledWork {
     return first;
   }
 
-  /** Processes a page of users of a zone in which it is time. Returns false if another process did. */
+  /** Processes a page of a zone's users at its due time. Returns false if another process did. */
   private async page(zone: FollowedZone, moment: LocalMoment, nowMs: number): Promise<boolean> {
     const { publisher } = this.options;
     const { settings, progress } = zone;
@@ -165,11 +163,7 @@ async function claimed(
   );
 }
 
-/**
- * Processes users of a tenant whose zone changed. If it was time for an e-mail in the new zone today, before they came,
- * the e-mail is due now.
- * @param zones the tenant's
- */
+/** Processes users whose zone changed: an e-mail due today in the new zone, before they came, is due now. */
 async function processMovedUsers(
   publisher: Publisher,
   zones: readonly FollowedZone[],

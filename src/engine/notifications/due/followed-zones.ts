@@ -11,7 +11,6 @@ import { zonesOf } from '../../../postgres/streak-sweep.ts';
 import type { EmailKind, EmailSettings } from './email-kinds.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
-/** A kind of e-mail that a receiver wants from a tenant. */
 interface Wanted {
   tenantNo: number;
   kind: EmailKind;
@@ -49,10 +48,7 @@ export class FollowedZones {
     this.types = kinds.map(({ type }) => type);
   }
 
-  /**
-   * Starts new zones and newly wanted kinds, and ends the others. E-mails fall due from the day on which a zone's first
-   * user came, or after the webhook was created. Then returns the same as `followed`.
-   */
+  /** Starts new zones and newly wanted kinds, and ends the others. Returns the same as `followed`. */
   async follow(nowMs: number): Promise<FollowedZone[]> {
     const { pool } = this.publisher;
     const wanted = await this.wanted();

@@ -11,7 +11,6 @@ import type { Publisher, Wanting } from './publisher.ts';
 
 export interface PersonalBoostsOptions {
   publisher: Publisher;
-  /** Called if a tenant's boosts cannot be announced. */
   onFailed?: OnPieceFailed;
 }
 

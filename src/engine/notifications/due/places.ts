@@ -1,4 +1,3 @@
-/** Notifications of changed ranks. */
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
@@ -38,7 +37,6 @@ import type { Publisher } from './publisher.ts';
 interface PlacesOptions {
   publisher: Publisher;
   redis: Redis;
-  /** Called if a board's places cannot be compared. */
   onFailed?: OnPieceFailed;
 }
 
@@ -153,11 +151,9 @@ function runsInPlay(board: Leaderboard, nowMs: number): Run[] {
   return [...distinct.values()].filter(({ endDay }) => endDay === null || finalMs(endDay) > nowMs);
 }
 
-/** The context of a comparison. */
 interface Comparing {
   rankings: BoardRankings;
   compiled: CompiledCatalog;
-  /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
   nowMs: number;
 }
@@ -256,7 +252,6 @@ function notificationOf(
   };
 }
 
-/** A rank and score on a board. */
 export interface Place {
   rank: number;
   value: number;

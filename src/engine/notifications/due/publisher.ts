@@ -23,10 +23,7 @@ export interface PublisherOptions {
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
   /** Called after a commit with the notifications, if there were any. */
   onMade?: (notifications: readonly Notification[]) => void;
-  /**
-   * Live streams, which want every type about their users: the tenants with listeners, and Laurel's clock. If omitted,
-   * only webhooks count.
-   */
+  /** Live streams, which want every type about their users. If omitted, only webhooks count. */
   live?: { tenants: () => Promise<ReadonlyMap<number, ListenedUsers>>; clock: Clock };
   onStep?: (step: PublishStep) => void | Promise<void>;
 }

@@ -21,7 +21,6 @@ import type { Publisher } from './publisher.ts';
 export interface WindowsOptions {
   publisher: Publisher;
   rankings: Pick<BoardRankings, 'changed'>;
-  /** Called if a tenant's windows cannot be flushed. */
   onFailed?: OnPieceFailed;
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
@@ -126,14 +126,14 @@ test('is documented', async () => {
 
 test('does not exist without TEST_CLOCK; sets nothing without a worker', async () => {
   const real = await startLaurel();
+  onTestFinished(() => real.close());
   expect((await real.admin.send('GET', '/v1/clock')).status).toBe(404);
   expect((await real.admin.send('PUT', '/v1/clock', { body: { now: '2030-01-01T00:00:00Z' } })).status).toBe(404);
   expect((await real.admin.get('/v1/openapi')).body.paths['/v1/clock']).toBeUndefined();
-  await real.close();
 
   const alone = await startLaurel({ testClock: true });
+  onTestFinished(() => alone.close());
   const refused = await alone.admin.put('/v1/clock', { now: '2030-01-01T00:00:00Z' });
   expect(refused).toMatchObject({ status: 503, body: { error: expect.stringContaining('worker') } });
   expect(Date.parse((await alone.admin.get('/v1/clock')).body.now)).toBeLessThan(Date.parse('2030-01-01T00:00:00Z'));
-  await alone.close();
 });

@@ -50,7 +50,7 @@ test('admin_streaks_freezes_create: up to the maximum; more is a warning', async
   expect((await freeze('f')).status).toBe(200);
 
   at('2026-03-04T12:00:00Z');
-  expect(await streak('f', 4)).toMatchObject({
+  await expectStreak('f', 4).toMatchObject({
     length: 1,
     freezes: 0,
     expires: '2026-03-04',

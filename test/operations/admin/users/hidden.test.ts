@@ -80,8 +80,8 @@ test('a hidden user keeps everything and has no rank; shown again, the rank of t
   expect(await board('lands', 'userAttributes=land:de')).toEqual(['1 bob 41', '2 cleo 30']);
   expect(await place('ada', 'ever')).toEqual([1, 55]);
   expect(await differences()).toEqual([]);
-  const { body: log } = await laurel.admin.get('/v1/audit-log?userId=ada');
-  expect(log.map(({ after }: { after: object }) => after)).toContainEqual({ hidden: true });
+  const log = async () => (await laurel.admin.get('/v1/audit-log?userId=ada')).body as { after: object }[];
+  await expect.poll(async () => (await log()).map(({ after }) => after)).toContainEqual({ hidden: true });
 });
 
 test('users can hide themselves; they are shown when neither they nor an administrator hide them', async () => {

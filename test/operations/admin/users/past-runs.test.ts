@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { filled } from '../../../engine/recomputations/recompute-laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, testClock: true, workers: true });
+  laurel = await startLaurel({ testClock: true, workers: true });
+  // Before anything is configured: otherwise each day until then would be checked.
+  await clock('2037-12-01T12:00:00Z');
+  const { status } = await laurel.admin.put('/v1/configuration', STUDY_APP);
+  if (status !== 200) throw new Error('The configuration was refused.');
+  await filled(laurel);
 });
 afterAll(() => laurel.close());
 
@@ -19,12 +25,11 @@ const ranking = async (run: string): Promise<[string, number][]> =>
   );
 
 test('deleting a user removes it from ended runs and daily snapshots, which the export shows before', async () => {
-  await clock('2026-12-01T12:00:00Z');
   await flip('first', 50);
   await flip('second', 10);
   await flip('third', 5);
-  await clock('2026-12-03T12:00:00Z');
-  await clock('2026-12-15T13:00:00Z');
+  await clock('2037-12-03T12:00:00Z');
+  await clock('2037-12-15T13:00:00Z');
   const run = (await laurel.pool.query(`SELECT run_day FROM board_runs WHERE is_final ORDER BY run_day DESC`)).rows;
   expect(run.length).toBeGreaterThan(0);
   const day = (
@@ -42,7 +47,7 @@ test('deleting a user removes it from ended runs and daily snapshots, which the 
   const { body } = await laurel.admin.get('/v1/users/second/export');
   expect(body.finalRanks).toEqual([expect.objectContaining({ leaderboard: 'weekly', firstDay: first, rank: 2 })]);
   expect(body.leaderboardDays).toContainEqual(
-    expect.objectContaining({ leaderboard: 'flips', day: '2026-12-01', rank: 2, score: 10 }),
+    expect.objectContaining({ leaderboard: 'flips', day: '2037-12-01', rank: 2, score: 10 }),
   );
 
   await laurel.admin.delete('/v1/users?ids=second');

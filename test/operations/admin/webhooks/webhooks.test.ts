@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { WEBHOOK_EVENTS } from '../../../../src/domain/notifications/webhook.ts';
 import { signingSecrets } from '../../../../src/postgres/webhooks/secrets.ts';
@@ -198,10 +198,10 @@ test('stores a URL as it checks it and sends to it, also after a change', async 
 
 test('allows a private address if the operator permits it', async () => {
   const allowing = await startLaurel({ webhookAllowPrivate: true });
+  onTestFinished(() => allowing.close());
   const urls = [...PRIVATE_URLS, ...INTERNAL_URLS];
   const { body } = await allowing.admin.post(PATH, urls.map(withUrl));
   expect([body.created.length, body.issues]).toEqual([urls.length, []]);
-  await allowing.close();
 });
 
 test('admin_webhooks_rotate_secret returns another secret; the previous one also signs for 24 hours', async () => {

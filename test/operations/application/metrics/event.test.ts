@@ -161,7 +161,7 @@ test('an application key may send events of its user only, and ends everywhere w
   expect((await there()).status).toBe(201);
   await laurel.admin.delete(`/v1/application-api-keys?ids=${id}`);
   await expect.poll(async () => (await there()).status).toBe(401);
-  expect((await send('own')).status).toBe(401);
+  await expect.poll(async () => (await send('own')).status).toBe(401);
 });
 
 test('every event is in Postgres exactly once', async () => {
