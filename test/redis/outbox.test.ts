@@ -1,6 +1,4 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { describe, expect, test } from 'vitest';
 import { readOutboxEnds } from '../../src/redis/handed-over.ts';
 import { handedKey, outboxKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import {
@@ -13,21 +11,9 @@ import {
   trimOutbox,
   waitingMs,
 } from '../../src/redis/outbox.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
 
-let stack: TestStack;
-let redis: Redis;
-
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = createRedis(stack.redisUrl);
-  await redisReady(redis);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await stack.close();
-});
+const redis = await connectedRedis();
 
 const add = (shard: number, id: string): Promise<string | null> =>
   redis.xadd(outboxKey(shard), id, 't', String(shard), 'r', 'records', 'u', 'zoë', 's', Buffer.from([0xff, 0]));
