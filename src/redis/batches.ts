@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
-import { comparePositions, OUTBOX_START, waitingMs } from './outbox.ts';
+import { comparePositions, OUTBOX_START, shardsWithEntries, waitingMs } from './outbox.ts';
 import { connectionOf, shardsInUse } from './endpoints.ts';
 import { Script } from './script.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
@@ -100,10 +100,8 @@ export function compareProgress(a: string, b: string): number {
   );
 }
 
-export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {
-  const waits = await waitingMs(redis, shards, batchesKey);
-  return shards.filter((_, index) => waits[index] !== null);
-}
+export const shardsWithBatches = (redis: Redis, shards: readonly number[]): Promise<number[]> =>
+  shardsWithEntries(redis, shards, batchesKey);
 
 /** Number of waiting batches over all shards in use, and the age of the oldest in ms. */
 export async function waitingBatches(
