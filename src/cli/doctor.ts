@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';

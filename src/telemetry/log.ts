@@ -36,9 +36,9 @@ const ignore = (): void => undefined;
 
 /** A line of the log for a terminal, such as "12:30:05 info worker: worker started". */
 export function readableLine(json: string): string {
-  const { level, time, process: name, pid: _, msg, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const { level, time, process: name, pid: _, msg, ...fields } = JSON.parse(json) as Record<string, string>;
   const rest = Object.keys(fields).length === 0 ? '' : ` ${JSON.stringify(fields)}`;
-  return `${String(time).slice(11, 19)} ${level} ${name}: ${msg}${rest}\n`;
+  return `${time?.slice(11, 19)} ${level} ${name}: ${msg}${rest}\n`;
 }
 
 /** Names of errors whose message is written for a person and is complete. */
