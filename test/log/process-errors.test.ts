@@ -58,11 +58,8 @@ test('the error that ends a process’s work: a line of the log, or its sentence
   expect(said).toEqual({ lines: [], stderr: 'Set it.\n', exitCode: 1 });
 });
 
-/** Runs a command in a terminal of its own. */
-const TERMINAL = 'script';
-
 test('a process whose terminal is closed goes on without its log, and ends', async (context) => {
-  context.skip(!(await hasProgram(TERMINAL)), `there is no ${TERMINAL} (Debian: apt-get install bsdutils)`);
+  context.skip(!(await hasProgram('script')), 'there is no script (Debian: apt-get install bsdutils)');
   const folder = await mkdtemp(join(tmpdir(), 'laurel-terminal-'));
   const file = join(folder, 'ended');
   const code = `
