@@ -58,14 +58,18 @@ export class LiveStandings implements Standings {
   }
 
   async find(userId: string): Promise<Placed | null> {
-    const [place, text] = await Promise.all([
-      this.redis.zrevrank(this.key, userId),
-      this.redis.zscore(this.key, userId),
-    ]);
-    if (place === null || text === null) return null;
-    const score = Number(text);
-    const rank = await this.rankOf({ score });
-    return this.max !== null && rank > this.max ? null : { place, rank, score };
+    for (;;) {
+      const [place, text] = await Promise.all([
+        this.redis.zrevrank(this.key, userId),
+        this.redis.zscore(this.key, userId),
+      ]);
+      if (place === null || text === null) return null;
+      const score = Number(text);
+      const [rank, after] = await Promise.all([this.rankOf({ score }), this.redis.zscore(this.key, userId)]);
+      // A score that rose before the count would be counted above itself.
+      if (after !== text) continue;
+      return this.max !== null && rank > this.max ? null : { place, rank, score };
+    }
   }
 
   async participants(): Promise<number> {

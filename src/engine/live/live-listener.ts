@@ -218,7 +218,10 @@ export interface AskedPlace {
 /** Rank and score; `null` if the user is not on the board. */
 type Place = { rank: number; value: number } | null;
 
-/** Reads current places in order, in two round trips. Throws errors of Redis. */
+/**
+ * Reads current places, in the order of the request. A place that several streams ask for is read once. Takes two round
+ * trips, and more if scores change meanwhile. Throws errors of Redis.
+ */
 export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const names = asked.map(({ tenantNo, board, seat, userId }) =>
     JSON.stringify([tenantNo, board.no, seat.runDay, seat.group, userId]),
@@ -233,19 +236,29 @@ async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise
   const keys = asked.map(({ tenantNo, board, seat: { runDay, group } }) =>
     group === null ? null : boardKey(tenantNo, { boardNo: board.no, runDay, group }),
   );
-  const scores = await each(redis, keys, (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId));
-  const above = await each(
-    redis,
-    keys.map((key, index) => (scores[index] === null ? null : key)),
-    (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index])}`, '+inf'),
-  );
-  return asked.map(({ board: { maxParticipants } }, index) => {
-    if (scores[index] === null || above[index] === null) return null;
-    const rank = 1 + Number(above[index]);
-    if (maxParticipants !== null && rank > maxParticipants) return null;
-    return { rank, value: Number(scores[index]) };
-  });
+  const scoresOf = (of: readonly (string | null)[]): Promise<unknown[]> =>
+    each(redis, of, (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId));
+  const places = asked.map((): Place => null);
+  let scores = await scoresOf(keys);
+  let open = keys.map((key, index) => (scores[index] === null ? null : key));
+  while (open.some((key) => key !== null)) {
+    // A score that rose before the count would be counted above itself.
+    const [above, after] = await Promise.all([
+      each(redis, open, (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index])}`, '+inf')),
+      scoresOf(open),
+    ]);
+    for (const [index, key] of open.entries())
+      if (key !== null && after[index] === scores[index])
+        places[index] = placeOf(asked[index]!, { rank: 1 + Number(above[index]), value: Number(scores[index]) });
+    open = open.map((key, index) => (after[index] === null || after[index] === scores[index] ? null : key));
+    scores = after;
+  }
+  return places;
 }
+
+/** The place, if the leaderboard has so many. */
+const placeOf = ({ board: { maxParticipants } }: AskedPlace, place: { rank: number; value: number }): Place =>
+  maxParticipants !== null && place.rank > maxParticipants ? null : place;
 
 /** Sends a command for each key that is not `null`. Replies are at the keys' indexes. */
 async function each(
