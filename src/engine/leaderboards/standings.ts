@@ -31,6 +31,9 @@ export interface Standings {
   participantsOf(places: number): Promise<number>;
 }
 
+/** How often a user is looked for whose score changes meanwhile. */
+const FIND_TRIES = 10;
+
 /** Live standings in a sorted set, which events move. Every read takes O(log N) plus its result. */
 export class LiveStandings implements Standings {
   private readonly redis: Redis;
@@ -58,7 +61,7 @@ export class LiveStandings implements Standings {
   }
 
   async find(userId: string): Promise<Placed | null> {
-    for (;;) {
+    for (let tries = 1; ; tries += 1) {
       const [place, text] = await Promise.all([
         this.redis.zrevrank(this.key, userId),
         this.redis.zscore(this.key, userId),
@@ -67,7 +70,7 @@ export class LiveStandings implements Standings {
       const score = Number(text);
       const [rank, after] = await Promise.all([this.rankOf({ score }), this.redis.zscore(this.key, userId)]);
       // A score that rose before the count would be counted above itself.
-      if (after !== text) continue;
+      if (after !== text && tries < FIND_TRIES) continue;
       return this.max !== null && rank > this.max ? null : { place, rank, score };
     }
   }
