@@ -100,7 +100,7 @@ function serversStep({ redisUrl, databaseUrl, dataDir }: Env): { name: string; w
     ...(own.length > 0 ? [`private ${own.join(' and ')} in ${dataDir}`] : []),
     ...(given.length > 0 ? [given.join(' and ')] : []),
   ];
-  return { name: `Servers: ${parts.join(', ')}`, waitsFor: `${[...own, ...given].join(' and ')} to answer` };
+  return { name: `Servers: ${parts.join(', ')}`, waitsFor: [...own, ...given].join(' and ') };
 }
 
 /** The last step's description. Frontends are ready when they serve live data, workers when the schema exists. */
@@ -141,7 +141,10 @@ async function startProcesses(
   }
 }
 
-/** The first signal stops everything in order, a later one at once. Also stops if `npm start` was killed. */
+/**
+ * The first signal stops everything in order; a later one stops it at once. If `npm start` itself was killed
+ * and could not pass on a signal, its processes stop as well.
+ */
 function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void }): void {
   let askedMs: number | null = null;
   const end = (signal: NodeJS.Signals | 'npm is gone'): void => {
@@ -156,14 +159,15 @@ function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void 
       (error: unknown) => fail(error),
     );
   };
-  process.on('SIGINT', end);
-  process.on('SIGTERM', end);
+  // SIGHUP: the terminal was closed.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
   if (process.env['npm_lifecycle_event'] !== 'start') return;
   const npm = process.ppid;
   const look = setInterval(() => {
     if (process.ppid === npm) return;
     clearInterval(look);
-    end('npm is gone');
+    // A closed terminal ends npm too, and is no second request.
+    if (askedMs === null) end('npm is gone');
   }, LOOK_MS).unref();
 }
 

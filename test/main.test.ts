@@ -145,7 +145,7 @@ describe('npm start', () => {
     await nothingRuns();
   });
 
-  test('SIGTERM or SIGKILL to npm itself leaves nothing running, the port free and the data intact', async () => {
+  test('SIGTERM or SIGKILL to npm itself, or a closed terminal, leaves nothing running, the port free and the data intact', async () => {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       // Without its own build, which would remove files that other tests run.
       const npm = start({}, ['npm', 'start', '--ignore-scripts']);
@@ -156,7 +156,8 @@ describe('npm start', () => {
     const next = start();
     await next.running();
     expect(await event(key, 1)).toMatchObject({ total: 17 });
-    expect(await next.end('SIGTERM')).toBe(0);
+    expect(await next.end('SIGHUP')).toBe(0);
+    await nothingRuns();
   });
 
   test('a start that is interrupted when the first key is made shows the key: the next start cannot', async () => {

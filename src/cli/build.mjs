@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import process, { argv, execPath } from 'node:process';
+import process, { argv, execPath, versions } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { buildConsole, CONSOLE_BUILT } from './build-console.mjs';
 import { digestOf, filesBelow, isBuilt, stampBuilt } from './built.mjs';
@@ -21,6 +21,15 @@ const dependsOn = (root) => [
 /** Announces long steps. On standard error, since standard output is for a command's result. */
 export const progress = (line) => process.stderr.write(`${line}\n`);
 
+/** Why this release of Node cannot run Laurel; null if it can. */
+function nodeProblem(root) {
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const [, leastMajor, leastMinor, below] = /^>=(\d+)\.(\d+) <(\d+)$/.exec(engines.node).map(Number);
+  const [major, minor] = versions.node.split('.').map(Number);
+  if ((major > leastMajor || (major === leastMajor && minor >= leastMinor)) && major < below) return null;
+  return `Laurel needs Node ${leastMajor}.${leastMinor} or newer, below ${below}. This is Node ${versions.node}.`;
+}
+
 /** Removes compiled files, but not the console, which is built from other sources. */
 function removeCompiled(root) {
   rmSync(join(root, STAMP), { force: true });
@@ -30,14 +39,19 @@ function removeCompiled(root) {
 }
 
 /**
- * Ensures that `dist` matches the sources, and compiles them if necessary. Returns false if they do not compile. An
- * interrupted build counts as none. Without the compiler (a production installation), the existing build is used.
+ * Ensures that `dist` matches the sources, and compiles them if necessary. Returns false if they do not compile, or if
+ * Node does not fit, and says so. An interrupted build counts as none. Without the compiler (a production installation), the existing build is used.
  * @param options.root of the package, an absolute path
  * @param options.force compiles even if nothing changed
  * @param options.output destination of the compiler's output, as `spawn` takes it
  */
 export function build({ root = ROOT, force = false, output = 'inherit' } = {}) {
   root = join(resolve(root), '/');
+  const problem = nodeProblem(root);
+  if (problem !== null) {
+    progress(problem);
+    return false;
+  }
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   if (!existsSync(compiler)) return existsSync(join(root, 'dist/src/main.js'));
   const digest = digestOf(root, dependsOn(root));

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
@@ -51,7 +51,8 @@ function summaryText(findings: readonly Finding[]): string {
 
 export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { readEnv } = await import('../env.ts');
-  const findings = [await nodeVersion()];
+  // `build.mjs`, which runs before any command, refuses other releases.
+  const findings: Finding[] = [{ check: 'Node', status: 'ok', found: process.versions.node }];
   let env: Env;
   try {
     env = readEnv(variables);
@@ -62,24 +63,6 @@ export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]>
   }
   const servers = await Promise.all([portFindings(env), redisFindings(env), postgresFindings(env), diskFindings(env)]);
   return [...findings, ...servers.flat()];
-}
-
-async function nodeVersion(): Promise<Finding> {
-  const { PACKAGE_ROOT } = await import('../package-root.ts');
-  const { engines } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as {
-    engines: { node: string };
-  };
-  const [, leastMajor = 0, leastMinor = 0, below = 0] = (/>=(\d+)\.(\d+) <(\d+)/.exec(engines.node) ?? []).map(Number);
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const fits = (major > leastMajor || (major === leastMajor && minor >= leastMinor)) && major < below;
-  return fits
-    ? { check: 'Node', status: 'ok', found: process.versions.node }
-    : {
-        check: 'Node',
-        status: 'failed',
-        found: process.versions.node,
-        advice: `Install Node ${leastMajor}.${leastMinor} or later, below ${below}.`,
-      };
 }
 
 async function portFindings(env: Env): Promise<Finding[]> {

@@ -125,7 +125,7 @@ async function answers(url: string, server: GuardedProcess): Promise<boolean> {
 const run = promisify(execFile);
 
 const CHOICES = [
-  '  Debian, Ubuntu   apt-get install redis-server',
+  '  Debian, Ubuntu   sudo apt-get install redis-server',
   '  macOS            brew install redis',
   '  Docker           docker compose up   (all of Laurel, in containers)',
   '  an existing one  REDIS_URL=redis://host:6379 npm start',

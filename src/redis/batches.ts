@@ -102,10 +102,8 @@ export function compareProgress(a: string, b: string): number {
   );
 }
 
-export async function shardsWithBatches(redis: Redis, shards: readonly number[]): Promise<number[]> {
-  const waits = await waitingMs(redis, shards, batchesKey);
-  return shards.filter((_, index) => waits[index] !== null);
-}
+export const shardsWithBatches = (redis: Redis, shards: readonly number[]): Promise<number[]> =>
+  shardsWithEntries(redis, shards, batchesKey);
 
 /** Number of waiting batches over all shards in use, and the age of the oldest in ms. */
 export async function waitingBatches(

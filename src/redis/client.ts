@@ -200,7 +200,7 @@ class ClusterIsDown extends StartError {
 
 class SlotWithoutMaster extends StartError {
   constructor(address: Address, slot: number) {
-    super(`No master of the cluster serves slot ${slot}, according to its node ${nameOf(address)} (CLUSTER SHARDS).`);
+    super(`No master of the cluster serves slot ${slot}, according to its node ${nameOf(address)} (CLUSTER SLOTS).`);
     this.name = 'SlotWithoutMaster';
   }
 }

@@ -60,37 +60,42 @@ export const isClusterNode = async (redis: Redis): Promise<boolean> =>
 
 /** Asks a node for its view. `asked`: the node's own address, for nodes that announce none. Throws errors of Redis. */
 export async function askLayout(redis: Redis, asked: Address): Promise<ClusterLayout> {
-  const [info, shards] = await Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SHARDS')]);
+  const [info, shards, slots] = await Promise.all(
+    ['INFO', 'SHARDS', 'SLOTS'].map((part) => redis.call('CLUSTER', part)),
+  );
   const field = (name: string): string => new RegExp(`^${name}:(\\w+)`, 'm').exec(String(info))?.[1] ?? '';
   const isTls = redis.options.tls !== undefined;
   return {
     epoch: Number(field('cluster_current_epoch')),
     isWell: field('cluster_state') === 'ok',
-    ...parseShards(shards, { asked, isTls }),
+    ...parseLayout({ shards, slots }, { asked, isTls }),
   };
 }
 
-export function parseShards(
-  reply: unknown,
+/**
+ * Parses the replies to CLUSTER SHARDS, which has all nodes with their addresses, and CLUSTER SLOTS, which has the master of each
+ * range, failed or not: Redis 8 leaves out the slots of a failed master in CLUSTER SHARDS.
+ */
+export function parseLayout(
+  { shards, slots }: { shards: unknown; slots: unknown },
   { asked, isTls }: { asked: Address; isTls: boolean },
 ): Pick<ClusterLayout, 'masters' | 'nodes'> {
-  const masters: Master[] = [];
-  const nodes: Address[] = [];
-  for (const group of reply as unknown[]) {
-    const parts = valuesOf(group);
-    const slots = parts.get('slots') as (string | number)[];
-    let master: Address | null = null;
-    for (const node of parts.get('nodes') as unknown[]) {
+  const addresses = new Map<string, Address>();
+  for (const group of shards as unknown[]) {
+    for (const node of valuesOf(group).get('nodes') as unknown[]) {
       const fields = fieldsOf(node);
       const address = addressOf(fields, asked, isTls);
-      if (address === null) continue;
-      nodes.push(address);
-      // A failed master stays listed until a replica takes over, and beside the new master afterwards.
-      if (fields.get('role') === 'master' && (master === null || fields.get('health') !== 'fail')) master = address;
+      if (address !== null) addresses.set(fields.get('id') ?? '', address);
     }
-    if (master !== null && slots.length > 0) masters.push({ ...master, slots: pairs(slots.map(Number)) });
   }
-  return { masters, nodes };
+  const ranges = new Map<string, [first: number, last: number][]>();
+  for (const [first, last, [, , id]] of slots as [number, number, [endpoint: unknown, port: unknown, id: string]][])
+    ranges.set(id, [...(ranges.get(id) ?? []), [first, last]]);
+  const masters = [...ranges].flatMap(([id, served]) => {
+    const address = addresses.get(id);
+    return address === undefined ? [] : [{ ...address, slots: served }];
+  });
+  return { masters, nodes: [...addresses.values()] };
 }
 
 /** Names and values of a reply, whose values may be lists. */
@@ -160,7 +165,7 @@ type Stream = Parameters<Redis['sendCommand']>[1];
 
 /**
  * A client for a cluster, with one plain connection to each master that holds shards. It reads the assignment of slots
- * (`CLUSTER SHARDS`) every few seconds, and immediately when a server refuses a shard or disconnects. Each command goes to
+ * every few seconds, and immediately when a server refuses a shard or disconnects. Each command goes to
  * the master of the first argument that is a key of a shard.
  *
  * The client itself is an additional connection to the master of `INSTALLATION_SLOT`, for data that belongs to no shard:

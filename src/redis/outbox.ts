@@ -126,9 +126,15 @@ export async function wholeBacklogBytes(redis: Redis, shards = shardsInUse(redis
   return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }
 
-export async function shardsWithEntries(redis: Redis, shards: readonly number[]): Promise<number[]> {
-  const lengths = await Promise.all(shards.map((shard) => backlog(redis, shard)));
-  return shards.filter((_, index) => lengths[index]! > 0);
+/** The shards whose stream has entries. */
+export async function shardsWithEntries(
+  redis: Redis,
+  shards: readonly number[],
+  keyOf: (shard: number) => string = outboxKey,
+): Promise<number[]> {
+  const heads = await Promise.all(byServer(redis, shards).map((server) => headsOn(server, keyOf)));
+  const filled = new Set(heads.flatMap((some) => [...some.keys()]));
+  return shards.filter((shard) => filled.has(keyOf(shard)));
 }
 
 /** Position of the newest entry ever added to a shard's stream, even if it was removed; `0-0` before the first. */
@@ -147,9 +153,6 @@ export async function lastPosition(
   return String(info[info.indexOf('last-generated-id') + 1]);
 }
 
-export const lastPositions = (redis: Redis, shards: readonly number[]): Promise<string[]> =>
-  Promise.all(shards.map((shard) => lastPosition(redis, shard)));
-
 /** Age of the oldest entry in each shard's stream, in ms by Redis's clock; `null` if the stream is empty. */
 export async function waitingMs(
   redis: Redis,
@@ -163,25 +166,29 @@ export async function waitingMs(
   return shards.map((shard) => waits.get(shard) ?? null);
 }
 
-/** Uses one command for all on a single Redis. Redis omits empty streams from the answer. */
 async function waitingOn(
-  { redis, shards }: { redis: Redis; shards: readonly number[] },
+  server: { redis: Redis; shards: readonly number[] },
   keyOf: (shard: number) => string,
 ): Promise<(number | null)[]> {
+  const [heads, [seconds, micros]] = await Promise.all([headsOn(server, keyOf), server.redis.time()]);
+  const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  return server.shards.map(keyOf).map((key) => {
+    const head = heads.get(key);
+    return head === undefined ? null : Math.max(0, nowMs - Number(head.split('-')[0]));
+  });
+}
+
+/** Positions of the oldest entries by key, without empty streams. One command for all shards on a single Redis. */
+async function headsOn(
+  { redis, shards }: { redis: Redis; shards: readonly number[] },
+  keyOf: (shard: number) => string,
+): Promise<Map<string, string>> {
   const read = async (some: readonly number[]) => {
     const keys = some.map(keyOf);
     return (await redis.xreadBuffer('COUNT', 1, 'STREAMS', ...keys, ...keys.map(() => OUTBOX_START))) ?? [];
   };
-  const [streams, [seconds, micros]] = await Promise.all([
-    Promise.all(byCommand(redis, shards).map(read)),
-    redis.time(),
-  ]);
-  const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  const heads = new Map(streams.flat().map(([key, [head]]) => [key.toString(), head![0].toString()]));
-  return shards.map(keyOf).map((key) => {
-    const head = heads.get(key);
-    return head === undefined ? null : Math.max(0, nowMs - Number(head.split('-')[0]));
-  });
+  const streams = await Promise.all(byCommand(redis, shards).map(read));
+  return new Map(streams.flat().map(([key, [head]]) => [key.toString(), head![0].toString()]));
 }
 
 /** Delay of Postgres in ms: the age of the oldest entry of some shards (by default, of all in use); 0 if there is none. */

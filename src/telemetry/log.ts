@@ -9,17 +9,35 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/** The log of one process: JSON lines on standard output. Errors belong in `err` (see `loggedError`). */
+/**
+ * The log of one process: JSON lines on standard output, each with the process's name; on a terminal, lines for a person. Errors
+ * belong in the field `err`, from which `loggedError` removes values that a client sent.
+ */
 export function createLog({ level, name }: { level: Env['logLevel']; name: string }): Logger {
-  return pino({
-    level,
-    base: { process: name, pid: process.pid },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: loggedError, error: loggedError },
-    // Keys and URLs with passwords must never reach a log.
-    redact: ['apiKey', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
-  });
+  const { stdout } = process;
+  // A closed terminal or pipe: the process works on without its log. Pino's own writer would retry for ever.
+  if (!stdout.listeners('error').includes(ignore)) stdout.on('error', ignore);
+  return pino(
+    {
+      level,
+      base: { process: name, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: loggedError, error: loggedError },
+      // Keys and URLs with passwords must never reach a log.
+      redact: ['apiKey', 'password', 'redisUrl', 'databaseUrl', 'headers["x-api-key"]'],
+    },
+    stdout.isTTY ? { write: (line) => stdout.write(readableLine(line)) } : stdout,
+  );
+}
+
+const ignore = (): void => undefined;
+
+/** A line of the log for a terminal, such as "12:30:05 info worker: worker started". */
+export function readableLine(json: string): string {
+  const { level, time, process: name, pid: _, msg, ...fields } = JSON.parse(json) as Record<string, string>;
+  const rest = Object.keys(fields).length === 0 ? '' : ` ${JSON.stringify(fields)}`;
+  return `${time?.slice(11, 19)} ${level} ${name}: ${msg}${rest}\n`;
 }
 
 /** Names of errors whose message is written for a person and is complete. */

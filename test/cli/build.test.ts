@@ -116,3 +116,19 @@ describe('the console', () => {
     expect(await readFile(join(root, 'dist/src/main.js'), 'utf8')).toContain('one');
   });
 });
+
+test('refuses a release of Node that is not supported, before it compiles', async () => {
+  const text = await readFile(join(root, 'package.json'), 'utf8');
+  const [major = 0] = process.versions.node.split('.').map(Number);
+  for (const [engines, needed] of [
+    [`>=${major + 1}.2 <99`, `${major + 1}.2 or newer, below 99`],
+    [`>=${major}.999 <99`, `${major}.999 or newer, below 99`],
+    [`>=18.0 <${major}`, `18.0 or newer, below ${major}`],
+  ]) {
+    await writeFile(join(root, 'package.json'), text.replace(/"node": ".*"/, `"node": "${engines}"`));
+    const { status, stderr } = spawnSync(process.execPath, ['src/cli/build.mjs'], { cwd: root, encoding: 'utf8' });
+    expect(status).toBe(1);
+    expect(stderr).toContain(`Laurel needs Node ${needed}. This is Node ${process.versions.node}.\n`);
+    expect(stderr).not.toContain('Compiling');
+  }
+});

@@ -185,6 +185,10 @@ describe('between two Laurels', () => {
     };
     const users = Array.from({ length: 20 }, (_, index) => `user-${index}`);
     await Promise.all(users.map(oneUser));
+    // The end drops what Laurel has not answered within its limit.
+    await shadow.until(
+      ({ compared, notCompared }) => Object.values(notCompared).reduce((a, b) => a + b, compared) === 600,
+    );
     const { report, code } = await shadow.end();
     const boards = await Promise.all([source, second].map(({ app }) => app.get('/v1/leaderboards/flips?limit=50')));
     const sums = boards.map(({ body }) => body.rankings.map(({ value }: { value: number }) => value));

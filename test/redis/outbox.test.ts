@@ -1,33 +1,19 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRedis, redisReady } from '../../src/redis/client.ts';
-import { outboxKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
+import { describe, expect, test } from 'vitest';
+import { readOutboxEnds } from '../../src/redis/handed-over.ts';
+import { handedKey, outboxKey, SHARD_NUMBERS } from '../../src/redis/keys.ts';
 import {
   backlog,
   comparePositions,
   lastPosition,
-  lastPositions,
   OUTBOX_START,
   parseEntry,
   readOutbox,
   trimOutbox,
   waitingMs,
 } from '../../src/redis/outbox.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
 
-let stack: TestStack;
-let redis: Redis;
-
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = createRedis(stack.redisUrl);
-  await redisReady(redis);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await stack.close();
-});
+const redis = await connectedRedis();
 
 const add = (shard: number, id: string): Promise<string | null> =>
   redis.xadd(outboxKey(shard), id, 't', String(shard), 'r', 'records', 'u', 'zoë', 's', Buffer.from([0xff, 0]));
@@ -72,8 +58,27 @@ describe('the outbox of a shard', () => {
     expect(waiting).toBeLessThan(130_000);
   });
 
-  test('reports the last position of each of several outboxes', async () => {
-    expect(await lastPositions(redis, [3, 0, 1])).toEqual([OUTBOX_START, await lastPosition(redis, 0), OUTBOX_START]);
+  test('reports its end and how far it was handed over, with those of all shards, in few commands', async () => {
+    const keep = { ms: 600_000, bytes: 1_000_000 };
+    const [seconds] = await redis.time();
+    const now = Number(seconds) * 1000;
+    const positions = [0, 1, 2].map((sequence) => `${now}-${sequence}`);
+    for (const id of positions) for (const shard of [70, 71, 72]) await add(shard, id);
+    await trimOutbox(redis, 70, positions[1]!, keep);
+    await trimOutbox(redis, 71, positions[1]!, keep);
+    await redis.del(handedKey(71));
+    await redis.config('RESETSTAT');
+    const ends = await readOutboxEnds(redis, SHARD_NUMBERS);
+    expect(await redis.info('commandstats')).toMatch(/cmdstat_eval_ro:calls=4,/);
+    expect(ends).toHaveLength(SHARD_NUMBERS.length);
+    const nothing = { position: OUTBOX_START, floor: OUTBOX_START };
+    expect(ends[0]!.last).toBe(await lastPosition(redis, 0));
+    expect(ends[3]).toEqual({ last: OUTBOX_START, handed: nothing });
+    expect(ends[70]).toEqual({ last: positions[2], handed: { position: positions[1], floor: positions[0] } });
+    // What was kept is gone.
+    expect(ends[71]).toEqual({ last: positions[2], handed: { position: positions[1], floor: positions[1] } });
+    expect(ends[72]).toEqual({ last: positions[2], handed: nothing });
+    expect(await readOutboxEnds(redis, [72, 3, 70])).toEqual([ends[72], ends[3], ends[70]]);
   });
 
   test('is checked with those of all shards in one command', async () => {

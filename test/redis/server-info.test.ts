@@ -1,22 +1,8 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { expect, test } from 'vitest';
 import { readRedisProcessId, RedisIsReplica } from '../../src/redis/server-info.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
 
-let stack: TestStack;
-let redis: Redis;
-
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = createRedis(stack.redisUrl);
-  await redisReady(redis);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await stack.close();
-});
+const redis = await connectedRedis();
 
 test('identifies a master by its process and its replication history; refuses a replica', async () => {
   const info = await redis.info();

@@ -70,7 +70,6 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
     return acceptedShards(await inspect(redis, pool, shards));
   }
   const taken = await exclusively(pool, lockOf(redis, seen.redisProcessId), async (lost) => {
-    refuse(await inspect(redis, pool, shards));
     const { lacking, why, first } = await compare(redis, pool, shards);
     if (lacking.length === shards.length) {
       await refuseOtherVersions(pool, ownVersion());
@@ -132,12 +131,16 @@ interface Comparison {
   first: boolean;
 }
 
-/** Finds the shards that lack something, and why. Gives the others a storage epoch of this Redis process. */
+/**
+ * Finds the shards that lack something, and why. Gives the others a storage epoch of this Redis process. Throws the errors of
+ * `refuse`.
+ */
 function compare(redis: Redis, pool: Pool, shards: readonly number[]): Promise<Comparison> {
   return transaction(pool, async (client) => {
     // Waits for running persisters. Afterwards none can store entries that it read from an earlier Redis process.
     await lockCursors(client, shards);
     const seen = await inspect(redis, client, shards);
+    refuse(seen);
     const reasons = rebuildReasons(seen);
     const completeByEpoch = new Map<number, number[]>();
     for (const { shard, cursor } of seen.shards) {

@@ -2,12 +2,12 @@ import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { type Accepted, epochNumberOf, redisProcessIdOf } from '../../domain/shard-state.ts';
 import { readCursors, type StoredCursor } from '../../postgres/shards.ts';
-import { readHandedOver, type HandedOver } from '../../redis/handed-over.ts';
+import { readOutboxEnds, type HandedOver } from '../../redis/handed-over.ts';
 import { isOfCluster } from '../../redis/endpoints.ts';
 import { RedisNotReady } from '../../redis/gate.ts';
 import { markKey, neverKey, outboxKey, SHARD_NUMBERS } from '../../redis/keys.ts';
 import { isElsewhere } from '../../redis/outage.ts';
-import { comparePositions, lastPosition, lastPositions } from '../../redis/outbox.ts';
+import { comparePositions, lastPosition } from '../../redis/outbox.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { markOf } from '../rebuild/marks.ts';
 
@@ -29,11 +29,10 @@ export interface Inspection {
 
 /** Reads Redis before Postgres: a cursor must not be older than the position compared with it. Throws RedisNotReady. */
 export async function inspect(redis: Redis, client: Pool | PoolClient, shards: readonly number[]): Promise<Inspection> {
-  const [redisProcessId, marks, handed, positions] = await Promise.all([
+  const [redisProcessId, marks, ends] = await Promise.all([
     readRedisProcessId(redis),
     readMarks(redis, shards),
-    Promise.all(shards.map((shard) => readHandedOver(redis, shard))),
-    lastPositions(redis, shards),
+    readOutboxEnds(redis, shards),
   ]);
   // Another node of the cluster serves the shard, so its state here is unknown.
   if (shards.some((shard) => !marks.has(shard))) throw new RedisNotReady();
@@ -41,8 +40,8 @@ export async function inspect(redis: Redis, client: Pool | PoolClient, shards: r
   const seen = shards.map((shard, index) => ({
     shard,
     mark: marks.get(shard) ?? null,
-    position: positions[index]!,
-    handed: handed[index]!,
+    position: ends[index]!.last,
+    handed: ends[index]!.handed,
     cursor: cursors[shard]!,
   }));
   return { installation, redisProcessId, shards: seen };
@@ -123,9 +122,9 @@ export async function readGaps(
   shards: readonly number[] = SHARD_NUMBERS,
 ): Promise<Gap[]> {
   // Redis first: an entry that is handed over in between is not a gap.
-  const handed = await Promise.all(shards.map((shard) => readHandedOver(redis, shard)));
+  const ends = await readOutboxEnds(redis, shards);
   const { cursors } = await readCursors(client);
-  return shards.flatMap((shard, index) => gapOf({ shard, handed: handed[index]!, cursor: cursors[shard]! }) ?? []);
+  return shards.flatMap((shard, index) => gapOf({ shard, handed: ends[index]!.handed, cursor: cursors[shard]! }) ?? []);
 }
 
 /** Postgres was restored from an older state and Redis no longer holds all that it lost. An operator must decide. */

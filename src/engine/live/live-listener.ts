@@ -222,7 +222,10 @@ export interface AskedPlace {
 /** Rank and score; `null` if the user is not on the board. */
 type Place = { rank: number; value: number } | null;
 
-/** Reads current places in order, in two round trips. Throws errors of Redis. */
+/**
+ * Reads current places, in the order of the request. A place that several streams ask for is read once. Takes two round
+ * trips, and more if scores change meanwhile. Throws errors of Redis.
+ */
 export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const names = asked.map(({ tenantNo, board, seat, userId }) =>
     JSON.stringify([tenantNo, board.no, seat.runDay, seat.group, userId]),

@@ -19,8 +19,9 @@ import {
 import { refuseOtherVersions } from '../../postgres/running-versions.ts';
 import { readClock } from '../../postgres/test-clock.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { byCommand } from '../../redis/endpoints.ts';
 import { beliefOf, RedisNotReady } from '../../redis/gate.ts';
-import { readHandedPosition } from '../../redis/handed-over.ts';
+import { readHandedPosition, readOutboxEnds } from '../../redis/handed-over.ts';
 import {
   ALL_SHARDS_PATTERN,
   batchesKey,
@@ -170,9 +171,15 @@ async function closeShards({
   });
   const mark = markOf(installation, epoch);
   const replies = await Promise.all(
-    shards.map((shard) => redis.multi().set(rebuildingKey(shard), mark).del(markKey(shard)).exec()),
+    byCommand(redis, shards).map((group) =>
+      redis
+        .multi()
+        .mset(group.flatMap((shard) => [rebuildingKey(shard), mark]))
+        .del(group.map(markKey))
+        .exec(),
+    ),
   );
-  return { epoch, mark, wasOpen: replies.some((reply) => reply?.[1]?.[1] === 1) };
+  return { epoch, mark, wasOpen: replies.some((reply) => Number(reply?.[1]?.[1]) > 0) };
 }
 
 /** Delay while a persister that read before the shard was closed still holds the cursor. */
@@ -206,11 +213,11 @@ async function storeOutboxes({
   const gate = { storageEpochOf: () => storageEpoch };
   const persister = new Persister({ redis, pool, gate, reporter, ...(onSetAside && { onSetAside }) });
   const { cursors } = await readCursors(pool);
-  const ends = await lastPositions(redis, shards);
+  const ends = await readOutboxEnds(redis, shards);
   let done = 0;
   for (const [index, shard] of shards.entries()) {
     await report({ step: 'store outbox', done, total: null });
-    if (comparePositions(ends[index]!, cursors[shard]!.position) <= 0) continue;
+    if (comparePositions(ends[index]!.last, cursors[shard]!.position) <= 0) continue;
     // A persister that read under the older storage epoch stores nothing, but holds the cursor until it notices.
     for (;;) {
       done += await persister.drain(shard, AbortSignal.abort());
@@ -231,20 +238,19 @@ async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutb
 }
 
 /** Lets a shard's outbox continue after the cursor, and removes batches that were already processed. */
-async function startOutbox(
-  redis: Redis,
-  {
-    shard,
-    loader,
-    position,
-    batchProgress,
-  }: Pick<StoredCursor, 'position' | 'batchProgress'> & {
-    shard: number;
-    loader: Loader;
-  },
-): Promise<void> {
+async function startOutbox({
+  shard,
+  loader,
+  last,
+  position,
+  batchProgress,
+}: Pick<StoredCursor, 'position' | 'batchProgress'> & {
+  shard: number;
+  loader: Loader;
+  /** The end of the outbox. */
+  last: string;
+}): Promise<void> {
   const outbox = outboxKey(shard);
-  const last = await lastPosition(redis, shard);
   if (comparePositions(last, position) < 0) {
     // XSETID requires that the stream exists.
     await loader.add(['XADD', outbox, position, OUTBOX.tenant, '0']);
@@ -257,7 +263,6 @@ async function startOutbox(
     await loader.add(['SET', batchProgressKey(shard), batchProgress]);
     await loader.add(['XTRIM', batchesKey(shard), 'MINID', batchId]);
   }
-  await loader.flush();
 }
 
 const KEYS_A_SCAN = 2_000;

@@ -319,5 +319,8 @@ export type Loaders = ReadonlyMap<number, Loader>;
 
 /** Resolves when Redis has everything from all loaders. */
 export async function flushed(loaders: Loaders): Promise<void> {
-  await Promise.all(Array.from(loaders.values(), (loader) => loader.flush()));
+  const [first, ...others] = loaders.values();
+  // The first call loads the library into an empty Redis. Otherwise the calls of all shards would fail and be made again.
+  await first?.flush();
+  await Promise.all(others.map((loader) => loader.flush()));
 }

@@ -1,6 +1,7 @@
 /** Announcements: tenants whose webhooks want a type, and boosts that were announced. */
 import type { Pool, PoolClient } from 'pg';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
+import { joined } from '../joined-query.ts';
 import { storableText } from '../storable-json.ts';
 
 /** A tenant and a type that one of its enabled webhooks receives. */
@@ -14,20 +15,23 @@ export interface WantingTenant {
 }
 
 /** Tenants with an enabled webhook for some types, one row per type. Reads an index that contains only webhooks. */
-export async function wantingTenants(pool: Pool, types: readonly NotificationType[]): Promise<WantingTenant[]> {
-  const { rows } = await pool.query<WantingTenant>({
-    name: 'wanting_tenants',
-    text: `SELECT hook.tenant_no AS "tenantNo", tenants.catalog_version AS version, type, min(epoch_ms(hook.updated)) AS "sinceMs"
-       FROM catalog_resources AS hook
-       JOIN tenants ON tenants.no = hook.tenant_no AND tenants.status = 'active'
-       JOIN organisation ON multi_tenancy = (hook.tenant_no > 0)
-      CROSS JOIN LATERAL jsonb_array_elements_text(hook.doc -> 'events') AS type
-      WHERE hook.kind = 'webhook' AND hook.deleted IS NULL AND hook.doc ->> 'enabled' = 'true' AND type = ANY ($1)
-      GROUP BY 1, 2, 3 ORDER BY 1, 3`,
-    values: [types],
-  });
-  return rows;
-}
+export const wantingTenants = joined(
+  async (pool, types: readonly NotificationType[]) => {
+    const { rows } = await pool.query<WantingTenant>({
+      name: 'wanting_tenants',
+      text: `SELECT hook.tenant_no AS "tenantNo", tenants.catalog_version AS version, type, min(epoch_ms(hook.updated)) AS "sinceMs"
+         FROM catalog_resources AS hook
+         JOIN tenants ON tenants.no = hook.tenant_no AND tenants.status = 'active'
+         JOIN organisation ON multi_tenancy = (hook.tenant_no > 0)
+        CROSS JOIN LATERAL jsonb_array_elements_text(hook.doc -> 'events') AS type
+        WHERE hook.kind = 'webhook' AND hook.deleted IS NULL AND hook.doc ->> 'enabled' = 'true' AND type = ANY ($1)
+        GROUP BY 1, 2, 3 ORDER BY 1, 3`,
+      values: [types],
+    });
+    return rows;
+  },
+  ({ type }) => type,
+);
 
 interface AnnouncedBoost {
   tenantNo: number;

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { joined } from '../joined-query.ts';
 
 /** Progress of a tenant's notifications of a kind that the clock causes, in a zone (`''`: UTC, or all zones). */
 export interface NotificationProgress {
@@ -10,15 +11,18 @@ export interface NotificationProgress {
   lastUser: string;
 }
 
-export async function notificationProgress(pool: Pool, kinds: readonly string[]): Promise<NotificationProgress[]> {
-  const { rows } = await pool.query<NotificationProgress>({
-    name: 'notification_progress',
-    text: `SELECT tenant_no AS "tenantNo", kind, zone, done_ms AS "doneMs", last_user AS "lastUser"
-       FROM notification_progress WHERE kind = ANY ($1) ORDER BY 1, 2, 3`,
-    values: [kinds],
-  });
-  return rows;
-}
+export const notificationProgress = joined(
+  async (pool, kinds: readonly string[]) => {
+    const { rows } = await pool.query<NotificationProgress>({
+      name: 'notification_progress',
+      text: `SELECT tenant_no AS "tenantNo", kind, zone, done_ms AS "doneMs", last_user AS "lastUser"
+         FROM notification_progress WHERE kind = ANY ($1) ORDER BY 1, 2, 3`,
+      values: [kinds],
+    });
+    return rows;
+  },
+  ({ kind }) => kind,
+);
 
 type Key = Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone'>;
 

@@ -17,6 +17,7 @@ const ALLOWED = [
   '+info',
   '+role',
   '+cluster|shards',
+  '+cluster|slots',
   '+cluster|info',
   '+client|kill',
   '+function|load',

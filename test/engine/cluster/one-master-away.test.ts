@@ -115,7 +115,8 @@ describe.each([
       await server.start();
     }
     for (const tenantId of away) await expect.poll(() => event(tenantId)).toBe(201);
-    expect(await answers(TENANTS, 1)).toEqual(READ_AND_WRITTEN);
+    // Nodes of a busy machine may take one another for failed again.
+    await expect.poll(() => answers(TENANTS, 1)).toEqual(READ_AND_WRITTEN);
     await expect.poll(stored).toBe(taken);
   });
 });

@@ -1,22 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { BacklogWatch } from '../../../src/engine/events/backlog-watch.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
-import { testStack } from '../../stack/stack.ts';
+import { connectedRedis } from '../../stack/connected-redis.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let redis: Redis;
-beforeAll(async () => {
-  stack = await testStack();
-  redis = createRedis(stack.redisUrl);
-  await redisReady(redis);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await stack.close();
-});
+const redis = await connectedRedis();
 
 /** Number of requests for the length of a stream. */
 const measures = async (): Promise<number> =>

@@ -1,21 +1,9 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { leftOut } from '../../../src/engine/notifications/left-out.ts';
-import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { failedWork } from '../../../src/redis/work-counts.ts';
-import { testStack } from '../../stack/stack.ts';
+import { connectedRedis } from '../../stack/connected-redis.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let redis: Redis;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = createRedis(stack.redisUrl);
-  await redisReady(redis);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await stack.close();
-});
+const redis = await connectedRedis();
 
 test('counts each notification that could not be made, and logs it once', async () => {
   const lines: [object, string][] = [];

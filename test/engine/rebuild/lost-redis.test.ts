@@ -221,12 +221,12 @@ describe('what a persister read from a Redis that is gone', () => {
 test('leaves the Redis of another Laurel alone, and says whose it is', async () => {
   await act('ada', 1, 1);
   // A start waits only 2 s for what Redis holds, which may be too short on a busy machine.
-  let problem: unknown = null;
+  let problem: Error | null = null;
   while (problem === null)
     await startLaurel({ redisUrl: own.url }).then(
       (started) => started.close(),
-      (error: unknown) => (problem = error),
+      (error: Error) => void (problem = error),
     );
-  expect(String(problem)).toContain('another Laurel');
+  expect((problem as Error).message).toContain('another Laurel');
   expect((await insist('ada', 1, 'second')).body.total).toBe(2);
 });

@@ -412,9 +412,10 @@ describe('sharing the tries that a process has in flight', () => {
     const before = arrived(hostile);
     slow = true;
     for (const { id } of hostile) await several.send(id, users(40, 40), 1);
-    // Until no more arrive: they could have 192 in flight.
+    // Until no more arrive: they could have 192 in flight. The last 10 slots of the tenant's 80 are for webhooks without a
+    // try, which all of them may have by then.
     let last = 0;
-    const isStill = (): boolean => last === (last = arrived(hostile)) && last - before > 70;
+    const isStill = (): boolean => last === (last = arrived(hostile)) && last - before >= 70;
     await expect.poll(isStill, { interval: 1_000 }).toBe(true);
 
     const [other] = await webhooksOf(2, [() => 200]);

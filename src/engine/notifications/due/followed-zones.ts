@@ -35,6 +35,13 @@ const MOST_KNOWN = 20_000;
 const keyOf = ({ tenantNo, kind, zone }: Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone'>): string =>
   `${tenantNo}:${kind}:${zone}`;
 
+/** The zones with progress of a wanted kind. */
+const followedOf = (wanted: ReadonlyMap<string, Wanted>, progress: readonly NotificationProgress[]): FollowedZone[] =>
+  progress.flatMap((row) => {
+    const found = wanted.get(`${row.tenantNo}:${row.kind}`);
+    return found === undefined ? [] : [{ ...found, name: row.zone === '' ? null : row.zone, progress: row }];
+  });
+
 /** The zones of users with wanted e-mails, and the progress of each. */
 export class FollowedZones {
   private readonly publisher: Publisher;
@@ -66,14 +73,11 @@ export class FollowedZones {
       }
     }
     const known = new Set(progress.map(keyOf));
-    await beginProgress(
-      pool,
-      [...rows].flatMap(([key, row]) => (known.has(key) ? [] : [row])),
-    );
-    await endProgress(
-      pool,
-      progress.filter((row) => !rows.has(keyOf(row))),
-    );
+    const begun = [...rows].flatMap(([key, row]) => (known.has(key) ? [] : [row]));
+    const ended = progress.filter((row) => !rows.has(keyOf(row)));
+    if (begun.length === 0 && ended.length === 0) return followedOf(wanted, progress);
+    await beginProgress(pool, begun);
+    await endProgress(pool, ended);
     return this.followed(wanted);
   }
 
@@ -81,11 +85,7 @@ export class FollowedZones {
   async followed(known?: ReadonlyMap<string, Wanted>): Promise<FollowedZone[]> {
     const wanted = known ?? (await this.wanted());
     if (wanted.size === 0) return [];
-    const progress = await notificationProgress(this.publisher.pool, this.types);
-    return progress.flatMap((row) => {
-      const found = wanted.get(`${row.tenantNo}:${row.kind}`);
-      return found === undefined ? [] : [{ ...found, name: row.zone === '' ? null : row.zone, progress: row }];
-    });
+    return followedOf(wanted, await notificationProgress(this.publisher.pool, this.types));
   }
 
   /** When e-mails next fall due in a zone. */
