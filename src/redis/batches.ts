@@ -3,7 +3,7 @@ import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, type TenantPart } from './keys.ts';
 import { userPart } from './parts.ts';
-import { comparePositions, OUTBOX_START, waitingMs } from './outbox.ts';
+import { comparePositions, OUTBOX_START, shardsWithEntries, waitingMs } from './outbox.ts';
 import { connectionOf, shardsInUse } from './endpoints.ts';
 import { Script } from './script.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';

@@ -39,10 +39,7 @@ export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
 /** The first of as many locks as there are slots, for the nodes of a cluster. */
 const NODE_LOCKS = 0x6c62_0000;
 
-/**
- * Each master of a cluster has its own lock, so several can be rebuilt at once. Two masters share a lock if their
- * hashes are equal.
- */
+/** Each master has its own lock, so several can be rebuilt at once. Equal hashes share one. */
 export const lockOf = (redis: Redis, redisProcessId: string): number =>
   isOfCluster(redis) ? NODE_LOCKS + slotOfTag(redisProcessId) : REBUILD_LOCK;
 

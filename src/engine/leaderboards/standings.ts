@@ -39,6 +39,9 @@ export interface RankedGroup extends BoardRun {
   group: string;
 }
 
+/** How often a user is looked for whose score changes meanwhile. */
+const FIND_TRIES = 10;
+
 /** Members up to this place are read from the top of every part; later ones are searched for first. */
 const NEAR = 1_000;
 
@@ -80,14 +83,21 @@ export class LiveStandings implements Standings {
     const parts = tenantParts(this.redis, this.at.tenantNo);
     const own = parts.indexOf(userPart(this.redis, this.at.tenantNo, userId));
     const key = boardKey(parts[own]!, this.at);
-    const [placeInPart, text] = await Promise.all([this.redis.zrevrank(key, userId), this.redis.zscore(key, userId)]);
-    if (placeInPart === null || text === null) return null;
-    const score = Number(text);
-    const above = await this.counts(`(${score}`, '+inf');
-    const rank = 1 + sumOf(above);
-    if (this.max !== null && rank > this.max) return null;
-    const equalBefore = own === 0 ? 0 : sumOf((await this.counts(score, score)).slice(0, own));
-    return { place: sumOf(above) - above[own]! + equalBefore + placeInPart, rank, score };
+    for (let tries = 1; ; tries += 1) {
+      const [placeInPart, text] = await Promise.all([this.redis.zrevrank(key, userId), this.redis.zscore(key, userId)]);
+      if (placeInPart === null || text === null) return null;
+      const score = Number(text);
+      const [above, equal, after] = await Promise.all([
+        this.counts(`(${score}`, '+inf'),
+        own === 0 ? [] : this.counts(score, score),
+        this.redis.zscore(key, userId),
+      ]);
+      // A score that rose before the count would be counted above itself.
+      if (after !== text && tries < FIND_TRIES) continue;
+      const rank = 1 + sumOf(above);
+      if (this.max !== null && rank > this.max) return null;
+      return { place: sumOf(above) - above[own]! + sumOf(equal.slice(0, own)) + placeInPart, rank, score };
+    }
   }
 
   async participants(): Promise<number> {

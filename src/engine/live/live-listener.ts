@@ -239,28 +239,43 @@ export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Pr
 async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const keysIn = (part: TenantPart, { board, seat: { runDay, group } }: AskedPlace): string[] =>
     group === null ? [] : [boardKey(part, { boardNo: board.no, runDay, group })];
-  const scores = await each(
-    redis,
-    asked.map((place) => keysIn(userPart(redis, place.tenantNo, place.userId), place)),
-    (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId),
-  );
-  const above = await each(
-    redis,
-    asked.map((place, index) =>
-      (scores[index]![0] ?? null) === null
-        ? []
-        : tenantParts(redis, place.tenantNo).flatMap((part) => keysIn(part, place)),
-    ),
-    (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index]![0])}`, '+inf'),
-  );
-  return asked.map(({ board: { maxParticipants } }, index) => {
-    const [score = null] = scores[index]!;
-    if (score === null) return null;
-    const rank = above[index]!.reduce<number>((sum, count) => sum + Number(count), 1);
-    if (maxParticipants !== null && rank > maxParticipants) return null;
-    return { rank, value: Number(score) };
-  });
+  const scoresOf = async (of: readonly boolean[]): Promise<unknown[]> => {
+    const keys = asked.map((place, index) =>
+      of[index] === true ? keysIn(userPart(redis, place.tenantNo, place.userId), place) : [],
+    );
+    const found = await each(redis, keys, (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId));
+    return found.map(([score = null]) => score);
+  };
+  const places = asked.map((): Place => null);
+  let scores = await scoresOf(asked.map(() => true));
+  let open = scores.map((score) => score !== null);
+  for (let tries = 1; open.includes(true); tries += 1) {
+    // A score that rose before the count would be counted above itself.
+    const keys = asked.map((place, index) =>
+      open[index] === true ? tenantParts(redis, place.tenantNo).flatMap((part) => keysIn(part, place)) : [],
+    );
+    const [above, after] = await Promise.all([
+      each(redis, keys, (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index])}`, '+inf')),
+      scoresOf(open),
+    ]);
+    const isSure = (index: number): boolean => after[index] === scores[index] || tries === PLACE_TRIES;
+    for (const [index, isOpen] of open.entries()) {
+      if (!isOpen || !isSure(index)) continue;
+      const rank = above[index]!.reduce<number>((sum, count) => sum + Number(count), 1);
+      places[index] = placeOf(asked[index]!, { rank, value: Number(scores[index]) });
+    }
+    open = open.map((isOpen, index) => isOpen && after[index] !== null && !isSure(index));
+    scores = after;
+  }
+  return places;
 }
+
+/** How often a place is read again whose score changes meanwhile. */
+const PLACE_TRIES = 10;
+
+/** The place, if the leaderboard has so many. */
+const placeOf = ({ board: { maxParticipants } }: AskedPlace, place: { rank: number; value: number }): Place =>
+  maxParticipants !== null && place.rank > maxParticipants ? null : place;
 
 /** Sends a command for each of the keys of each place. The replies are lists in the same order. */
 async function each(

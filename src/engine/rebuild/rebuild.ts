@@ -36,7 +36,7 @@ import {
   shardPattern,
 } from '../../redis/keys.ts';
 import { noteSpreads } from '../../redis/parts.ts';
-import { comparePositions, lastPosition, lastPositions, positionAfter, readOutbox } from '../../redis/outbox.ts';
+import { comparePositions, positionAfter, readOutbox } from '../../redis/outbox.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { Reporter } from '../notifications/reporter.ts';
 import { Persister } from '../persist/persister.ts';
@@ -107,9 +107,10 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       }),
     );
     await wipe(redis, { loaders, onRemoved: (done) => report({ step: 'remove old keys', done, total: null }) });
-    await Promise.all(
-      Array.from(loaders, ([shard, loader]) => startOutbox(redis, { shard, loader, ...cursors[shard]! })),
-    );
+    for (const [index, { last }] of (await readOutboxEnds(redis, shards)).entries()) {
+      const shard = shards[index]!;
+      await startOutbox({ shard, loader: loaders.get(shard)!, last, ...cursors[shard]! });
+    }
     noteSpreads(redis, await readSpreads(pool));
     await fillShards({ redis, pool, loaders, report, onUnreadable });
     for (const [shard, loader] of loaders) {
