@@ -3,7 +3,6 @@ import { nameInState } from '../../packed/state.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { packedUsers, tenantParts, userPart } from '../../redis/parts.ts';
 import { Slices } from '../../slices.ts';
-import type { BoardRun } from './runs.ts';
 
 export interface Member {
   userId: string;
@@ -34,7 +33,11 @@ export interface Standings {
 }
 
 /** A group of a run of a board: what one ranking is made of. */
-export interface RankedGroup extends BoardRun {
+export interface RankedGroup {
+  tenantNo: number;
+  boardNo: number;
+  /** First day of the run (epoch day). */
+  runDay: number;
   /** '' on a board without a breakdown. */
   group: string;
 }

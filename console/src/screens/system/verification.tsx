@@ -105,8 +105,11 @@ function Latest({ of }: { of: Details }) {
     <div className="flex flex-col gap-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <Outcome of={of} />
-        <Progress label="Progress of the verification" of={progress} isOpen={isOpen(of)} />
-        <span className="text-muted">compared</span>
+        {isOpen(of) ? (
+          <Progress label="Progress of the verification" of={progress} />
+        ) : (
+          <span className="text-muted">{counted(progress.done, 'value')} compared</span>
+        )}
         {isOpen(of) && (
           <ConfirmedButton
             change={cancel}
@@ -123,8 +126,8 @@ function Latest({ of }: { of: Details }) {
         <>
           <DataTable label="Differences" columns={COLUMNS} rows={found} rowId={({ key, part }) => `${key} ${part}`} />
           <p className="max-w-prose">
-            Redis is rebuilt from Postgres shard by shard. This command repairs the {shards.length === 1 ? 'shard' : 'shards'} of this tenant; requests of
-            its tenants get 503 meanwhile:
+            Redis is rebuilt from Postgres shard by shard. This command repairs the{' '}
+            {shards.length === 1 ? 'shard' : 'shards'} of this tenant; requests of its tenants get 503 meanwhile:
           </p>
           <Shell>{`npx laurel rebuild ${shards.map((shard) => `--shard ${shard}`).join(' ')}`}</Shell>
         </>
