@@ -281,7 +281,8 @@ test("reads a user's rank once for all streams that follow it", async () => {
   const before = await calls();
   const asked = Array.from({ length: 100 }, (_, n) => ask(n === 50 ? 'nobody' : 'followed'));
   const places = await readPlaces(redis, asked);
-  expect((await calls()) - before).toBe(2);
+  // Two users, and again the one with a score, which may have changed meanwhile.
+  expect((await calls()) - before).toBe(3);
   expect(places[0]).toMatchObject({ rank: expect.any(Number), value: 7 });
   expect(places).toEqual(places.map((_, n) => (n === 50 ? null : places[0])));
 });
