@@ -49,9 +49,9 @@ const stateOf = (hex: string): PackedState | null =>
 
 function ofStates({ part, redis, postgres }: Sides): Sides {
   const [inRedis, inPostgres] = [stateOf(redis), stateOf(postgres)];
-  const told = (text: string, state: object | null): string => (state === null ? text : 'stored');
+  const shortOf = (text: string, state: object | null): string => (state === null ? text : 'stored');
   if (inRedis === null || inPostgres === null)
-    return { part, redis: told(redis, inRedis), postgres: told(postgres, inPostgres) };
+    return { part, redis: shortOf(redis, inRedis), postgres: shortOf(postgres, inPostgres) };
   const differing = Object.entries(USER).flatMap(([name, at]) => {
     const [here, there] = [inRedis, inPostgres].map((state) =>
       JSON.stringify((state as unknown as Record<number, unknown>)[at]),
