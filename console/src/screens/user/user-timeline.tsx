@@ -71,7 +71,12 @@ export function UserTimeline({ id }: { id: string }) {
           ))}
         </ol>
         {pages.hasNextPage && (
-          <More key={entries.length} busy={pages.isFetchingNextPage} onSeen={() => void pages.fetchNextPage()} />
+          <More
+            key={entries.length}
+            busy={pages.isFetching}
+            failed={pages.isError}
+            onSeen={() => void pages.fetchNextPage()}
+          />
         )}
       </div>
     </Panel>
@@ -79,9 +84,10 @@ export function UserTimeline({ id }: { id: string }) {
 }
 
 /** Loads further entries when it becomes visible or is pressed. */
-function More({ busy, onSeen }: { busy: boolean; onSeen: () => void }) {
+function More({ busy, failed, onSeen }: { busy: boolean; failed: boolean; onSeen: () => void }) {
   const end = useRef<HTMLDivElement>(null);
   const seen = useRef(onSeen);
+  const [visible, setVisible] = useState(false);
   useEffect(() => {
     seen.current = onSeen;
   });
@@ -89,13 +95,17 @@ function More({ busy, onSeen }: { busy: boolean; onSeen: () => void }) {
     if (end.current === null) return undefined;
     const observer = new IntersectionObserver(
       ([entry]) => {
-        if (entry?.isIntersecting === true) seen.current();
+        setVisible(entry?.isIntersecting === true);
       },
       { root: end.current.parentElement, rootMargin: '200px' },
     );
     observer.observe(end.current);
     return () => observer.disconnect();
   }, []);
+  // Again if another read of the list took the place of this one.
+  useEffect(() => {
+    if (visible && !busy && !failed) seen.current();
+  }, [visible, busy, failed]);
   return (
     <div ref={end} className="py-2 text-center">
       <Button look="bare" disabled={busy} onClick={onSeen}>
