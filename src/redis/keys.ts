@@ -14,6 +14,8 @@ export interface TenantPart {
   readonly shard: number;
   /** Whether the tenant has further parts, so that no function can count ranks. */
   readonly isWide?: boolean;
+  /** The epoch since which the tenant is spread like this; 0 if omitted. */
+  readonly epoch?: number;
 }
 
 export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);

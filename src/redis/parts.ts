@@ -39,11 +39,12 @@ function partsKnown(redis: Redis): Map<number, Known> {
 }
 
 /** The parts of a tenant, in the order of `partIndex`. */
-export const partsOfSpread = (tenantNo: number, spread: number): readonly TenantPart[] =>
+export const partsOfSpread = (tenantNo: number, spread: number, epoch = 0): readonly TenantPart[] =>
   Array.from({ length: spread }, (_, index) => ({
     tenantNo,
     shard: (tenantNo + index * (SHARDS / spread)) % SHARDS,
     isWide: spread > 1,
+    epoch,
   }));
 
 /** Notes how tenants are spread, as read from Postgres. Earlier news about a tenant changes nothing. */
@@ -52,7 +53,8 @@ export function noteSpreads(redis: Redis, spreads: readonly Spread[]): void {
   for (const each of spreads) {
     const before = noted.get(each.tenantNo);
     if (before !== undefined && before.epoch > each.epoch) continue;
-    const parts = before?.spread === each.spread ? before.parts : partsOfSpread(each.tenantNo, each.spread);
+    const isSame = before?.spread === each.spread && before.epoch === each.epoch;
+    const parts = isSame ? before.parts : partsOfSpread(each.tenantNo, each.spread, each.epoch);
     noted.set(each.tenantNo, { ...each, parts });
   }
 }
@@ -105,9 +107,9 @@ export function userPart(redis: Redis, tenantNo: number, userId: string): Tenant
 }
 
 /** Whether a part is still one of its tenant's, and the tenant is not being converted. */
-export function isCurrent(redis: Redis, part: TenantPart): boolean {
-  const { parts, converting } = read(redis, part.tenantNo);
-  return !converting && (parts[0] === part || parts.includes(part));
+export function isCurrent(redis: Redis, { tenantNo, epoch = 0 }: TenantPart): boolean {
+  const known = read(redis, tenantNo);
+  return !known.converting && known.epoch === epoch;
 }
 
 function refuseClosed(redis: Redis, { shard }: TenantPart): void {

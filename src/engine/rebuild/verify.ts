@@ -117,14 +117,15 @@ class Verification {
       const own: StoredUser[] = [];
       for (const user of page) {
         const part = knownPart(redis, user.tenantNo, user.id);
+        const isOwn = sides.shards.includes(part.shard);
+        if (isOwn) own.push(user);
         const state = readState(user);
         if (state === null) {
-          onUnreadable?.(user);
+          if (isOwn) onUnreadable?.(user);
           continue;
         }
         this.generations.note(user, state);
-        if (!sides.shards.includes(part.shard)) continue;
-        own.push(user);
+        if (!isOwn) continue;
         const counters = countersKey(part);
         let fields = this.counted.get(counters);
         if (fields === undefined) this.counted.set(counters, (fields = new Set([COUNTER.users])));
