@@ -110,7 +110,7 @@ local function rank_boards(changes, user_id, call, unheard)
       move_on_board(change, user_id, prefix, key, true)
     elseif call.wide then
       move_on_board(change, user_id, prefix, key, true)
-      local before, unranked = group == old_group and old_score or 0, RECORDED_BOARD.unranked
+      local before, unranked = group == old_group and old_score or 0, NO_RANK.unranked
       ranked[#ranked + 1] = { board.no, run_day, group, unranked, unranked, 0, before, score }
     else
       local threshold, before = threshold_of(key, max), group == old_group and old_score or 0

@@ -14,7 +14,7 @@ export const CALL_ARG = {
   pointsPrefix: 3,
   /** `''` for a first try; for a retry, an outbox position from before the first try. */
   retryPosition: 4,
-  /** `'1'` if other shards hold users of the tenant, too: ranks are not counted (`RECORDED_BOARD.unranked`). */
+  /** `'1'` if other shards hold users of the tenant, too: ranks are not counted (`NO_RANK.unranked`). */
   wide: 5,
   /** JSON of `src/catalog/plan.ts`, or `''`. */
   plan: 6,

@@ -216,9 +216,10 @@ export const RECORDED_BOARD = {
   /** The score in the group before and after; only for leaderboards whose ranks a webhook reports, and on wide tenants. */
   previousScore: 6,
   score: 7,
-  off: -1,
-  unranked: -2,
 } as const;
+
+/** Values in place of a rank: not on the leaderboard; not counted yet. */
+export const NO_RANK = { off: -1, unranked: -2 } as const;
 
 /**
  * A change to a streak: FREQUENCY, SETTLED, first and last epoch day, and a length if SETTLED says so. In repairs also the

@@ -1,7 +1,7 @@
 /** Ranks of changed scores on boards of wide tenants, which no function can count. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
+import { NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import type { RecordedBoard } from '../../packed/record.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
@@ -27,7 +27,7 @@ export async function addRanks(redis: Redis, compiled: CompiledCatalog, records:
   const { tenantNo } = compiled.catalog;
   const unranked = records
     .flatMap((record) => record[RECORD.boards] ?? [])
-    .filter((recorded) => recorded[RECORDED_BOARD.rank] === RECORDED_BOARD.unranked)
+    .filter((recorded) => recorded[RECORDED_BOARD.rank] === NO_RANK.unranked)
     .map((recorded) => ({ recorded, at: groupOf(tenantNo, recorded), asked: { before: 0, after: 0 } }));
   if (unranked.length === 0) return;
   const parts = tenantParts(redis, tenantNo);
@@ -54,7 +54,7 @@ export async function addRanks(redis: Redis, compiled: CompiledCatalog, records:
       // The user is no longer at the previous score, but may be above it.
       const self = after > before ? 1 : 0;
       const rank = (score: number, count: number): number =>
-        score <= 0 || (max !== null && count >= max) ? RECORDED_BOARD.off : count + 1;
+        score <= 0 || (max !== null && count >= max) ? NO_RANK.off : count + 1;
       recorded[RECORDED_BOARD.previousRank] = rank(before, above(0) - self);
       recorded[RECORDED_BOARD.rank] = rank(after, above(1));
       recorded[RECORDED_BOARD.threshold] = max === null ? 0 : await thresholdOf(redis, at, max);

@@ -74,6 +74,10 @@ test('a tenant is spread over four shards and back while events arrive: nothing 
     await spread('here', parts);
     expect(knownParts(laurel.redis, 1)).toHaveLength(parts);
     expect(await reads()).toEqual(before);
+    const best = USERS.at(-1)!;
+    const event = { user: { id: best }, value: 1 };
+    const { body } = await laurel.app.post('/v1/metrics/flips/event', event, { tenantId: 'here' });
+    expect(body.leaderboards.flips).toMatchObject({ rank: 1, previousRank: 1 });
     // Keys that were used before the conversion are still used.
     expect(await send('here', 'user 7:0', 'user 7')).toBe(202);
     await expectNoDifferences();
