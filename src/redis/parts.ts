@@ -69,16 +69,16 @@ function read(redis: Redis, tenantNo: number): Known {
   return found;
 }
 
-/** All parts of a tenant, in order, whatever state they are in. */
+/** All parts of a tenant, in order, regardless of their state. */
 export const knownParts = (redis: Redis, tenantNo: number): readonly TenantPart[] => read(redis, tenantNo).parts;
 
-/** The part that holds a user, whatever state it is in. */
+/** The part that holds a user, regardless of its state. */
 export function knownPart(redis: Redis, tenantNo: number, userId: string): TenantPart {
   const { parts } = read(redis, tenantNo);
   return parts.length === 1 ? parts[0]! : parts[partIndex(userId, parts.length)]!;
 }
 
-/** The part that a shard holds, whatever state it is in; one without users if the tenant has none there. */
+/** The part that a shard holds, regardless of its state; one without users if the tenant has none there. */
 export const partOnShard = (redis: Redis, tenantNo: number, shard: number): TenantPart =>
   read(redis, tenantNo).parts.find((part) => part.shard === shard) ?? { tenantNo, shard };
 

@@ -19,7 +19,7 @@ const THRESHOLD_MS = 1_000;
 const thresholds = new WeakMap<Redis, Map<string, { atMs: number; score: Promise<number> }>>();
 
 /**
- * Adds the ranks, as they are now, to records of a wide tenant that lack them: with one round trip, in which each part
+ * Adds the current ranks to records of a wide tenant that lack them: with one round trip, in which each part
  * answers for all of them. A user's previous rank is that of the previous score now. The score of the last rank of a full
  * board is up to a second old. Throws errors of Redis.
  */

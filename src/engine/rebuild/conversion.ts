@@ -36,7 +36,7 @@ interface ConversionOptions {
   redis: Redis;
   pool: Pool;
   onUnreadable: OnUnreadable;
-  /** Tells all processes that tenants changed. */
+  /** Announces to all processes that tenants changed. */
   announce: () => Promise<void>;
 }
 

@@ -30,7 +30,7 @@ async function spread(tenantId: string, shards: number): Promise<void> {
 let sent = 0;
 async function send(tenantId: string, key: string, user: string): Promise<number> {
   // No two users have equal scores: those are ordered by shard first.
-  const value = 5 * (USERS.indexOf(user) + 1);
+  const value = 5 * (1_000 + USERS.indexOf(user));
   const body = { user: { id: user, attributes: { plan: `plan ${user.length}` } }, value };
   return (await laurel.app.post('/v1/metrics/flips/event', body, { tenantId, headers: { 'Idempotency-Key': key } }))
     .status;
@@ -74,7 +74,7 @@ test('a tenant is spread over four shards and back while events arrive: nothing 
     await spread('here', parts);
     expect(knownParts(laurel.redis, 1)).toHaveLength(parts);
     expect(await reads()).toEqual(before);
-    const best = USERS.at(-1)!;
+    const best = USERS[0]!;
     const event = { user: { id: best }, value: 1 };
     const { body } = await laurel.app.post('/v1/metrics/flips/event', event, { tenantId: 'here' });
     expect(body.leaderboards.flips).toMatchObject({ rank: 1, previousRank: 1 });
