@@ -232,6 +232,9 @@ export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Pr
   return names.map((name) => found.get(name) ?? null);
 }
 
+/** How often a place is read whose score changes meanwhile. */
+const PLACE_TRIES = 10;
+
 async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const keys = asked.map(({ tenantNo, board, seat: { runDay, group } }) =>
     group === null ? null : boardKey(tenantNo, { boardNo: board.no, runDay, group }),
@@ -241,16 +244,17 @@ async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise
   const places = asked.map((): Place => null);
   let scores = await scoresOf(keys);
   let open = keys.map((key, index) => (scores[index] === null ? null : key));
-  while (open.some((key) => key !== null)) {
+  for (let tries = 1; open.some((key) => key !== null); tries += 1) {
     // A score that rose before the count would be counted above itself.
     const [above, after] = await Promise.all([
       each(redis, open, (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index])}`, '+inf')),
       scoresOf(open),
     ]);
+    const isSure = (index: number): boolean => after[index] === scores[index] || tries === PLACE_TRIES;
     for (const [index, key] of open.entries())
-      if (key !== null && after[index] === scores[index])
+      if (key !== null && isSure(index))
         places[index] = placeOf(asked[index]!, { rank: 1 + Number(above[index]), value: Number(scores[index]) });
-    open = open.map((key, index) => (after[index] === null || after[index] === scores[index] ? null : key));
+    open = open.map((key, index) => (after[index] === null || isSure(index) ? null : key));
     scores = after;
   }
   return places;
