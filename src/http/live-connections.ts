@@ -260,7 +260,11 @@ export function liveSocket(context: ExchangeContext): WebSocketBehavior<SocketDa
     ping: heard,
     pong: heard,
     drain: (ws) => ws.getUserData().opened.sink?.took(),
-    close: (ws) => ws.getUserData().opened.sink?.gone(),
+    close: (ws) => {
+      const { opened } = ws.getUserData();
+      opened.ws = null;
+      opened.sink?.gone();
+    },
   };
 }
 
@@ -305,20 +309,21 @@ async function upgrade(
     res.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId);
     res.upgrade(data, key, protocol, extensions, socket);
   });
+  if (sink === null) return admission.cancel();
   sink.onGone(admission.start(sink));
 }
 
 /**
- * Upgrades a response and returns the sink. Until uWS 20.79, `cork` reads the response's state again after its function returned, from memory that no
- * longer belongs to the response, and may close the connection depending on what was written there (uWebSockets pull request 1929; neither
- * release in use contains the fix). So nothing in between may allocate memory: when the stream began in `open`, about one connection in 1,000 was
- * closed immediately.
+ * Upgrades a response and returns the sink; null if the connection is already closed again. Until uWS 20.79, `cork` reads
+ * the response's state again after its function returned, from memory that no longer belongs to the response, and may close
+ * the connection depending on what was written there (uWebSockets pull request 1929; neither release in use contains the
+ * fix). So nothing in between may allocate memory: when the stream began in `open`, about one connection in 1,000 was closed.
  */
-function upgraded(res: HttpResponse, admission: LiveAdmission, upgrade: (data: SocketData) => void): SocketSink {
+function upgraded(res: HttpResponse, admission: LiveAdmission, upgrade: (data: SocketData) => void): SocketSink | null {
   const opened: SocketData['opened'] = { ws: null, sink: null };
   const data = { opened };
   res.cork(() => upgrade(data));
-  return (opened.sink = new SocketSink(opened.ws!, admission));
+  return (opened.sink = opened.ws && new SocketSink(opened.ws, admission));
 }
 
 class SocketSink extends LiveConnection {

@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeSignInToken } from '../../src/postgres/access/sessions.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
@@ -93,17 +93,21 @@ describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
     await page.getByRole('link', { name: 'ada', exact: true }).click();
   });
 
-  test('shows at once what happens to a displayed user', async () => {
+  test('shows at once what happens to a displayed user, also just before its live stream begins', async () => {
     const { page } = watched;
-    await page.getByRole('button', { name: /Cards flipped 13/ }).waitFor();
-    // The stream of the page as it is loaded now; the stream of the previous screen may still be open.
-    const opened = page.waitForResponse((response) => response.url().includes('/v1/live?'));
+    const shows = (total: number): Promise<void> =>
+      page.getByRole('button', { name: new RegExp(`Cards flipped ${total}\\b`) }).waitFor();
+    const sendOne = (): Promise<unknown> =>
+      laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 100 });
+    const asked = new Promise<Route>((resolve) => void page.route('**/v1/live?*', resolve, { times: 1 }));
     await page.reload();
-    await opened;
-    await page.getByRole('button', { name: /Cards flipped 13/ }).waitFor();
-    await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 100 });
-    await page.getByRole('button', { name: /Cards flipped 113/ }).waitFor();
-    expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(113);
+    const [opening] = await Promise.all([asked, shows(13)]);
+    await sendOne();
+    await opening.continue();
+    await shows(113);
+    await sendOne();
+    await shows(213);
+    expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(213);
   });
 
   test('signing out ends the session; the old address asks for a key and returns to itself', async () => {

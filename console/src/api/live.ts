@@ -27,6 +27,7 @@ const AGAIN_MS = 5_000;
 
 /**
  * Receives live messages while the page is visible: `onMessage` gets each message of the types, `reset` reports a gap.
+ * There is a gap at first, too, because the page may have read its data before the stream began.
  * Reconnects when the stream ends or is refused.
  */
 export function useLive(
@@ -49,6 +50,9 @@ export function useLive(
       stream = new EventSource(`/v1/live?ticket=${encodeURIComponent(made.ticket)}`);
       for (const type of [...types, 'reset' as const])
         stream.addEventListener(type, ({ data }: MessageEvent<string>) => hear(type, data));
+      stream.addEventListener('ready', ({ data }: MessageEvent<string>) => {
+        if (!(JSON.parse(data) as { resumed: boolean }).resumed) hear('reset', data);
+      });
       // The browser reconnects by itself, unless the stream was refused.
       stream.addEventListener('error', () => {
         if (stream?.readyState === EventSource.CLOSED) openLater();

@@ -236,6 +236,9 @@ export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Pr
   return names.map((name) => found.get(name) ?? null);
 }
 
+/** How often a place is read whose score changes meanwhile. */
+const PLACE_TRIES = 10;
+
 async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const keysIn = (part: TenantPart, { board, seat: { runDay, group } }: AskedPlace): string[] =>
     group === null ? [] : [boardKey(part, { boardNo: board.no, runDay, group })];
