@@ -273,9 +273,6 @@ async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise
   return places;
 }
 
-/** How often a place is read again whose score changes meanwhile. */
-const PLACE_TRIES = 10;
-
 /** The place, if the leaderboard has so many. */
 const placeOf = ({ board: { maxParticipants } }: AskedPlace, place: { rank: number; value: number }): Place =>
   maxParticipants !== null && place.rank > maxParticipants ? null : place;
