@@ -13,31 +13,35 @@ interface Ranked {
   [RECORD.boards]?: RecordedBoard[];
 }
 
-/** For how long the score of the last rank is trusted: ms. */
-const THRESHOLD_MS = 1_000;
-
-const thresholds = new WeakMap<Redis, Map<string, { atMs: number; score: Promise<number> }>>();
+/** The last known score of the last rank, by board, run and group. Checked with each use. */
+const thresholds = new Map<string, number>();
+const MOST_THRESHOLDS = 10_000;
 
 /**
  * Adds the current ranks to records of a wide tenant that lack them: with one round trip, in which each part
- * answers for all of them. A user's previous rank is that of the previous score now. The score of the last rank of a full
- * board is up to a second old. Throws errors of Redis.
+ * answers for all of them, and another one for boards whose last rank moved. A user's previous rank is that of the
+ * previous score now. Throws errors of Redis.
  */
 export async function addRanks(redis: Redis, compiled: CompiledCatalog, records: readonly Ranked[]): Promise<void> {
   const { tenantNo } = compiled.catalog;
   const unranked = records
     .flatMap((record) => record[RECORD.boards] ?? [])
     .filter((recorded) => recorded[RECORDED_BOARD.rank] === NO_RANK.unranked)
-    .map((recorded) => ({ recorded, at: groupOf(tenantNo, recorded), asked: { before: 0, after: 0 } }));
+    .map((recorded) => {
+      const at = groupOf(tenantNo, recorded);
+      const name = JSON.stringify(at);
+      return { recorded, at, name, threshold: thresholds.get(name) ?? 0 };
+    });
   if (unranked.length === 0) return;
-  const parts = tenantParts(redis, tenantNo);
   const counted = await Promise.all(
-    parts.map(async (part) => {
+    tenantParts(redis, tenantNo).map(async (part) => {
       const pipeline = connectionOf(redis, part.shard).pipeline();
-      for (const { recorded, at } of unranked) {
+      for (const { recorded, at, threshold } of unranked) {
         const key = boardKey(part, at);
         pipeline.zcount(key, `(${recorded[RECORDED_BOARD.previousScore]!}`, '+inf');
         pipeline.zcount(key, `(${recorded[RECORDED_BOARD.score]!}`, '+inf');
+        pipeline.zcount(key, `(${threshold}`, '+inf');
+        pipeline.zcount(key, threshold, '+inf');
       }
       return ((await pipeline.exec()) ?? []).map(([error, count]) => {
         if (error) throw error;
@@ -46,18 +50,26 @@ export async function addRanks(redis: Redis, compiled: CompiledCatalog, records:
     }),
   );
   await Promise.all(
-    unranked.map(async ({ recorded, at }, index) => {
-      const above = (of: number): number => counted.reduce((sum, counts) => sum + counts[index * 2 + of]!, 0);
+    unranked.map(async ({ recorded, at, name, threshold }, index) => {
+      const [aboveBefore, aboveAfter, aboveThreshold, toThreshold] = [0, 1, 2, 3].map((of) =>
+        counted.reduce((total, counts) => total + counts[index * 4 + of]!, 0),
+      ) as [number, number, number, number];
       const max = compiled.leaderboardsByNo.get(at.boardNo)?.maxParticipants ?? null;
       const before = recorded[RECORDED_BOARD.previousScore]!;
       const after = recorded[RECORDED_BOARD.score]!;
       // The user is no longer at the previous score, but may be above it.
       const self = after > before ? 1 : 0;
-      const rank = (score: number, count: number): number =>
-        score <= 0 || (max !== null && count >= max) ? NO_RANK.off : count + 1;
-      recorded[RECORDED_BOARD.previousRank] = rank(before, above(0) - self);
-      recorded[RECORDED_BOARD.rank] = rank(after, above(1));
-      recorded[RECORDED_BOARD.threshold] = max === null ? 0 : await thresholdOf(redis, at, max);
+      const rank = (score: number, above: number): number =>
+        score <= 0 || (max !== null && above >= max) ? NO_RANK.off : above + 1;
+      recorded[RECORDED_BOARD.previousRank] = rank(before, aboveBefore - self);
+      recorded[RECORDED_BOARD.rank] = rank(after, aboveAfter);
+      recorded[RECORDED_BOARD.threshold] = 0;
+      if (max === null) return;
+      const isKnown = aboveThreshold < max && (threshold === 0 || toThreshold >= max);
+      const score = isKnown ? threshold : ((await new LiveStandings(redis, at, max).page(max - 1, 1))[0]?.score ?? 0);
+      if (thresholds.size >= MOST_THRESHOLDS) thresholds.clear();
+      thresholds.set(name, score);
+      recorded[RECORDED_BOARD.threshold] = score;
     }),
   );
 }
@@ -68,18 +80,3 @@ const groupOf = (tenantNo: number, recorded: RecordedBoard): RankedGroup => ({
   runDay: recorded[RECORDED_BOARD.runDay],
   group: recorded[RECORDED_BOARD.group],
 });
-
-/** The score of the last rank; 0 if the board is not full. */
-async function thresholdOf(redis: Redis, at: RankedGroup, max: number): Promise<number> {
-  let known = thresholds.get(redis);
-  if (known === undefined) thresholds.set(redis, (known = new Map()));
-  const name = JSON.stringify(at);
-  const nowMs = performance.now();
-  let found = known.get(name);
-  if (found === undefined || nowMs - found.atMs > THRESHOLD_MS) {
-    for (const [key, { atMs }] of known) if (nowMs - atMs > THRESHOLD_MS) known.delete(key);
-    const score = new LiveStandings(redis, at, max).page(max - 1, 1).then(([last]) => last?.score ?? 0);
-    known.set(name, (found = { atMs: nowMs, score }));
-  }
-  return found.score;
-}
