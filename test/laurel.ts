@@ -77,8 +77,8 @@ export async function startLaurel(
     rateLimits?: Partial<RateLimits>;
     liveLimits?: LiveLimits;
     trustedProxies?: string;
-    /** Number of shards that hold the users of the organisation's own tenant; default: TEST_SPREAD, or 1. */
-    spread?: number;
+    /** Number of shards that hold the users of the organisation's own tenant; `null` for Laurel's default. Default: TEST_SPREAD, or 1. */
+    spread?: number | null;
   } = {},
 ): Promise<TestLaurel> {
   const stack = await testStack({
@@ -92,8 +92,12 @@ export async function startLaurel(
   const setUp = createPool(databaseUrl, { max: 1 });
   const adminKey =
     options.adminKey ?? (await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
-  const spread = options.spread ?? Number(process.env['TEST_SPREAD'] ?? 1);
-  if (spread > 1) await setUp.query('UPDATE tenants SET spread = $1 WHERE no = 0 AND spread = 1', [spread]);
+  const spread = options.spread === undefined ? Number(process.env['TEST_SPREAD'] ?? 1) : options.spread;
+  if (spread !== null) {
+    await setUp.query('UPDATE tenants SET spread = $1 WHERE no = 0 AND spread = 1', [spread]);
+    // Otherwise a cluster would spread the tenant at first.
+    await setUp.query('UPDATE redis_epoch SET epoch = 1 WHERE epoch = 0');
+  }
   await setUp.end();
 
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);

@@ -4,6 +4,7 @@ import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
 import { OUTBOX_START } from '../redis/outbox.ts';
 import type { Spread } from '../redis/parts.ts';
 import { COUNT_REVISION, type Revisions } from './revisions.ts';
+import { transaction } from './transaction.ts';
 
 const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
 const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
@@ -134,6 +135,18 @@ export async function setStorageEpochs(
 export async function nextEpoch(client: PoolClient): Promise<number> {
   const { rows } = await client.query<{ epoch: number }>('UPDATE redis_epoch SET epoch = epoch + 1 RETURNING epoch');
   return Number(rows[0]!.epoch);
+}
+
+/** How many shards of a cluster hold the users of the first tenant, unless an administrator chose another number. */
+export const SPREAD_ON_CLUSTER = 16;
+
+/** Spreads the first tenant over the shards of a cluster, before anything was ever written to Redis. Does nothing later. */
+export async function spreadAtFirst(pool: Pool): Promise<void> {
+  await transaction(pool, async (client) => {
+    const { rowCount } = await client.query('UPDATE redis_epoch SET epoch = 1 WHERE epoch = 0');
+    if (rowCount === 1)
+      await setSpread(client, { tenantNo: 0, spread: SPREAD_ON_CLUSTER, epoch: 1, converting: false });
+  });
 }
 
 /** Joins `tenants` with the shard of each of their parts (`part.shard`); the rule of `partsOfSpread` (src/redis/parts.ts). */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SPREAD_ON_CLUSTER } from '../../../src/postgres/shards.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
 import { slotOfShard } from '../../../src/redis/cluster.ts';
@@ -64,7 +65,7 @@ test('each tenant lives on the master of its slot, and Redis as a whole agrees w
 });
 
 describe('a cluster that requires more', () => {
-  test('TLS and a password of an ACL user', async () => {
+  test('TLS and a password of an ACL user; a new installation spreads its first tenant over the masters', async () => {
     const certificates = await makeCertificates();
     const secured = await OwnCluster.start({ secured: { certificates, password: 'not-a-secret' } });
     let own: TestLaurel | null = null;
@@ -83,7 +84,8 @@ describe('a cluster that requires more', () => {
           ...ALLOWED,
         );
       const redisUrl = secured.url.replaceAll('rediss://:not-a-secret@', 'rediss://laurel:another-secret@');
-      own = await startLaurel({ redisUrl, workers: true });
+      own = await startLaurel({ redisUrl, workers: true, spread: null });
+      expect((await own.admin.get('/v1/spread')).body).toEqual({ shards: SPREAD_ON_CLUSTER, converting: false });
       await addTenants(own, TENANTS);
       for (const tenantId of TENANTS) {
         const event = { user: { id: 'ada' }, value: 1 };
