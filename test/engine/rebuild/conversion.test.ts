@@ -69,6 +69,7 @@ async function expectNoDifferences(): Promise<void> {
 test('a tenant is spread over four shards and back while events arrive: nothing is lost, doubled or changed', async () => {
   for (const user of USERS) for (let n = 0; n < 3; n += 1) expect(await send('here', `${user}:${n}`, user)).toBe(201);
   await send('here', 'poll', USERS[0]!);
+  const options = { tenantId: 'here' };
   for (const parts of [4, 1]) {
     const before = await reads();
     await spread('here', parts);
@@ -80,6 +81,11 @@ test('a tenant is spread over four shards and back while events arrive: nothing 
     expect(body.leaderboards.flips).toMatchObject({ rank: 1, previousRank: 1 });
     // Keys that were used before the conversion are still used.
     expect(await send('here', 'user 7:0', 'user 7')).toBe(202);
+    // A user of a later generation than those of other parts, which the next conversion moves.
+    for (let n = 0; n < 3; n += 1) {
+      await laurel.admin.delete('/v1/users?ids=comes back', options);
+      expect(await send('here', 'once', 'comes back')).toBe(201);
+    }
     await expectNoDifferences();
 
     let ended = false;
@@ -129,6 +135,19 @@ test('batches of a wide tenant answer each event, in the order sent', async () =
   const { status, body } = await laurel.admin.post('/v1/metrics/events?wait=true', batch, { tenantId: 'here' });
   expect(status).toBe(200);
   expect(body.results.map(({ total }: { total: number }) => total)).toEqual(before.map((total, n) => total + n + 1));
+});
+
+test('an event released from quarantine on a wide tenant has ranks', async () => {
+  const options = { tenantId: 'here' };
+  const metrics: { id: string; key: string }[] = (await laurel.admin.get('/v1/metrics', options)).body;
+  const { id } = metrics.find(({ key }) => key === 'flips')!;
+  const guards = { maxValue: { limit: 1_000_000, action: 'quarantine' } };
+  expect(await laurel.admin.patch('/v1/metrics', [{ id, guards }], options)).toMatchObject({ body: { issues: [] } });
+  const event = { user: { id: 'user 5' }, value: 1_000_001 };
+  const kept = await laurel.app.post('/v1/metrics/flips/event', event, options);
+  expect(kept).toMatchObject({ status: 202, body: { guarded: { action: 'quarantine' } } });
+  const released = await laurel.admin.post(`/v1/quarantine/${kept.body.eventId}/release`, undefined, options);
+  expect(released.body.event.leaderboards.flips).toMatchObject({ rank: 1 });
 });
 
 test('refuses a number that is not a power of two, and a key of one tenant', async () => {
