@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { knownParts } from '../../../src/redis/parts.ts';
+import { countersKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
+import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -148,6 +149,21 @@ test('an event released from quarantine on a wide tenant has ranks', async () =>
   expect(kept).toMatchObject({ status: 202, body: { guarded: { action: 'quarantine' } } });
   const released = await laurel.admin.post(`/v1/quarantine/${kept.body.eventId}/release`, undefined, options);
   expect(released.body.event.leaderboards.flips).toMatchObject({ rank: 1 });
+});
+
+test('a verification of a wide tenant compares every part', async () => {
+  const options = { tenantId: 'here' };
+  const partOf = (user: string): TenantPart => knownPart(laurel.redis, 1, user);
+  const planted = [countersKey(partOf('comes back')), ...USERS.map((user) => userKey(partOf(user), user))];
+  expect(await laurel.redis.hdel(planted[0]!, 'd')).toBe(1);
+  for (const key of planted.slice(1)) await laurel.redis.append(key, 'x');
+  const { body } = await laurel.admin.post('/v1/verifications', undefined, options);
+  const read = async () => (await laurel.admin.get(`/v1/verifications/${body.id}`, options)).body;
+  await expect.poll(async () => (await read()).status).toBe('done');
+  const { shards, found } = await read();
+  expect(shards).toEqual(knownParts(laurel.redis, 1).map(({ shard }) => shard));
+  const keys = found.map(({ key }: { key: string }) => key);
+  expect([...new Set(keys)].toSorted()).toEqual(planted.toSorted());
 });
 
 test('refuses a number that is not a power of two, and a key of one tenant', async () => {
