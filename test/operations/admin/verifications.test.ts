@@ -59,8 +59,10 @@ test('nothing differs, also while events continue', async () => {
 
 test('finds exactly what was planted, with the fields of users; deleting a user deletes what was found about them', async () => {
   // A user of the second generation.
-  expect((await laurel.admin.delete('/v1/users?ids=user 0')).status).toBe(200);
-  await event(0);
+  const returns = () => laurel.app.post('/v1/metrics/flips/event', { user: { id: 'returns' }, value: 1 });
+  await returns();
+  expect((await laurel.admin.delete('/v1/users?ids=returns')).status).toBe(200);
+  expect((await returns()).status).toBe(201);
   const [board, points, bucket, groups] = [
     await keyLike('{s*}:0:b:*'),
     await keyLike('{s*}:0:p:*'),
@@ -78,7 +80,7 @@ test('finds exactly what was planted, with the fields of users; deleting a user 
   await redis.hset('{s0}:0:p:999', '5', 1);
   await redis.hincrby('{s0}:0:n', 'users', 1);
   await redis.hset('{s0}:0:n', 'a999', 3);
-  await redis.hdel(countersKey(partOf('user 0')), 'd');
+  await redis.hdel(countersKey(partOf('returns')), 'd');
   await redis.hdel(bucket, field!);
   await redis.hset(bucket, 'AAAAAAAAAAAAAAAA', 1_700_000_000_000);
   expect(await redis.srem(groups, '3:pro')).toBe(1);
@@ -98,7 +100,7 @@ test('finds exactly what was planted, with the fields of users; deleting a user 
   expect(of('leaderboard')).toEqual(expect.arrayContaining([`${board} ${onBoard}`, `${board} stranger`]));
   expect(of('leaderboardGroups')).toEqual(expect.arrayContaining([`${groups} 3:pro`, '{s0}:0:g:999:20000']));
   expect(of('points')).toEqual([points, '{s0}:0:p:999'].toSorted());
-  const counters = ['{s0}:0:n a999', '{s0}:0:n users', `${countersKey(partOf('user 0'))} d`];
+  const counters = ['{s0}:0:n a999', '{s0}:0:n users', `${countersKey(partOf('returns'))} d`];
   expect(of('counter')).toEqual(counters.toSorted());
   expect(of('idempotencyKey')).toEqual([`${bucket} ${field}`, `${bucket} AAAAAAAAAAAAAAAA`].toSorted());
   const byKey = (key: string) => found.find((one) => one.key === key);
