@@ -3,7 +3,7 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { CALL_WORK } from '../../catalog/event-work.ts';
 import type { Clock } from '../../clock.ts';
-import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, UNKNOWN_OFFSET, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import { unpack } from '../../packed/state.ts';
@@ -13,7 +13,7 @@ import { userPart } from '../../redis/parts.ts';
 import { JoinedCalls, scriptNamed } from '../../redis/script.ts';
 import type { PartCall, Scripts } from '../scripts.ts';
 import { withZone } from '../users/sent-user.ts';
-import { addRanks } from '../leaderboards/wide-ranks.ts';
+import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
 import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
@@ -216,19 +216,11 @@ export class EventBatcher {
       // machine this made no difference (5 pairs each).
       const replicated = this.options.scripts.replicated(part.shard);
       if (replicated !== null) await replicated;
-      if (part.isWide === true) await this.rank(batch, replies);
+      if (part.isWide === true) await addRanksOrLeaveOut(this.options.redis, events[0]!.compiled, replies);
       this.answer(queue, { batch, replies });
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
-  }
-
-  /** Adds the ranks of applied events. Without them, the answer leaves out the boards: the events are applied. */
-  private async rank(batch: readonly Waiting[], replies: readonly ScriptReply[]): Promise<void> {
-    const applied = replies.flatMap((reply) => (reply[kindField] === KIND.event ? [reply] : []));
-    await addRanks(this.options.redis, batch[0]!.event.compiled, applied).catch(() => {
-      for (const record of applied) delete record[RECORD.boards];
-    });
   }
 
   /**

@@ -1,8 +1,8 @@
 /** Ranks of changed scores on boards of wide tenants, which no function can count. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
-import type { RecordedBoard } from '../../packed/record.ts';
+import { KIND, kindField, NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
+import type { RecordedBoard, ScriptReply } from '../../packed/record.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
@@ -72,6 +72,18 @@ export async function addRanks(redis: Redis, compiled: CompiledCatalog, records:
       recorded[RECORDED_BOARD.threshold] = score;
     }),
   );
+}
+
+/** The same for replies about events. Without ranks, the answer leaves out the boards: the events are applied. */
+export async function addRanksOrLeaveOut(
+  redis: Redis,
+  compiled: CompiledCatalog,
+  replies: readonly ScriptReply[],
+): Promise<void> {
+  const applied = replies.flatMap((reply) => (reply[kindField] === KIND.event ? [reply] : []));
+  await addRanks(redis, compiled, applied).catch(() => {
+    for (const record of applied) delete record[RECORD.boards];
+  });
 }
 
 const groupOf = (tenantNo: number, recorded: RecordedBoard): RankedGroup => ({

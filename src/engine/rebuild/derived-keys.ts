@@ -5,7 +5,7 @@ import { loadCatalog } from '../../postgres/catalog.ts';
 import type { WaitingEvent } from '../../postgres/corrections/quarantine.ts';
 import type { UsedKey } from '../../postgres/used-keys.ts';
 import { clearedRuns, type StoredUser } from '../../postgres/users/stored-states.ts';
-import { boardGroupsKey, boardKey, idempotencyKey, pointsKey, type TenantPart } from '../../redis/keys.ts';
+import { boardGroupsKey, boardKey, countersKey, idempotencyKey, pointsKey, type TenantPart } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
 import { totalFields } from '../../redis/lua-library.ts';
@@ -28,7 +28,7 @@ The keys that Laurel derives from Postgres. A rebuild writes them and `verify` c
   counters: users                      users of the part, counted
   counters: completions                users.state: completions, counted by achievement
   counts of a points system            users.state: totals above 0, counted by total and range (`totalFields`)
-  counters: generation of new users    users.state: the youngest there is
+  counters: generation of new users    users.state: the youngest of the part
   buckets of idempotency keys          used_keys, and quarantine.idempotency_key, with the event's ID and the user's
                                        generation;
                                        and the same of events that wait in dead letters
@@ -147,22 +147,19 @@ export const useText = ({ key, field, value }: { key: string; field: string; val
 /** The generations (`src/redis/idempotency.ts`) of the users who are not in the first one. */
 export class Generations {
   private readonly known = new Map<string, number>();
-  private readonly youngest = new Map<number, number>();
+  /** The highest generation in a part, by the key of its counters; absent if all its users are in the first one. */
+  readonly youngest = new Map<string, number>();
 
-  note({ tenantNo, id }: StoredUser, state: PackedState): void {
+  note(part: TenantPart, id: string, state: PackedState): void {
     const generation = state[USER.generation];
     if (generation === undefined) return;
-    this.known.set(`${tenantNo}:${id}`, generation);
-    this.youngest.set(tenantNo, Math.max(generation, this.youngest.get(tenantNo) ?? 0));
+    this.known.set(`${part.tenantNo}:${id}`, generation);
+    const counters = countersKey(part);
+    this.youngest.set(counters, Math.max(generation, this.youngest.get(counters) ?? 0));
   }
 
   of({ tenantNo, userId }: UsedKey): number | undefined {
     return this.known.get(`${tenantNo}:${userId}`);
-  }
-
-  /** The highest generation of a tenant, for its counter; undefined if all users are in the first one. */
-  youngestOf(tenantNo: number): number | undefined {
-    return this.youngest.get(tenantNo);
   }
 }
 

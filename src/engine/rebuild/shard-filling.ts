@@ -83,14 +83,13 @@ class Filling {
     const { redis, pool, loaders, report } = this.options;
     const { tenants, generations, counts } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
-    const seen = new Set<number>();
     let done = 0;
     for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants })) {
       const byPart = new Map<TenantPart, StoredUser[]>();
       for (const user of page) {
         if (this.isLeftOut(user.tenantNo)) continue;
-        seen.add(user.tenantNo);
         const part = knownPart(redis, user.tenantNo, user.id);
+        if (!loaders.has(part.shard)) continue;
         const users = byPart.get(part);
         if (users === undefined) byPart.set(part, [user]);
         else users.push(user);
@@ -101,26 +100,14 @@ class Filling {
       await report({ step: 'users', done, total: total && Math.max(total, done) });
     }
     await counts.load();
-    for (const tenantNo of seen) {
-      const youngest = generations.youngestOf(tenantNo);
-      if (youngest === undefined) continue;
-      for (const part of knownParts(this.options.redis, tenantNo))
-        await this.loaderOf(part)?.add(['HSET', countersKey(part), COUNTER.generation, String(youngest)]);
-    }
+    for (const [key, generation] of generations.youngest)
+      await loaders.get(shardOfKey(key))!.add(['HSET', key, COUNTER.generation, String(generation)]);
     await flushed(loaders);
   }
 
   private async loadPage(part: TenantPart, users: readonly StoredUser[]): Promise<void> {
     const { counts, generations } = this;
-    const loader = this.loaderOf(part);
-    if (loader === undefined) {
-      // Other parts of a wide tenant: their generations count, too.
-      for (const user of users) {
-        const state = readState(user);
-        if (state !== null) generations.note(user, state);
-      }
-      return;
-    }
+    const loader = this.loaderOf(part)!;
     const boards = await this.boards.of(part.tenantNo);
     const states: (string | Buffer)[] = [];
     const sets = new Map<string, string[]>();
@@ -132,7 +119,7 @@ class Filling {
         this.options.onUnreadable(user);
         continue;
       }
-      generations.note(user, state);
+      generations.note(part, user.id, state);
       for (const { key, score, listedIn } of placesOf(part, state, boards)) {
         const members = sets.get(key);
         if (members === undefined) sets.set(key, [score, user.id]);

@@ -117,6 +117,18 @@ export const counterSuspect = ({ redis, pool }: Sides, part: TenantPart, field: 
   },
 });
 
+/**
+ * A part's counter of generations, if it is below the highest one of its users. It may be above that, since the last
+ * deleted user need not have returned.
+ */
+export const lowGeneration = (
+  key: string,
+  { held, youngest }: { held: string | null; youngest: number },
+): Difference[] =>
+  Number(held ?? 0) < youngest
+    ? [{ key, part: COUNTER.generation, redis: held ?? 'nothing', postgres: String(youngest) }]
+    : [];
+
 export const usedKeySuspect = (
   sides: Pick<Sides, 'redis' | 'pool' | 'shards'>,
   { key, field, value }: { key: string; field: string; value: string },

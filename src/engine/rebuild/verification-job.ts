@@ -25,13 +25,14 @@ import { readRedisProcessId } from '../../redis/server-info.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { BoardsOfTenants, readState } from './derived-keys.ts';
+import { BoardsOfTenants, Generations, readState } from './derived-keys.ts';
 import { shownDifference } from './shown-difference.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
 import {
   confirm,
   counterSuspect,
   type Difference,
+  lowGeneration,
   missingUses,
   quarantineSuspect,
   SetMembers,
@@ -89,7 +90,6 @@ interface Compared {
   /** Differences that need no second read. */
   differences?: readonly Difference[];
   total?: number;
-  generation?: number;
 }
 
 /**
@@ -120,7 +120,7 @@ export class Verifying implements JobWork<VerificationJob> {
       const confirmed = await confirm(sides, compared.suspects ?? []);
       return { compared, found: [...(compared.differences ?? []), ...confirmed].map(shownDifference) };
     });
-    const { next, done, generation, total = job.total ?? 0 } = compared;
+    const { next, done, total = job.total ?? 0 } = compared;
     await record(async (client) => {
       const isEnd = (await noteDifferences(client, job, found)) >= MOST_DIFFERENCES || next === null;
       const all = job.done + done;
@@ -128,7 +128,6 @@ export class Verifying implements JobWork<VerificationJob> {
         done,
         total: isEnd ? all : Math.max(total, all),
         ...(next !== null && { cursor: cursorOf(next) }),
-        ...(generation !== undefined && { result: { generation } }),
         ...(isEnd && { end: 'done', nowMs: clock.now() }),
       };
     });
@@ -172,19 +171,23 @@ export class Verifying implements JobWork<VerificationJob> {
     };
   }
 
-  /** The states of users, and their places on leaderboards. */
-  private async users(sides: Sides, { tenantNo, result }: VerificationJob, after: string): Promise<Compared> {
+  /** The states of users, their places on leaderboards, and the generation of new users. */
+  private async users(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
     const users = await usersAfter(this.pool, { tenantNo, after, limit: USERS_A_SLICE });
     const differences: Difference[] = [];
-    let generation = result.generation ?? 0;
+    const generations = new Generations();
     const readable = users.flatMap(({ id, state }) => {
+      const part = knownPart(this.redis, tenantNo, id);
       const read = readState({ state });
-      generation = Math.max(generation, read?.[USER.generation] ?? 0);
-      if (read !== null) return [{ tenantNo, id, state }];
-      const key = userKey(knownPart(this.redis, tenantNo, id), id);
-      differences.push({ key, part: '', redis: 'not compared', postgres: 'cannot be read' });
-      return [];
+      if (read === null) {
+        differences.push({ key: userKey(part, id), part: '', redis: 'not compared', postgres: 'cannot be read' });
+        return [];
+      }
+      generations.note(part, id, read);
+      return [{ tenantNo, id, state }];
     });
+    for (const [key, youngest] of generations.youngest)
+      differences.push(...lowGeneration(key, { held: await this.redis.hget(key, COUNTER.generation), youngest }));
     // Users that come meanwhile need not be compared.
     const isEnd = users.length < USERS_A_SLICE;
     return {
@@ -192,7 +195,6 @@ export class Verifying implements JobWork<VerificationJob> {
       done: users.length,
       suspects: await suspectUsers(sides, readable, new SetMembers()),
       differences,
-      generation,
     };
   }
 
@@ -335,19 +337,9 @@ export class Verifying implements JobWork<VerificationJob> {
     return { next: { step: 'points', at: String(next) }, done: 0, suspects };
   }
 
-  /** Events in quarantine, and the generation of new users. */
-  private async rest(sides: Sides, { tenantNo, result }: VerificationJob): Promise<Compared> {
+  /** Events in quarantine. */
+  private rest(sides: Sides, { tenantNo }: VerificationJob): Compared {
     const parts = knownParts(this.redis, tenantNo);
-    const youngest = result.generation ?? 0;
-    const differences: Difference[] = [];
-    // It may be higher, since the last deleted user need not have returned. On a wide tenant, that user is in any part.
-    for (const part of parts.length > 1 ? [] : parts) {
-      const key = countersKey(part);
-      const generation = await this.redis.hget(key, COUNTER.generation);
-      if (Number(generation ?? 0) >= youngest) continue;
-      const field = COUNTER.generation;
-      differences.push({ key, part: field, redis: generation ?? 'nothing', postgres: String(youngest) });
-    }
-    return { next: null, done: 0, suspects: parts.map((part) => quarantineSuspect(sides, part)), differences };
+    return { next: null, done: 0, suspects: parts.map((part) => quarantineSuspect(sides, part)) };
   }
 }

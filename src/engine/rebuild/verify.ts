@@ -24,6 +24,7 @@ import {
   confirm,
   counterSuspect,
   type Difference,
+  lowGeneration,
   missingUses,
   quarantineSuspect,
   SetMembers,
@@ -117,15 +118,14 @@ class Verification {
       const own: StoredUser[] = [];
       for (const user of page) {
         const part = knownPart(redis, user.tenantNo, user.id);
-        const isOwn = sides.shards.includes(part.shard);
-        if (isOwn) own.push(user);
+        if (!sides.shards.includes(part.shard)) continue;
+        own.push(user);
         const state = readState(user);
         if (state === null) {
-          if (isOwn) onUnreadable?.(user);
+          onUnreadable?.(user);
           continue;
         }
-        this.generations.note(user, state);
-        if (!isOwn) continue;
+        this.generations.note(part, user.id, state);
         const counters = countersKey(part);
         let fields = this.counted.get(counters);
         if (fields === undefined) this.counted.set(counters, (fields = new Set([COUNTER.users])));
@@ -188,16 +188,9 @@ class Verification {
       const there = await this.options.redis.hgetall(key);
       const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
       await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, part, field)));
-      // It may be higher, since the last deleted user need not have returned.
-      const youngest = this.generations.youngestOf(part.tenantNo) ?? 0;
-      if (Number(there[COUNTER.generation] ?? 0) < youngest) {
-        this.report({
-          key,
-          part: COUNTER.generation,
-          redis: there[COUNTER.generation] ?? 'nothing',
-          postgres: String(youngest),
-        });
-      }
+      const youngest = this.generations.youngest.get(key) ?? 0;
+      for (const difference of lowGeneration(key, { held: there[COUNTER.generation] ?? null, youngest }))
+        this.report(difference);
     }
   }
 

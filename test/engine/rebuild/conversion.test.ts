@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { knownParts } from '../../../src/redis/parts.ts';
+import { countersKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
+import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { STUDY_APP } from '../../study-app.ts';
@@ -69,6 +70,7 @@ async function expectNoDifferences(): Promise<void> {
 test('a tenant is spread over four shards and back while events arrive: nothing is lost, doubled or changed', async () => {
   for (const user of USERS) for (let n = 0; n < 3; n += 1) expect(await send('here', `${user}:${n}`, user)).toBe(201);
   await send('here', 'poll', USERS[0]!);
+  const options = { tenantId: 'here' };
   for (const parts of [4, 1]) {
     const before = await reads();
     await spread('here', parts);
@@ -80,6 +82,11 @@ test('a tenant is spread over four shards and back while events arrive: nothing 
     expect(body.leaderboards.flips).toMatchObject({ rank: 1, previousRank: 1 });
     // Keys that were used before the conversion are still used.
     expect(await send('here', 'user 7:0', 'user 7')).toBe(202);
+    // A user of a later generation than those of other parts, which the next conversion moves.
+    for (let n = 0; n < 3; n += 1) {
+      await laurel.admin.delete('/v1/users?ids=comes back', options);
+      expect(await send('here', 'once', 'comes back')).toBe(201);
+    }
     await expectNoDifferences();
 
     let ended = false;
@@ -129,6 +136,34 @@ test('batches of a wide tenant answer each event, in the order sent', async () =
   const { status, body } = await laurel.admin.post('/v1/metrics/events?wait=true', batch, { tenantId: 'here' });
   expect(status).toBe(200);
   expect(body.results.map(({ total }: { total: number }) => total)).toEqual(before.map((total, n) => total + n + 1));
+});
+
+test('an event released from quarantine on a wide tenant has ranks', async () => {
+  const options = { tenantId: 'here' };
+  const metrics: { id: string; key: string }[] = (await laurel.admin.get('/v1/metrics', options)).body;
+  const { id } = metrics.find(({ key }) => key === 'flips')!;
+  const guards = { maxValue: { limit: 1_000_000_000, action: 'quarantine' } };
+  expect(await laurel.admin.patch('/v1/metrics', [{ id, guards }], options)).toMatchObject({ body: { issues: [] } });
+  const event = { user: { id: 'user 5' }, value: 1_000_000_001 };
+  const kept = await laurel.app.post('/v1/metrics/flips/event', event, options);
+  expect(kept).toMatchObject({ status: 202, body: { guarded: { action: 'quarantine' } } });
+  const released = await laurel.admin.post(`/v1/quarantine/${kept.body.eventId}/release`, undefined, options);
+  expect(released.body.event.leaderboards.flips).toMatchObject({ rank: 1 });
+});
+
+test('a verification of a wide tenant compares every part', async () => {
+  const options = { tenantId: 'here' };
+  const partOf = (user: string): TenantPart => knownPart(laurel.redis, 1, user);
+  const planted = [countersKey(partOf('comes back')), ...USERS.map((user) => userKey(partOf(user), user))];
+  expect(await laurel.redis.hdel(planted[0]!, 'd')).toBe(1);
+  for (const key of planted.slice(1)) await laurel.redis.append(key, 'x');
+  const { body } = await laurel.admin.post('/v1/verifications', undefined, options);
+  const read = async () => (await laurel.admin.get(`/v1/verifications/${body.id}`, options)).body;
+  await expect.poll(async () => (await read()).status).toBe('done');
+  const { shards, found } = await read();
+  expect(shards).toEqual(knownParts(laurel.redis, 1).map(({ shard }) => shard));
+  const keys: string[] = found.map(({ key }: { key: string }) => key);
+  expect(keys.toSorted()).toEqual(planted.toSorted());
 });
 
 test('refuses a number that is not a power of two, and a key of one tenant', async () => {
