@@ -62,6 +62,7 @@ async function startInstallation(masters: number, load: ChildProcess): Promise<I
       REDIS_URL: servers.url,
       DATABASE_URL: postgres.url,
       ADMIN_API_KEY: API_KEY,
+      LAUREL_DEMO: '1',
       RATE_LIMIT: '0',
       IDEMPOTENCY_KEYS_PER_DAY: '0',
       LOG_LEVEL: 'error',
@@ -80,19 +81,29 @@ async function startInstallation(masters: number, load: ChildProcess): Promise<I
   if (catalog === null) throw new Error('There is no demo catalog.');
   const shape: Shape = shapeOf(catalog);
   const redis = await connectRedis(servers.url, 5_000);
-  const at = { url: `http://127.0.0.1:${appPort}`, apiKey: API_KEY, shape };
   return {
     name: masters === 0 ? 'one Redis, one shard' : `${masters} of a cluster, 16 shards`,
     cpu: () => Promise.all(endpointsOf(redis).map(async (server) => (await redisUse(server.redis)).cpu)),
     send: async (requests, events, seed) => {
       const amount = requests === 'event' ? events : events / BATCH_EVENTS;
       const job: LoadJob = {
-        ...{ kind: 'load', ...at, requests, amount, seed, connections: CONNECTIONS[requests], pace: 'flat out' },
+        ...{
+          kind: 'load',
+          url: `http://127.0.0.1:${requests === 'event' ? appPort : adminPort}`,
+          apiKey: API_KEY,
+          shape,
+          requests,
+          amount,
+          seed,
+          connections: CONNECTIONS[requests],
+          pace: 'flat out',
+        },
         ...{ crowd: { users: USERS }, keyed: KEYED },
       };
       load.send(job);
-      const [{ processed }] = (await once(load, 'message')) as [Outcome];
-      if (processed !== events) throw new Error(`${processed} of ${events} events were processed.`);
+      const [{ processed, statuses }] = (await once(load, 'message')) as [Outcome];
+      if (processed !== events)
+        throw new Error(`${processed} of ${events} events were processed: ${JSON.stringify(statuses)}`);
       await drained(redis);
     },
     stop: async () => {
@@ -125,7 +136,7 @@ try {
     for (const requests of ['batch', 'event'] as const)
       for (const installation of installations) {
         const before = await installation.cpu();
-        await installation.send(requests, EVENTS, round);
+        await installation.send(requests, EVENTS, 2 * round + Number(requests === 'event'));
         const used = (await installation.cpu()).map((cpu, index) => ((cpu - before[index]!) / EVENTS) * 1e6);
         // The first round makes users.
         if (round === 0) continue;
