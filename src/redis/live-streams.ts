@@ -28,6 +28,10 @@ export interface LivePosition {
   announced: string;
 }
 
+/** Whether a position is at or behind another one, in both streams. */
+export const hasReached = (position: LivePosition, other: LivePosition): boolean =>
+  comparePositions(position.outbox, other.outbox) >= 0 && comparePositions(position.announced, other.announced) >= 0;
+
 /** The state of a shard's streams when a frontend reports its listeners. */
 export interface Listened {
   /** By Redis's clock, like positions. */
@@ -153,9 +157,7 @@ export function gapAfter(
   { nowMs, since }: { nowMs: number; since: LivePosition },
 ): string | null {
   if (asOfMs < nowMs - RECENT_MS) return 'the position is too old';
-  const isWhole =
-    comparePositions(position.outbox, since.outbox) >= 0 && comparePositions(position.announced, since.announced) >= 0;
-  return isWhole ? null : 'the messages after the position are no longer kept';
+  return hasReached(position, since) ? null : 'the messages after the position are no longer kept';
 }
 
 export interface LiveEntries {

@@ -8,17 +8,23 @@ import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
 import { boardKey, shardOfKey, type TenantPart } from '../../redis/keys.ts';
 import { tenantParts, userPart } from '../../redis/parts.ts';
-import type { LiveListeners } from '../../redis/live-streams.ts';
+import { hasReached, type LiveListeners, type LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { isFor, type LiveGrant } from './grants.ts';
 import type { HeldKey } from './live-keys.ts';
 import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
-import type { ListenerPosition, MessageIds, ReportedPlace } from './message-id.ts';
+import type { ListenerPosition, MessageIds, PartPosition, ReportedPlace } from './message-id.ts';
 import type { PendingBoards } from './pending-boards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 
 /** The position of the reader through which a listener is informed. Places are the listener's own. */
 export type ReadPosition = Omit<ListenerPosition, 'places'>;
+
+/** The position with changes in one of the parts. */
+export const movedIn = (at: ReadPosition, part: number, change: Partial<PartPosition>): ReadPosition => ({
+  ...at,
+  parts: at.parts.with(part, { ...at.parts[part]!, ...change }),
+});
 
 /** A place on a board as last reported, and its group. */
 export interface HeldPlace extends ReportedPlace {
@@ -36,8 +42,6 @@ export interface Unsent {
 /** A stream: what it may see, how far it has come, and where its messages go. */
 export class LiveListener {
   readonly grant: LiveGrant;
-  /** The shard that it follows; set when it begins. */
-  shard = -1;
   readonly key: HeldKey;
   readonly session: string;
   readonly sink: LiveSink;
@@ -45,10 +49,10 @@ export class LiveListener {
   readonly places = new Map<number, HeldPlace>();
   /** Determines where its user plays; `null` for an unknown user. */
   user: SeatedUser | null = null;
-  /** Unreported changes of boards from before it joined, and the position of its boards; `null`: none. */
-  earlier: { pending: PendingBoards; boards: string } | null = null;
-  /** The position up to which it read on its own; `null` if it is level with the others. */
-  ahead: { outbox: string; announced: string } | null = null;
+  /** Unreported changes of boards from before it joined, and the position of its boards by part; `null`: none. */
+  earlier: { pending: PendingBoards; boards: readonly string[] } | null = null;
+  /** The position by part up to which it read on its own; `null` if it is level with the others. */
+  ahead: readonly LivePosition[] | null = null;
   heartbeatMs = 0;
   closed = false;
   /** See `digestOf`. */
@@ -99,16 +103,14 @@ export class LiveListener {
     return kind === 'admin' || boardIds.includes(boardId);
   }
 
-  /** Whether it has already read an outbox entry or an announced notification. */
-  hasRead(stream: 'outbox' | 'announced', position: string): boolean {
-    return this.ahead !== null && comparePositions(position, this.ahead[stream]) <= 0;
+  /** Whether it has already read an outbox entry or an announced notification of a part. */
+  hasRead(part: number, stream: keyof LivePosition, position: string): boolean {
+    return this.ahead !== null && comparePositions(position, this.ahead[part]![stream]) <= 0;
   }
 
-  /** Whether the others have caught up with it, so that nothing is read twice any longer. */
-  isLevel(at: { outbox: string; announced: string }): boolean {
-    if (this.ahead === null) return true;
-    const { outbox, announced } = this.ahead;
-    if (comparePositions(at.outbox, outbox) < 0 || comparePositions(at.announced, announced) < 0) return false;
+  /** Whether the others have caught up with it, so that nothing is read twice any longer. `at`: theirs, by part. */
+  isLevel(at: readonly LivePosition[]): boolean {
+    if (this.ahead?.some((own, part) => !hasReached(at[part]!, own)) === true) return false;
     this.ahead = null;
     return true;
   }
@@ -181,14 +183,21 @@ export class LiveListener {
 
   /** This stream's position when the others are at a position. */
   private own(at: ReadPosition): ReadPosition {
-    const boards = this.earlier === null ? at.boards : this.earlier.boards;
-    if (this.ahead === null) return { ...at, boards };
-    const { outbox, announced } = this.ahead;
+    const { earlier, ahead } = this;
+    if (earlier === null && ahead === null) return at;
     return {
       ...at,
-      ...(comparePositions(at.outbox, outbox) <= 0 && { outbox, within: null }),
-      announced: comparePositions(at.announced, announced) < 0 ? announced : at.announced,
-      boards,
+      parts: at.parts.map((others, part) => {
+        const boards = earlier === null ? others.boards : earlier.boards[part]!;
+        if (ahead === null) return { ...others, boards };
+        const { outbox, announced } = ahead[part]!;
+        return {
+          ...others,
+          ...(comparePositions(others.outbox, outbox) <= 0 && { outbox, within: null }),
+          announced: comparePositions(others.announced, announced) < 0 ? announced : others.announced,
+          boards,
+        };
+      }),
     };
   }
 }
