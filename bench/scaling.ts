@@ -33,8 +33,8 @@ const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
 const EVENTS = Number(process.argv[2] ?? 20) * 1_000;
 const ROUNDS = Number(process.argv[3] ?? 3);
 const USERS = 100_000;
-/** The connections are enough for micro-batches of a few events per part. */
-const CONNECTIONS = { event: 64, batch: 2 };
+/** A tenant that needs several masters has many requests at a time, so that a call has several events of a part. */
+const CONNECTIONS = { event: 512, batch: 2 };
 type Requests = keyof typeof CONNECTIONS;
 
 interface Installation {
@@ -87,18 +87,17 @@ async function startInstallation(masters: number, load: ChildProcess): Promise<I
     send: async (requests, events, seed) => {
       const amount = requests === 'event' ? events : events / BATCH_EVENTS;
       const job: LoadJob = {
-        ...{
-          kind: 'load',
-          url: `http://127.0.0.1:${requests === 'event' ? appPort : adminPort}`,
-          apiKey: API_KEY,
-          shape,
-          requests,
-          amount,
-          seed,
-          connections: CONNECTIONS[requests],
-          pace: 'flat out',
-        },
-        ...{ crowd: { users: USERS }, keyed: KEYED },
+        kind: 'load',
+        url: `http://127.0.0.1:${requests === 'event' ? appPort : adminPort}`,
+        apiKey: API_KEY,
+        requests,
+        connections: CONNECTIONS[requests],
+        amount,
+        pace: 'flat out',
+        shape,
+        crowd: { users: USERS },
+        keyed: KEYED,
+        seed,
       };
       load.send(job);
       const [{ processed, statuses }] = (await once(load, 'message')) as [Outcome];
