@@ -97,29 +97,33 @@ test('an import equals Postgres, and is restored by a rebuild', async () => {
   expect(await readsOf(laurel, at)).toEqual(before);
 });
 
-test('after an import, 30 more days of the same events give the same figures as at the source', async () => {
-  const [there, here] = ['before', 'after'];
-  await laurel.admin.post('/v1/tenants', [
-    { customerId: there, name: 'Before' },
-    { customerId: here, name: 'After' },
-  ]);
-  // The rebuild before this test closed the shards of the new tenants too. They open one by one.
-  await expect.poll(async () => (await fetch(`${laurel.adminUrl}/readyz`)).json()).toEqual({ status: 'ready' });
-  await configure(CATALOG, there);
-  const importedAt = await happenInAll(laurel, { tenantIds: [there], seed: 5, from: next, days: 45 });
-  await configure(CATALOG, here);
-  const read = { systemKeys: ['xp', 'coins'], nowMs: Date.parse(importedAt) };
-  const users = [];
-  for (const userId of USERS) users.push((await readUser(asking(there), { userId, ...read })).user);
-  expect((await laurel.admin.post(PATH, users, { tenantId: here })).body.issues).toEqual([]);
-  const days = { users: USERS, from: next.slice(0, 10) };
-  next = await happenInAll(laurel, { tenantIds: [there, here], seed: 6, from: importedAt, days: 30 });
-  const [expected, was] = [
-    await readsOf(laurel, { tenantId: there, ...days, to: next.slice(0, 10) }),
-    await readsOf(laurel, { tenantId: here, ...days, to: next.slice(0, 10) }),
-  ].map(withoutPercentiles);
-  expect(was).toEqual(expected);
-});
+test(
+  'after an import, 30 more days of the same events give the same figures as at the source',
+  { timeout: 900_000 },
+  async () => {
+    const [there, here] = ['before', 'after'];
+    await laurel.admin.post('/v1/tenants', [
+      { customerId: there, name: 'Before' },
+      { customerId: here, name: 'After' },
+    ]);
+    // The rebuild before this test closed the shards of the new tenants too. They open one by one.
+    await expect.poll(async () => (await fetch(`${laurel.adminUrl}/readyz`)).json()).toEqual({ status: 'ready' });
+    await configure(CATALOG, there);
+    const importedAt = await happenInAll(laurel, { tenantIds: [there], seed: 5, from: next, days: 45 });
+    await configure(CATALOG, here);
+    const read = { systemKeys: ['xp', 'coins'], nowMs: Date.parse(importedAt) };
+    const users = [];
+    for (const userId of USERS) users.push((await readUser(asking(there), { userId, ...read })).user);
+    expect((await laurel.admin.post(PATH, users, { tenantId: here })).body.issues).toEqual([]);
+    const days = { users: USERS, from: next.slice(0, 10) };
+    next = await happenInAll(laurel, { tenantIds: [there, here], seed: 6, from: importedAt, days: 30 });
+    const [expected, was] = [
+      await readsOf(laurel, { tenantId: there, ...days, to: next.slice(0, 10) }),
+      await readsOf(laurel, { tenantId: here, ...days, to: next.slice(0, 10) }),
+    ].map(withoutPercentiles);
+    expect(was).toEqual(expected);
+  },
+);
 
 /** Reads of users with the groups of leaderboards. */
 async function readAll(tenantId: string, userIds: readonly string[], nowMs: number): Promise<unknown[]> {

@@ -32,11 +32,10 @@ export function UserScreen() {
     queryKey: ['user', id],
     queryFn: () => answer(application.GET('/v1/users/{id}', { params: { path: { id } } })),
   });
-  if (user.isPending) return <Waiting />;
-  if (user.isError)
+  if (user.data === undefined)
     return (
       <Screen title={id} parent={{ to: '/users', text: 'Users' }}>
-        <Failed error={user.error} retry={() => void user.refetch()} />
+        {user.isError ? <Failed error={user.error} retry={() => void user.refetch()} /> : <Waiting />}
       </Screen>
     );
   const { name, email, tz, signUpDate, created, updated, attributes, control, subscribeToEmails } = user.data;
