@@ -1,6 +1,6 @@
 /**
  * How Redis's work divides when one tenant is spread over the masters of a cluster: CPU of Redis per event, in total and on
- * the busiest master, for one Redis and for clusters of 1, 2 and 4 masters with a spread of 16. All run at the same time and
+ * the busiest master, for one Redis and for clusters of 1, 2 and 4 masters with a spread of 16 (and 64). All run at the same time and
  * take turns, so that they meet the same machine.
  *
  *   npm run bench -- scaling [thousands of events per measurement] [rounds]
@@ -35,6 +35,14 @@ const ROUNDS = Number(process.argv[3] ?? 3);
 const USERS = 100_000;
 /** A tenant that needs several masters has many requests at a time, so that a call has several events of a part. */
 const CONNECTIONS = { event: 512, batch: 2 };
+/** 0 masters: one Redis that is no cluster. */
+const ARRANGEMENTS = [
+  { masters: 0, shards: 1 },
+  { masters: 1, shards: 16 },
+  { masters: 2, shards: 16 },
+  { masters: 4, shards: 16 },
+  { masters: 4, shards: 64 },
+];
 type Requests = keyof typeof CONNECTIONS;
 
 interface Installation {
@@ -45,8 +53,11 @@ interface Installation {
   stop(): Promise<void>;
 }
 
-/** Starts `npm start` with servers of its own; 0 masters: one Redis that is no cluster. */
-async function startInstallation(masters: number, load: ChildProcess): Promise<Installation> {
+/** Starts the processes of `npm start` with servers of its own. */
+async function startInstallation(
+  { masters, shards }: { masters: number; shards: number },
+  load: ChildProcess,
+): Promise<Installation> {
   const folder = await mkdtemp(join(tmpdir(), 'laurel-bench-scaling-'));
   const servers = masters === 0 ? await OwnRedis.start() : await OwnCluster.start({ masters });
   const postgres = await startPostgres({ directory: join(folder, 'postgres'), password: 'bench', temporary: true });
@@ -76,13 +87,14 @@ async function startInstallation(masters: number, load: ChildProcess): Promise<I
       () => false,
     );
   }
+  await spread(`http://127.0.0.1:${adminPort}/v1/spread`, shards);
   const pool = createPool(postgres.url, { max: 1 });
   const catalog = await loadCatalog(pool, 0);
   if (catalog === null) throw new Error('There is no demo catalog.');
   const shape: Shape = shapeOf(catalog);
   const redis = await connectRedis(servers.url, 5_000);
   return {
-    name: masters === 0 ? 'one Redis, one shard' : `${masters} of a cluster, 16 shards`,
+    name: masters === 0 ? 'one Redis, one shard' : `${masters} of a cluster, ${shards} shards`,
     cpu: () => Promise.all(endpointsOf(redis).map(async (server) => (await redisUse(server.redis)).cpu)),
     send: async (requests, events, seed) => {
       const amount = requests === 'event' ? events : events / BATCH_EVENTS;
@@ -117,6 +129,16 @@ async function startInstallation(masters: number, load: ChildProcess): Promise<I
   };
 }
 
+/** Resolves when the tenant is spread over that many shards. */
+async function spread(url: string, shards: number): Promise<void> {
+  const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
+  const now = async (): Promise<{ shards: number; converting: boolean }> =>
+    (await (await fetch(url, { headers })).json()) as { shards: number; converting: boolean };
+  if ((await now()).shards === shards) return;
+  await fetch(url, { method: 'PUT', headers, body: JSON.stringify({ shards }) });
+  for (let is = await now(); is.shards !== shards || is.converting; is = await now()) await sleep(200);
+}
+
 /** Resolves when Postgres has everything. */
 async function drained(redis: Redis): Promise<void> {
   for (;;) {
@@ -129,7 +151,7 @@ async function drained(redis: Redis): Promise<void> {
 const load = fork(new URL('./load.js', import.meta.url), { execArgv: ['--enable-source-maps'] });
 const installations: Installation[] = [];
 try {
-  for (const masters of [0, 1, 2, 4]) installations.push(await startInstallation(masters, load));
+  for (const how of ARRANGEMENTS) installations.push(await startInstallation(how, load));
   const found = new Map<string, { total: number[]; busiest: number[] }>();
   for (let round = 0; round <= ROUNDS; round += 1)
     for (const requests of ['batch', 'event'] as const)

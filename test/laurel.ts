@@ -93,11 +93,9 @@ export async function startLaurel(
   const adminKey =
     options.adminKey ?? (await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
   const spread = options.spread === undefined ? Number(process.env['TEST_SPREAD'] ?? 1) : options.spread;
-  if (spread !== null) {
-    await setUp.query('UPDATE tenants SET spread = $1 WHERE no = 0 AND spread = 1', [spread]);
-    // Otherwise a cluster would spread the tenant at first.
-    await setUp.query('UPDATE redis_epoch SET epoch = 1 WHERE epoch = 0');
-  }
+  // The epoch says that the spread was chosen: otherwise a cluster would spread the tenant at first.
+  const chosen = 'UPDATE tenants SET spread = $1, spread_epoch = 1 WHERE no = 0 AND spread_epoch = 0';
+  if (spread !== null) await setUp.query(chosen, [spread]);
   await setUp.end();
 
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);

@@ -143,7 +143,9 @@ export const SPREAD_ON_CLUSTER = 16;
 /** Spreads the first tenant over the shards of a cluster, before anything was ever written to Redis. Does nothing later. */
 export async function spreadAtFirst(pool: Pool): Promise<void> {
   await transaction(pool, async (client) => {
-    const { rowCount } = await client.query('UPDATE redis_epoch SET epoch = 1 WHERE epoch = 0');
+    const { rowCount } = await client.query(
+      'UPDATE redis_epoch SET epoch = 1 FROM tenants WHERE epoch = 0 AND tenants.no = 0 AND spread_epoch = 0',
+    );
     if (rowCount === 1)
       await setSpread(client, { tenantNo: 0, spread: SPREAD_ON_CLUSTER, epoch: 1, converting: false });
   });
